@@ -4,8 +4,9 @@ from collections.abc import Iterator
 from datetime import UTC, datetime
 from random import Random
 
-from toolcrib.contracts import HttpImplementation, ToolDefinition
+from toolcrib.contracts import ToolDefinition
 from toolcrib.infrastructure.store import Definition
+from toolcrib.kinds.http.shape import HttpImplementation
 
 NOW = datetime(2026, 11, 22, tzinfo=UTC)
 WORDS = """

@@ -19,7 +19,7 @@ from benchmarks.live.outcome import Outcome, Task, Verdict
 from examples.crm.demo import CREDENTIAL, Crm, running_crm
 from toolcrib import AgenticContext, Crib, EgressPolicy, Limits, LLMConfig, ReferenceSource, Result
 from toolcrib.contracts import BearerAuth
-from toolcrib.kinds.http.openapi import ToolOverride
+from toolcrib.kinds.http.shape import ToolOverride
 from toolcrib.llm import LanguageModel
 
 _FOLDER = Path(__file__).parent

@@ -23,7 +23,7 @@ from examples.crm.verify import StageVerdict, verify_stage_change
 from examples.models import check_model
 from toolcrib import AgenticContext, AgenticTool, Crib, EgressPolicy, ReferenceSource, Result, ScriptedModel
 from toolcrib.contracts import BearerAuth, Trace, Unavailable
-from toolcrib.kinds.http.openapi import ToolOverride
+from toolcrib.kinds.http.shape import ToolOverride
 
 TASK = "Update all Acme Corp deals to Negotiation"
 SCRIPTED = f"scripted:{NAME}"

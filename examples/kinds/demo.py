@@ -10,7 +10,8 @@ import json
 
 from examples.kinds.counterparts import ORDERS, database, warehouse, web
 from toolcrib import CompositeRoute, Crib, EgressPolicy, Result, ScriptedModel, ToolDefinition, code_tool, tool
-from toolcrib.contracts import ClientResult, HttpImplementation, HttpParameter, JsonObject, ProviderDefinition
+from toolcrib.contracts import ClientResult, JsonObject, ProviderDefinition
+from toolcrib.kinds.http.shape import HttpImplementation, HttpParameter
 from toolcrib.llm import Message, Request, ToolCall, ToolResult
 
 PLAN: tuple[tuple[str, JsonObject], ...] = (

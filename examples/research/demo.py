@@ -20,7 +20,7 @@ from examples.research.verify import Verdict, judge
 from examples.research.web import Web, running_web
 from toolcrib import AgenticContext, AgenticTool, AllocatedTool, Crib, EgressPolicy, Limits, Result
 from toolcrib.contracts import Trace
-from toolcrib.kinds.http.openapi import ToolOverride
+from toolcrib.kinds.http.shape import ToolOverride
 from toolcrib.llm import LanguageModel
 
 TASK = TASKS[0].text

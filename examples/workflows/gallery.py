@@ -15,7 +15,7 @@ from examples.workflows.world import World
 from toolcrib import AgenticStep, CompositeRoute, Crib, ToolDefinition, code_tool
 from toolcrib.contracts.workflows import WorkflowDefinition
 from toolcrib.core.executor import Clock
-from toolcrib.core.registry import composite_definition
+from toolcrib.kinds.composite.checks import composite_definition
 
 FOLDER = Path(__file__).parent / "definitions"
 INNER_FIRST = ("open_account", "order_fulfillment")

@@ -14,7 +14,6 @@ if TYPE_CHECKING:
         AgenticContext,
         AgenticStep,
         AllocatedTool,
-        CompositeRoute,
         Limits,
         LLMConfig,
         Principal,
@@ -24,11 +23,13 @@ if TYPE_CHECKING:
         ToolEnvelope,
     )
     from toolcrib.contracts.workflows import ConditionBinding, StepRegistration, WorkflowDefinition, WorkflowStep
-    from toolcrib.core.registry import FunctionTool, ToolContext, code_tool, tool, tools_of
     from toolcrib.core.runs import Result, recorded_model
     from toolcrib.crib import Agent, AgenticTool, CompositeTool, Crib, ToolUse, WorkflowHandle, use_tools_with_ai
     from toolcrib.infrastructure.net import EgressPolicy
+    from toolcrib.kinds.code.checks import code_tool
+    from toolcrib.kinds.composite.shape import CompositeRoute
     from toolcrib.kinds.entity.importer import EntityOptions, entity
+    from toolcrib.kinds.python.functions import FunctionTool, ToolContext, tool, tools_of
     from toolcrib.llm import ScriptedModel
 
 __all__ = [
@@ -72,24 +73,25 @@ _HOMES = {
     "Agent": "toolcrib.crib",
     "AgenticTool": "toolcrib.crib",
     "CompositeTool": "toolcrib.crib",
+    "CompositeRoute": "toolcrib.kinds.composite.shape",
     "ConditionBinding": "toolcrib.contracts.workflows",
     "Crib": "toolcrib.crib",
     "EgressPolicy": "toolcrib.infrastructure.net",
     "EntityOptions": "toolcrib.kinds.entity.importer",
-    "FunctionTool": "toolcrib.core.registry",
+    "FunctionTool": "toolcrib.kinds.python.functions",
     "Result": "toolcrib.core.runs",
     "ScriptedModel": "toolcrib.llm",
     "StepRegistration": "toolcrib.contracts.workflows",
-    "ToolContext": "toolcrib.core.registry",
+    "ToolContext": "toolcrib.kinds.python.functions",
     "ToolUse": "toolcrib.crib",
     "WorkflowDefinition": "toolcrib.contracts.workflows",
     "WorkflowHandle": "toolcrib.crib",
     "WorkflowStep": "toolcrib.contracts.workflows",
-    "code_tool": "toolcrib.core.registry",
+    "code_tool": "toolcrib.kinds.code.checks",
     "entity": "toolcrib.kinds.entity.importer",
     "recorded_model": "toolcrib.core.runs",
-    "tool": "toolcrib.core.registry",
-    "tools_of": "toolcrib.core.registry",
+    "tool": "toolcrib.kinds.python.functions",
+    "tools_of": "toolcrib.kinds.python.functions",
     "use_tools_with_ai": "toolcrib.crib",
 }
 

@@ -6,7 +6,8 @@ what another one has added. What they may reach is the egress policy's decision,
 
 from typing import Final
 
-from toolcrib.contracts import Example, HttpBody, HttpImplementation, JsonSchema, NotFound, ToolDefinition
+from toolcrib.contracts import Example, JsonSchema, NotFound, ToolDefinition
+from toolcrib.kinds.http.shape import HttpBody, HttpImplementation
 
 MIN_TIMEOUT_MS: Final = 100
 MAX_TIMEOUT_MS: Final = 60_000

@@ -21,7 +21,7 @@ from tests.chaos.processes import announced
 from toolcrib import AgenticContext, Crib, EgressPolicy, ReferenceSource
 from toolcrib.contracts import Json, JsonSchema
 from toolcrib.infrastructure.store import open_store
-from toolcrib.kinds.http.openapi import ToolOverride
+from toolcrib.kinds.http.shape import ToolOverride
 
 COMPANY, STAGE = "Acme Corp", "Negotiation"
 LEASE_S = 0.2

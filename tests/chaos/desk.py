@@ -8,8 +8,8 @@ from tests.chaos.crashing import CrashPoint, crashing
 from tests.chaos.ledger import LEASE_S, Ledger
 from toolcrib import Crib, ScriptedModel, ToolContext, tool
 from toolcrib.contracts import ClientResult, ErrorCode, InvalidInput, Json, JsonObject, ToolError, Unavailable
-from toolcrib.core.registry import FunctionTool
 from toolcrib.infrastructure.store import open_store
+from toolcrib.kinds.python.functions import FunctionTool
 from toolcrib.llm import Message, Request, ScriptedAnswer, ToolCall
 
 Mode: TypeAlias = Literal["tool", "agentic", "deterministic", "nested"]

@@ -12,7 +12,7 @@ from pathlib import Path
 from tests.chaos.ledger import Ledger, tools
 from toolcrib import Crib, ScriptedModel, ToolContext, tool
 from toolcrib.contracts import Json, JsonObject
-from toolcrib.core.registry import FunctionTool
+from toolcrib.kinds.python.functions import FunctionTool
 from toolcrib.llm import Message, Request, ScriptedAnswer, ToolCall
 
 ITEMS = 200

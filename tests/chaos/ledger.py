@@ -13,8 +13,8 @@ from pathlib import Path
 from tests.chaos.crashing import CrashPoint, crashing
 from toolcrib import AgenticTool, Crib, ScriptedModel, ToolContext, tool
 from toolcrib.contracts import Json
-from toolcrib.core.registry import FunctionTool
 from toolcrib.infrastructure.store import open_store
+from toolcrib.kinds.python.functions import FunctionTool
 from toolcrib.llm import Message, Request, ScriptedAnswer, ToolCall
 
 LEASE_S = 0.2

@@ -12,7 +12,7 @@ from typing import Any, Literal, TypeAlias
 from tests.unit.runs.house import StandingClock
 from toolcrib import Crib, ScriptedModel, ToolContext, tool
 from toolcrib.contracts import Approval, Json, Principal
-from toolcrib.core.registry import FunctionTool
+from toolcrib.kinds.python.functions import FunctionTool
 from toolcrib.llm import Message, Request, ScriptedAnswer, ToolCall, ToolResult
 
 Action: TypeAlias = Literal["approve", "edit", "reject", "expire"]

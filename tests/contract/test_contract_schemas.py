@@ -50,7 +50,6 @@ from toolcrib.contracts import (
     PromptRevision,
     PromptTest,
     ProviderDefinition,
-    PythonImplementation,
     Replay,
     ReturnedCall,
     Run,
@@ -74,6 +73,7 @@ from toolcrib.contracts import (
 from toolcrib.contracts.runs.comparisons import RunDiff
 from toolcrib.contracts.schemas import DIALECT, contract_schemas, schema_files
 from toolcrib.contracts.workflows import WorkflowDefinition, WorkflowDraft, WorkflowGraph, WorkflowInstance
+from toolcrib.kinds.python.shape import PythonImplementation
 
 ROOT = Path(__file__).parents[2]
 COMMITTED = ROOT / "docs" / "schemas"

@@ -10,7 +10,7 @@ from toolcrib.agents.evidence.plan import StepPlan, expand
 from toolcrib.agents.evidence.words import replace_labels
 from toolcrib.agents.toolset.schema_narrowing import enums_of
 from toolcrib.contracts import Json, JsonObject
-from toolcrib.core.registry import ToolContext
+from toolcrib.kinds.python.functions import ToolContext
 
 _NO_CONTEXT: Final = cast("ToolContext", None)
 """No tool here asks for one."""

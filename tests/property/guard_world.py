@@ -39,7 +39,7 @@ from toolcrib.contracts import (
 )
 from toolcrib.core.executor import CallFailed, CallRequest, Dispatch, Outcome, error
 from toolcrib.core.runs import BudgetExhausted, ModelCall, RunContext, RunEnd
-from toolcrib.kinds.runtimes import DelegateRuntime
+from toolcrib.kinds.dispatch import DelegateRuntime
 from toolcrib.llm import Cost, Message, Request, Response, Text, TokenUsage, user
 from toolcrib.llm import Event as Said
 

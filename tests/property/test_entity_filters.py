@@ -14,10 +14,11 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from tests.servers.postgres import running_postgres
-from toolcrib.contracts import EntityColumn, InvalidInput
+from toolcrib.contracts import InvalidInput
 from toolcrib.kinds.entity.importer.engines import open_engine
 from toolcrib.kinds.entity.runtime.filters import read_filter
 from toolcrib.kinds.entity.runtime.values import fields_of
+from toolcrib.kinds.entity.shape import EntityColumn
 
 pytestmark = pytest.mark.requirement("entities.filters", "entities.injection")
 

@@ -7,8 +7,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from toolcrib.contracts import Limits, Principal, PythonImplementation, SideEffects, ToolDefinition, ToolRevision
+from toolcrib.contracts import Limits, Principal, SideEffects, ToolDefinition, ToolRevision
 from toolcrib.core.policy import Budget, CallPolicy, decide, permit, permits
+from toolcrib.kinds.python.shape import PythonImplementation
 
 NAMES = ["search", "update", "delete"]
 ORDER: list[SideEffects] = ["none", "reads", "writes"]

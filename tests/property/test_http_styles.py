@@ -7,9 +7,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from toolcrib.contracts import HttpParameter
 from toolcrib.infrastructure.net._urls import parse
 from toolcrib.kinds.http.runtime.styles import header_value, path_piece, query_pairs
+from toolcrib.kinds.http.shape import HttpParameter
 
 pytestmark = pytest.mark.requirement("runtime_http.styles_readable")
 

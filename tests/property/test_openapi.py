@@ -12,7 +12,7 @@ from tests.unit.openapi.fidelity import members
 from tests.unit.openapi.samples import SAMPLES
 from toolcrib.contracts import InvalidDefinition, JsonObject
 from toolcrib.core.providers import ImportedApi
-from toolcrib.core.registry import check_definition
+from toolcrib.kinds.dispatch import check_tool
 from toolcrib.kinds.http.openapi import import_openapi
 
 _ODD: st.SearchStrategy[Any] = st.sampled_from(
@@ -86,7 +86,7 @@ def checked(api: ImportedApi) -> None:
     names = [tool.name for tool in api.tools]
     assert len(set(names)) == len(names)
     for tool in api.tools:
-        check_definition(tool)
+        check_tool(tool)
     assert [found.tool for found in api.report.operations if found.tool] == names
     for operation in api.report.operations:
         if operation.tool is None:

@@ -34,7 +34,7 @@ from toolcrib.core.executor import CallFailed, Dispatch, Executor, Outcome, Slid
 from toolcrib.core.registry import Registry, pins_of
 from toolcrib.core.runs import decision_on, waiting_approvals
 from toolcrib.infrastructure.store import Entry, Journal, MemoryStore, RunChange, Store
-from toolcrib.kinds.runtimes import DelegateRuntime
+from toolcrib.kinds.dispatch import DelegateRuntime
 from toolcrib.workflows import Workflow
 
 TOOLS: Final[Mapping[str, ToolDefinition]] = {

@@ -8,14 +8,15 @@ from aiohttp import web
 
 from toolcrib import Crib, EgressPolicy, Limits, tool
 from toolcrib.contracts import (
+    AgenticImplementation,
     InvalidDefinition,
     InvalidSettings,
     NotFound,
-    PythonImplementation,
     RunFinished,
     ToolDefinition,
 )
 from toolcrib.core.runs import Result
+from toolcrib.kinds.python.shape import PythonImplementation
 
 KEY = "sk-a-key-that-nobody-may-see-0123456789"
 
@@ -190,7 +191,7 @@ async def test_a_model_address_that_a_definition_names_is_under_the_egress_guard
         crib.add(search)
         trusted = crib.agentic_tool("deals", mode="agentic", model="openai:x", tools=["search"])
         implementation = trusted.definition.implementation
-        assert implementation.kind == "agentic"
+        assert isinstance(implementation, AgenticImplementation)
         llm = implementation.llm.model_copy(update={"base_url": f"{provider}/half"})
         foreign = trusted.definition.model_copy(
             update={"name": "foreign", "implementation": implementation.model_copy(update={"llm": llm})}

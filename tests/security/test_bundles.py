@@ -7,9 +7,10 @@ import pytest
 from tests.twins import make_definition
 from tests.unit.server.client import PRINCIPALS, Server, serving
 from toolcrib import Crib, tool
-from toolcrib.contracts import HttpImplementation, Principal
+from toolcrib.contracts import Principal
 from toolcrib.core.runs.journal.bundles import Bundle, read_bundle
 from toolcrib.infrastructure.store import MemoryStore
+from toolcrib.kinds.http.shape import HttpImplementation
 
 pytestmark = pytest.mark.requirement("bundles.rest", "bundles.only_seen")
 

@@ -11,16 +11,9 @@ from aiohttp import web
 
 from tests.unit.net.servers import serving
 from toolcrib import Crib, EgressPolicy
-from toolcrib.contracts import (
-    ApiKeyAuth,
-    HttpImplementation,
-    HttpParameter,
-    LinkPaging,
-    OAuth2Auth,
-    ProviderDefinition,
-    ToolDefinition,
-)
+from toolcrib.contracts import ApiKeyAuth, OAuth2Auth, ProviderDefinition, ToolDefinition
 from toolcrib.infrastructure.secrets import PLACEHOLDER
+from toolcrib.kinds.http.shape import HttpImplementation, HttpParameter, LinkPaging
 
 SECRETS = {"ID": "client-id-0123456789", "SECRET": "client-secret-0123456789", "KEY": "api-key-0123456789"}
 ISSUED = "issued-token-0123456789"

@@ -24,8 +24,6 @@ from toolcrib.contracts import (
     AuthorizationCodeAuth,
     BasicAuth,
     BearerAuth,
-    HttpImplementation,
-    HttpParameter,
     LoginRequest,
     ProviderAuth,
     ProviderDefinition,
@@ -34,6 +32,7 @@ from toolcrib.contracts import (
 )
 from toolcrib.infrastructure.net import EgressPolicy
 from toolcrib.interfaces.server import create_app
+from toolcrib.kinds.http.shape import HttpImplementation, HttpParameter
 from toolcrib.llm import Message, Response, ToolCall
 from toolcrib.llm.base.messages import assistant
 

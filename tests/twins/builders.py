@@ -14,7 +14,6 @@ from toolcrib.contracts import (
     LifeCycle,
     Limits,
     Principal,
-    PythonImplementation,
     RateLimit,
     RetryPolicy,
     SecretReference,
@@ -26,6 +25,7 @@ from toolcrib.contracts import (
 )
 from toolcrib.core.executor import CallContext, CallRequest, Lanes
 from toolcrib.core.policy import Budget, CallPolicy
+from toolcrib.kinds.python.shape import PythonImplementation
 
 AT = datetime(2026, 1, 31, 12, tzinfo=UTC)
 """When everything in these tests was made."""

@@ -2,8 +2,9 @@
 
 from datetime import UTC, datetime
 
-from toolcrib.contracts import LifeCycle, PythonImplementation, ToolDefinition, ToolRevision
+from toolcrib.contracts import LifeCycle, ToolDefinition, ToolRevision
 from toolcrib.core.registry import RealmIndex
+from toolcrib.kinds.python.shape import PythonImplementation
 
 NOON = datetime(2026, 11, 22, 12, tzinfo=UTC)
 

@@ -16,10 +16,11 @@ import orjson
 import pytest
 
 from tests.wire.arguments import arguments
-from toolcrib.contracts import HttpImplementation, Json, JsonObject, ToolDefinition
+from toolcrib.contracts import Json, JsonObject, ToolDefinition
 from toolcrib.core.providers import Credentials
 from toolcrib.kinds.http.openapi import import_openapi
 from toolcrib.kinds.http.runtime.requests import Target, build_request
+from toolcrib.kinds.http.shape import HttpImplementation
 
 FILE = Path(__file__).parents[3] / "shared" / "data" / "openapi" / "stripe_2022-11-15.json"
 SAMPLED = 80

@@ -133,7 +133,7 @@ def check_agentic(definition: ToolDefinition, registry: Registry, realm: str) ->
         NotFound: An allotted tool, or one that lists reference data, does not exist.
     """
     implementation = definition.implementation
-    if implementation.kind != "agentic":
+    if not isinstance(implementation, AgenticImplementation):
         return definition
     _check_alone(definition.name, implementation)
     _check_lists(definition.name, implementation, registry, realm)
@@ -200,7 +200,7 @@ def _check_lists(name: str, implementation: AgenticImplementation, registry: Reg
     for source in implementation.context.reference_data:
         if source.tool is None:
             continue
-        if registry.require(realm, source.tool).definition.implementation.kind == "agentic":
+        if isinstance(registry.require(realm, source.tool).definition.implementation, AgenticImplementation):
             msg = f"agentic tool {name!r}: reference data {source.name!r} is listed by a model; name a tool without one"
             raise InvalidDefinition(msg)
 
@@ -248,7 +248,7 @@ class TextProgram:
     async def __call__(self, context: RunContext, tool: ToolRevision) -> RunEnd:
         """Ask, and ask again with the problems named."""
         implementation = tool.definition.implementation
-        if implementation.kind != "agentic":
+        if not isinstance(implementation, AgenticImplementation):
             msg = f"tool {tool.ref!r} is of kind {implementation.kind!r} and has no model to write with"
             raise InvalidDefinition(msg)
         try:

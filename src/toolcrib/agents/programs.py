@@ -33,6 +33,7 @@ from toolcrib.agents.reference.lists import References
 from toolcrib.agents.turn.call_evidence import grounds_of
 from toolcrib.agents.turn.turns import Turns, refusal_of, stop_warnings
 from toolcrib.contracts import (
+    AgenticImplementation,
     AgentImplementation,
     ErrorCode,
     InvalidDefinition,
@@ -340,7 +341,7 @@ def programs(
 
     async def run_agentic(context: RunContext, tool: ToolRevision) -> RunEnd:
         implementation = tool.definition.implementation
-        fixed = implementation.kind == "agentic" and implementation.mode == "deterministic"
+        fixed = isinstance(implementation, AgenticImplementation) and implementation.mode == "deterministic"
         return await (deterministic if fixed else agentic)(context, tool)
 
     return {"tool": call_once, "agentic": run_agentic, "agent": AgentProgram(agents)}

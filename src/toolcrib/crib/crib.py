@@ -56,7 +56,6 @@ from toolcrib.crib.container.plugins import NO_PLUGINS, Plugins, load_plugins
 from toolcrib.crib.container.requests import refusal_of, refusal_of_run, request_of
 from toolcrib.crib.definitions import Defaults, Definer
 from toolcrib.crib.providers.connections import Connections
-from toolcrib.crib.providers.entities import Source, Thing
 from toolcrib.crib.providers.imports import Imports
 from toolcrib.crib.providers.reference_data import ReferenceData
 from toolcrib.crib.providers.secrets import Secrets
@@ -78,6 +77,7 @@ from toolcrib.infrastructure.redis import RedisServer
 from toolcrib.infrastructure.sandbox import Sandbox, machine_sandbox
 from toolcrib.infrastructure.store import Store
 from toolcrib.infrastructure.store.memory.shadow import ShadowStore
+from toolcrib.kinds.entity.commands import BoundDatabase, Mapped
 from toolcrib.llm import LanguageModel
 from toolcrib.llm.base.prices import Prices
 from toolcrib.llm.local import MODELS_FOLDER
@@ -271,7 +271,7 @@ class Crib(Definer):
         """Store a provider."""
         await self._catalogue.save_provider(provider, await self.authorize(principal))
 
-    async def add_entities(self, name: str, database: Source, *things: Thing) -> ImportedApi:
+    async def add_entities(self, name: str, database: BoundDatabase, *things: Mapped) -> ImportedApi:
         """Make tools of tables that the application maps; see `Imports.entities`, which takes a principal too."""
         return await self.imports.entities(name, database, *things)
 

@@ -24,7 +24,6 @@ from toolcrib.contracts import (
     AgentRequest,
     AgentResponse,
     AllocatedTool,
-    CompositeRoute,
     Grounding,
     Guardrail,
     InvalidDefinition,
@@ -40,11 +39,13 @@ from toolcrib.contracts import (
     ToolDefinition,
 )
 from toolcrib.contracts.workflows import WorkflowDefinition, WorkflowStep
-from toolcrib.core.registry import FunctionTool, as_function_tool, composite_definition
 from toolcrib.core.runs import Result
 from toolcrib.crib.agents.executions import Executions
 from toolcrib.crib.container.container import CribServices
 from toolcrib.crib.container.model_services import llm_of
+from toolcrib.kinds.composite.checks import composite_definition
+from toolcrib.kinds.composite.shape import CompositeRoute
+from toolcrib.kinds.python.functions import FunctionTool, as_function_tool
 from toolcrib.workflows.checks import read_definition, refusal
 
 Invoke: TypeAlias = Callable[[str, JsonObject], Awaitable[Result]]

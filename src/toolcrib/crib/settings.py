@@ -149,7 +149,7 @@ class Settings(Contract):
     limits: Limits = Limits()
     """What a run may spend, for agentic tools that are defined in code without limits of their own."""
     mcp_commands: tuple[str, ...] = ()
-    """Programs that may be started as MCP servers, word for word; `toolcrib.kinds.mcp.importer.commands` says how."""
+    """Programs that may be started as MCP servers, word for word; `toolcrib.kinds.mcp.importer.programs` says how."""
     plugins: tuple[str, ...] = ()
     """Entry points of other packages that are loaded: runtimes and model providers. They run with our rights."""
     model_services: Path | None = None

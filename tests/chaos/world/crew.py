@@ -14,8 +14,8 @@ from tests.chaos.world.book import Book
 from tests.chaos.world.place import Place
 from toolcrib import Crib, ScriptedModel, ToolContext, tool
 from toolcrib.contracts import Json, JsonObject, Limits
-from toolcrib.core.registry import FunctionTool
 from toolcrib.infrastructure.store import Store
+from toolcrib.kinds.python.functions import FunctionTool
 from toolcrib.llm import Message, Request, ScriptedAnswer, ToolCall, ToolResult
 
 TURNS: Final = 8

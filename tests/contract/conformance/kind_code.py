@@ -6,7 +6,8 @@ from tests.contract.conformance.kind import INPUT, NAME, Kind
 from tests.contract.conformance.kind_python import acting
 from tests.contract.conformance.world import Behaviour
 from toolcrib import Crib
-from toolcrib.contracts import CodeImplementation, JsonObject, ToolDefinition
+from toolcrib.contracts import JsonObject, ToolDefinition
+from toolcrib.kinds.code.shape import CodeImplementation
 
 _OWN = "what its tools do is for the code to judge; that it did not catch it is the code's failure"
 

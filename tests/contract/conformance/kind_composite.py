@@ -5,7 +5,8 @@ from typing import ClassVar
 from tests.contract.conformance.kind import INPUT, NAME, Kind
 from tests.contract.conformance.kind_python import PythonKind, acting
 from toolcrib import CompositeRoute, Crib
-from toolcrib.contracts import CompositeImplementation, ToolDefinition
+from toolcrib.contracts import ToolDefinition
+from toolcrib.kinds.composite.shape import CompositeImplementation
 
 
 class CompositeKind(Kind):

@@ -10,7 +10,8 @@ from tests.contract.conformance.kind import INPUT, NAME, Kind
 from tests.contract.conformance.world import Behaviour, Flaky, Mischief, Refused, Unreachable, World
 from tests.unit.net.servers import serving
 from toolcrib import Crib
-from toolcrib.contracts import BearerAuth, HttpBody, HttpImplementation, ProviderDefinition, ToolDefinition
+from toolcrib.contracts import BearerAuth, ProviderDefinition, ToolDefinition
+from toolcrib.kinds.http.shape import HttpBody, HttpImplementation
 
 BODY = HttpBody(fields={"text": "text"})
 NOBODY = 1

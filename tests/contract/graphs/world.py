@@ -11,8 +11,6 @@ from toolcrib import Crib, ScriptedModel
 from toolcrib.contracts import (
     AgentImplementation,
     AllocatedTool,
-    CompositeImplementation,
-    CompositeRoute,
     ErrorCode,
     ErrorRule,
     Json,
@@ -21,7 +19,6 @@ from toolcrib.contracts import (
     LLMConfig,
     PinnedHandle,
     PinSelector,
-    PluginImplementation,
     Reason,
     ToolDefinition,
     content_hash,
@@ -29,6 +26,8 @@ from toolcrib.contracts import (
 from toolcrib.contracts.workflows import ConditionBinding, StepRegistration
 from toolcrib.core.executor import CallFailed, Dispatch, Outcome, error
 from toolcrib.crib.container.plugins import Plugins
+from toolcrib.kinds.composite.shape import CompositeImplementation, CompositeRoute
+from toolcrib.kinds.plugin.shape import PluginImplementation
 from toolcrib.llm import Message, Request, ScriptedAnswer, ToolCall, ToolResult
 
 MODEL = "scripted:reader"

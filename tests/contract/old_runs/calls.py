@@ -7,8 +7,9 @@ from tests.contract.old_runs.case import Case, Rounds
 from tests.contract.old_runs.hands import DAY
 from tests.contract.old_runs.outside import TEXT
 from toolcrib import CompositeRoute
-from toolcrib.contracts import CodeImplementation, JsonObject, Principal, ToolDefinition
-from toolcrib.core.registry import composite_definition
+from toolcrib.contracts import JsonObject, Principal, ToolDefinition
+from toolcrib.kinds.code.shape import CodeImplementation
+from toolcrib.kinds.composite.checks import composite_definition
 
 READER: Final = Principal(id="reader", grants=("ai://tools/*/look/execute",))
 ITEM: Final[JsonObject] = {"type": "object", "properties": {"item": {"type": "string"}}, "required": ["item"]}

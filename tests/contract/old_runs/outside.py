@@ -17,17 +17,11 @@ from tests.contract.old_runs.hands import KEY, Hands
 from tests.unit.grpc.server import serving as serving_grpc
 from tests.unit.net.servers import serving
 from toolcrib import Crib
-from toolcrib.contracts import (
-    BearerAuth,
-    HttpBody,
-    HttpImplementation,
-    JsonSchema,
-    ProviderDefinition,
-    ToolDefinition,
-)
+from toolcrib.contracts import BearerAuth, JsonSchema, ProviderDefinition, ToolDefinition
 from toolcrib.contracts.base.envelope import SideEffects
 from toolcrib.infrastructure.net import EgressPolicy
 from toolcrib.kinds.entity.importer.engines import open_engine
+from toolcrib.kinds.http.shape import HttpBody, HttpImplementation
 
 NOBODY: Final = 1
 """A port at which nobody listens."""

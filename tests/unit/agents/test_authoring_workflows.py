@@ -10,7 +10,8 @@ from tests.unit.agents.crm import MODEL, Crm, asks, told
 from tests.unit.agents.desk import agent
 from toolcrib import Crib, Result, ScriptedModel, tool
 from toolcrib.contracts import Json, JsonObject, NotFound, Principal, UntrustedContent
-from toolcrib.contracts.workflows import AUTHORING_TOOLS, WorkflowDefinition, WorkflowStep
+from toolcrib.contracts.specs.agents import AUTHORING_TOOLS
+from toolcrib.contracts.workflows import WorkflowDefinition, WorkflowStep
 from toolcrib.llm import Message, Script
 from toolcrib.workflows import authoring_tools
 

@@ -5,7 +5,9 @@ from typing import Any
 import pytest
 
 from toolcrib.agents.toolset.schema_narrowing import schema_for_models, without_cursor
-from toolcrib.contracts import CursorPaging, HttpImplementation, PythonImplementation, ToolDefinition
+from toolcrib.contracts import ToolDefinition
+from toolcrib.kinds.http.shape import CursorPaging, HttpImplementation
+from toolcrib.kinds.python.shape import PythonImplementation
 
 SCHEMA = {"type": "object", "properties": {"query": {"type": "string"}, "after": {"type": "string"}}}
 

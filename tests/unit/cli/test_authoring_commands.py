@@ -9,7 +9,8 @@ import pytest
 
 from tests.unit.cli.command import toolcrib
 from toolcrib import AgenticStep, Crib, ScriptedModel
-from toolcrib.contracts import HttpImplementation, ToolDefinition
+from toolcrib.contracts import ToolDefinition
+from toolcrib.kinds.http.shape import HttpImplementation
 
 SEARCH = ToolDefinition(
     name="search_deals",

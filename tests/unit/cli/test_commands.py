@@ -12,8 +12,9 @@ import pytest
 from tests.unit.cli.command import toolcrib
 from tests.unit.runs_trace.test_trace import calls
 from toolcrib import Crib, ScriptedModel, tool
-from toolcrib.contracts import HttpImplementation, LossReport, ToolDefinition
+from toolcrib.contracts import LossReport, ToolDefinition
 from toolcrib.contracts.schemas import contract_schemas
+from toolcrib.kinds.http.shape import HttpImplementation
 from toolcrib.llm import Message, Request, ToolCall
 
 PROGRAM = str(Path(sys.executable).with_name("toolcrib"))

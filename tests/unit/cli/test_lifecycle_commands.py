@@ -10,7 +10,7 @@ import pytest
 from tests.twins import make_definition
 from tests.unit.cli.command import toolcrib
 from toolcrib import Crib, ScriptedModel
-from toolcrib.contracts import CompositeImplementation, CompositeRoute
+from toolcrib.kinds.composite.shape import CompositeImplementation, CompositeRoute
 
 pytestmark = pytest.mark.requirement("cli.life_cycle")
 

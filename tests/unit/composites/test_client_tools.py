@@ -11,19 +11,17 @@ from toolcrib.contracts import (
     BearerAuth,
     ClientResult,
     Conflict,
-    EntityColumn,
-    EntityImplementation,
     ErrorCode,
-    GrpcImplementation,
-    HttpBody,
-    HttpImplementation,
     Json,
     JsonSchema,
-    McpImplementation,
     ProviderDefinition,
     Reason,
     ToolError,
 )
+from toolcrib.kinds.entity.shape import EntityColumn, EntityImplementation
+from toolcrib.kinds.grpc.shape import GrpcImplementation
+from toolcrib.kinds.http.shape import HttpBody, HttpImplementation
+from toolcrib.kinds.mcp.shape import McpImplementation
 
 ID: JsonSchema = {"type": "object", "properties": {"id": {"type": "string"}}, "required": ["id"]}
 prepared: list[str] = []

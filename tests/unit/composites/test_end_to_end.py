@@ -6,14 +6,8 @@ import pytest
 
 from tests.unit.server.client import serving
 from toolcrib import Crib, tool
-from toolcrib.contracts import (
-    ChildStarted,
-    CompositeImplementation,
-    CompositeRoute,
-    ErrorRule,
-    Reason,
-    ToolDefinition,
-)
+from toolcrib.contracts import ChildStarted, ErrorRule, Reason, ToolDefinition
+from toolcrib.kinds.composite.shape import CompositeImplementation, CompositeRoute
 
 TEXT = {"type": "object", "properties": {"text": {"type": "string"}}, "required": ["text"]}
 searches: list[str] = []

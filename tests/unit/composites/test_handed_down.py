@@ -7,18 +7,9 @@ import pytest
 from tests.twins import AT
 from tests.unit.agents.crm import PricedModel, asks
 from toolcrib import CompositeRoute, Crib, Limits, tool
-from toolcrib.contracts import (
-    OWNER,
-    Allowance,
-    CompositeImplementation,
-    ErrorCode,
-    Principal,
-    Reason,
-    Run,
-    ToolDefinition,
-    ToolEnvelope,
-)
+from toolcrib.contracts import OWNER, Allowance, ErrorCode, Principal, Reason, Run, ToolDefinition, ToolEnvelope
 from toolcrib.core.policy import Budget, ModelReservation
+from toolcrib.kinds.composite.shape import CompositeImplementation
 
 
 @tool(side_effects="reads")

@@ -9,7 +9,6 @@ from toolcrib import CompositeRoute, Crib, ScriptedModel, code_tool
 from toolcrib.contracts import (
     AgenticImplementation,
     AllocatedTool,
-    CompositeImplementation,
     ErrorRule,
     InvalidDefinition,
     JsonSchema,
@@ -18,6 +17,7 @@ from toolcrib.contracts import (
     SideEffects,
     ToolDefinition,
 )
+from toolcrib.kinds.composite.shape import CompositeImplementation
 
 TEXT: JsonSchema = {
     "type": "object",

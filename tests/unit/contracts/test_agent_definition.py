@@ -17,7 +17,6 @@ from toolcrib.contracts import (
     LLMConfig,
     PinnedHandle,
     PinSelector,
-    PythonImplementation,
     RateLimit,
     RetryPolicy,
     SecretReference,
@@ -25,6 +24,7 @@ from toolcrib.contracts import (
 )
 from toolcrib.contracts.specs.agents import AgentParts
 from toolcrib.contracts.specs.guardrails import NoDelete
+from toolcrib.kinds.python.shape import PythonImplementation
 
 pytestmark = pytest.mark.requirement("agents.definition")
 

@@ -5,8 +5,8 @@ from typing import Any
 import pytest
 from pydantic import ValidationError
 
-from toolcrib.contracts import (
-    BearerAuth,
+from toolcrib.contracts import BearerAuth, ProviderDefinition, ServerVariable, ToolDefinition
+from toolcrib.kinds.http.shape import (
     CursorPaging,
     HttpImplementation,
     LinkPaging,
@@ -14,9 +14,6 @@ from toolcrib.contracts import (
     OffsetPaging,
     PageNumberPaging,
     Paging,
-    ProviderDefinition,
-    ServerVariable,
-    ToolDefinition,
 )
 
 STORED: dict[str, Any] = {

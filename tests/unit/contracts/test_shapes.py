@@ -12,7 +12,6 @@ from toolcrib.contracts import (
     Limits,
     LLMConfig,
     Principal,
-    PythonImplementation,
     RateLimit,
     RetryPolicy,
     Run,
@@ -27,6 +26,7 @@ from toolcrib.contracts import (
     format_timestamp,
     tool_uri,
 )
+from toolcrib.kinds.python.shape import PythonImplementation
 
 NOON = datetime(2026, 1, 31, 12, tzinfo=UTC)
 CODE = PythonImplementation(function="crm:search")

@@ -2,8 +2,9 @@
 
 import pytest
 
-from toolcrib.contracts import InvalidDefinition, PythonImplementation, ToolDefinition
+from toolcrib.contracts import InvalidDefinition, ToolDefinition
 from toolcrib.contracts.workflows import WorkflowDefinition
+from toolcrib.kinds.python.shape import PythonImplementation
 
 pytestmark = pytest.mark.requirement("workflow_checks.flat_document")
 

@@ -5,7 +5,8 @@ from pathlib import Path
 import pytest
 
 from toolcrib import Crib, LLMConfig, ScriptedModel, tool
-from toolcrib.contracts import AgentDefinition, HttpImplementation, Reason, ToolDefinition, Unavailable
+from toolcrib.contracts import AgentDefinition, Reason, ToolDefinition, Unavailable
+from toolcrib.kinds.http.shape import HttpImplementation
 
 pytestmark = pytest.mark.requirement("crib.abilities")
 

@@ -14,13 +14,13 @@ from toolcrib.contracts import (
     Conflict,
     ImportOutcome,
     LossReport,
-    McpImplementation,
     NotFound,
     ProviderDefinition,
     ToolDefinition,
     Unavailable,
 )
 from toolcrib.core.providers import ImportedApi
+from toolcrib.kinds.mcp.shape import McpImplementation
 
 pytestmark = pytest.mark.requirement("crib.adoption")
 

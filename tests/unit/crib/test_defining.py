@@ -10,7 +10,8 @@ import pytest
 from tests.twins import make_definition
 from toolcrib import Crib, LLMConfig, Principal, ScriptedModel, tool
 from toolcrib.agents import agentic_definition
-from toolcrib.contracts import HttpImplementation, InvalidDefinition, NotFound, Reason
+from toolcrib.contracts import InvalidDefinition, NotFound, Reason
+from toolcrib.kinds.http.shape import HttpImplementation
 
 ANN = Principal(id="ann", realm="acme", grants=("ai://*",))
 ELSEWHERE = HttpImplementation(method="GET", url="https://example.org/looks")

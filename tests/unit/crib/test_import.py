@@ -14,7 +14,7 @@ from tests.twins import make_definition
 from tests.unit.net.servers import serving
 from toolcrib import Crib, EgressPolicy
 from toolcrib.contracts import Conflict, InvalidDefinition, InvalidInput
-from toolcrib.kinds.http.openapi import ToolOverride
+from toolcrib.kinds.http.shape import ToolOverride
 
 pytestmark = pytest.mark.requirement("crib.import_openapi")
 

@@ -10,17 +10,16 @@ from tests.twins import make_definition
 from toolcrib import Crib, ScriptedModel, tool
 from toolcrib.contracts import (
     AllocatedTool,
-    CodeImplementation,
-    CompositeImplementation,
-    CompositeRoute,
     ErrorRule,
-    HttpImplementation,
     JsonSchema,
     NotFound,
     ProviderDefinition,
     ReferenceSource,
     ToolDefinition,
 )
+from toolcrib.kinds.code.shape import CodeImplementation
+from toolcrib.kinds.composite.shape import CompositeImplementation, CompositeRoute
+from toolcrib.kinds.http.shape import HttpImplementation
 from toolcrib.llm import Message, ToolCall
 
 MODEL = "scripted:m"

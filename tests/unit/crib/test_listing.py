@@ -5,7 +5,8 @@ import asyncio
 import pytest
 
 from toolcrib import Crib
-from toolcrib.contracts import HttpImplementation, Principal, ToolDefinition
+from toolcrib.contracts import Principal, ToolDefinition
+from toolcrib.kinds.http.shape import HttpImplementation
 
 
 def definition(name: str, said: str, category: str = "crm") -> ToolDefinition:

@@ -5,23 +5,13 @@ from typing import Any
 import pytest
 
 from tests.twins import AT, make_tool
-from toolcrib.contracts import (
-    OWNER,
-    Approval,
-    ApprovalPreview,
-    EntityColumn,
-    EntityImplementation,
-    EntityOperation,
-    HttpImplementation,
-    HttpParameter,
-    Json,
-    ProviderDefinition,
-    ToolDefinition,
-)
+from toolcrib.contracts import OWNER, Approval, ApprovalPreview, Json, ProviderDefinition, ToolDefinition
 from toolcrib.core.registry import Providers
 from toolcrib.crib.runs.approvals import preview_of
 from toolcrib.infrastructure.store import MemoryStore
-from toolcrib.kinds.runtimes import preview_request
+from toolcrib.kinds.entity.shape import EntityColumn, EntityImplementation, EntityOperation
+from toolcrib.kinds.http.runtime import preview_request
+from toolcrib.kinds.http.shape import HttpImplementation, HttpParameter
 
 pytestmark = pytest.mark.requirement("approvals.preview")
 

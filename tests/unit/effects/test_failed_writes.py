@@ -12,7 +12,6 @@ from toolcrib.contracts import (
     ErrorCode,
     Fenced,
     LLMConfig,
-    McpImplementation,
     Reason,
     RetryPolicy,
     ToolEnvelope,
@@ -22,6 +21,7 @@ from toolcrib.contracts.base.errors import Effect
 from toolcrib.contracts.workflows import StepRetry
 from toolcrib.core.executor import CallFailed, Outcome, error, has_acted
 from toolcrib.core.runs.journal.log import NullJournal
+from toolcrib.kinds.mcp.shape import McpImplementation
 from toolcrib.workflows.run.call import wait_before_try
 
 AGENTIC = AgenticImplementation(mode="agentic", llm=LLMConfig(model="scripted:x"), system_prompt="")

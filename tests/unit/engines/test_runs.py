@@ -239,7 +239,7 @@ async def test_waiting_does_not_count_against_the_time_out():
 @pytest.mark.requirement("engines.time_out")
 def test_a_configured_length_of_answers_raises_the_limit_and_a_single_call_s_run_outlasts_the_call():
     agentic = impatient(5).implementation
-    assert agentic.kind == "agentic"
+    assert isinstance(agentic, AgenticImplementation)
     talkative = agentic.model_copy(update={"llm": LLMConfig(model="scripted:none", max_tokens=8000)})
 
     assert limits_of(make_tool(timeout_s=5), "tool").timeout_s > 5

@@ -14,7 +14,7 @@ from tests.chaos.ledger import Ledger
 from toolcrib import Crib, ToolContext, tool
 from toolcrib.contracts import Json, JsonObject
 from toolcrib.core.engines.restate import RestateEngine, RestateOptions, WorkerTerms
-from toolcrib.core.registry import FunctionTool
+from toolcrib.kinds.python.functions import FunctionTool
 
 LEASE_S = 1.0
 MARK = "swordfish-of-the-shop"

@@ -5,8 +5,9 @@ import sqlalchemy as sa
 
 from tests.twins import make_definition
 from tests.unit.entities.shop import TAGS, Customer, open_shop
-from toolcrib.contracts import EntityColumn, EntityImplementation, InvalidDefinition, JsonObject, ToolDefinition
-from toolcrib.core.registry import check_definition
+from toolcrib.contracts import InvalidDefinition, JsonObject, ToolDefinition
+from toolcrib.kinds.dispatch import check_tool
+from toolcrib.kinds.entity.shape import EntityColumn, EntityImplementation
 
 COLUMNS = {"label": EntityColumn(type="string"), "weight": EntityColumn(type="number", writable=False)}
 
@@ -44,7 +45,7 @@ def written(operation: str, *, required: tuple[str, ...] = ("label",), **changed
 )
 def test_an_operation_that_could_not_be_called_is_refused_when_it_is_saved(definition: ToolDefinition, said: str):
     with pytest.raises(InvalidDefinition, match=said):
-        check_definition(definition)
+        check_tool(definition)
 
 
 @pytest.mark.requirement("entities.rows", "entities.access")

@@ -9,11 +9,12 @@ import sqlalchemy as sa
 from sqlalchemy.dialects import mysql, postgresql, sqlite
 
 from tests.unit.entities.shop import Order
-from toolcrib.contracts import EntityImplementation, InvalidInput
+from toolcrib.contracts import InvalidInput
 from toolcrib.kinds.entity.importer.generation import MAX_FILTER, generate
 from toolcrib.kinds.entity.importer.tables import as_entity
 from toolcrib.kinds.entity.runtime.filters import MAX_DEPTH, MAX_TERMS, read_filter, read_order
 from toolcrib.kinds.entity.runtime.values import BoundField, fields_of
+from toolcrib.kinds.entity.shape import EntityImplementation
 
 NOW: Final = datetime(2026, 5, 1, tzinfo=UTC)
 ORDERS: Final = as_entity(Order)

@@ -10,11 +10,12 @@ from sqlalchemy.orm import DeclarativeBase, Mapped, mapped_column
 
 from tests.unit.entities.shop import TAGS, Customer, Order
 from toolcrib import EntityOptions, entity
-from toolcrib.contracts import EntityImplementation, InvalidDefinition, ToolDefinition
+from toolcrib.contracts import InvalidDefinition, ToolDefinition
 from toolcrib.core.providers import ImportedApi
 from toolcrib.kinds.entity.importer.generation import generate
 from toolcrib.kinds.entity.importer.tables import as_entity
 from toolcrib.kinds.entity.importer.words import field_names, plural_of, singular_of, snake
+from toolcrib.kinds.entity.shape import EntityImplementation
 
 
 def tools_of(*things: Any, options: EntityOptions | None = None) -> dict[str, ToolDefinition]:

@@ -10,8 +10,6 @@ from tests.twins import Rig, make_tool
 from tests.unit.executor.test_failures import fails, in_turn, outcome, raises
 from toolcrib.contracts import (
     Attachment,
-    CompositeImplementation,
-    CompositeRoute,
     ErrorCode,
     ErrorRule,
     FailedCall,
@@ -23,6 +21,7 @@ from toolcrib.contracts import (
     Usage,
 )
 from toolcrib.core.executor import CallFailed, Dispatch, Outcome, error
+from toolcrib.kinds.composite.shape import CompositeImplementation, CompositeRoute
 
 FALLS_BACK = (ErrorRule(when="5xx", action="fallback", tool="other", message="the search is down"),)
 OTHER = make_tool("other")

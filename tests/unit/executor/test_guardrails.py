@@ -13,7 +13,6 @@ from toolcrib.contracts import (
     ContentFilter,
     ErrorCode,
     Guardrail,
-    HttpImplementation,
     NoDelete,
     Reason,
     RequireConfirmation,
@@ -25,6 +24,7 @@ from toolcrib.contracts import (
 )
 from toolcrib.core.executor import CallContext, CallFailed, Dispatch, Outcome, error
 from toolcrib.core.policy import CallPolicy
+from toolcrib.kinds.http.shape import HttpImplementation
 
 HTTP = HttpImplementation(method="GET", url="https://x.example/")
 REDACTS = ContentFilter(personal_data=("email",), action="redact")

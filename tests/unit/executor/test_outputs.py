@@ -20,7 +20,6 @@ from toolcrib.contracts import (
     Json,
     JsonObject,
     Limits,
-    McpImplementation,
     Principal,
     Reason,
     ToolEnvelope,
@@ -29,6 +28,7 @@ from toolcrib.contracts import (
 )
 from toolcrib.core.executor import CallFailed, Dispatch, Outcome, error
 from toolcrib.core.executor.envelope import MAX_DEPTH
+from toolcrib.kinds.mcp.shape import McpImplementation
 
 
 class Colour(Enum):

@@ -8,7 +8,7 @@ import pytest
 from tests.twins import Rig, make_tool
 from toolcrib.contracts import InvalidDefinition, Json, Limits, Reason
 from toolcrib.core.executor import Dispatch, Outcome
-from toolcrib.core.registry import check_definition
+from toolcrib.kinds.dispatch import check_tool
 
 pytestmark = pytest.mark.requirement("agentic.told_cost")
 
@@ -67,4 +67,4 @@ def test_a_path_that_is_none_is_refused_when_the_tool_is_saved(field: Any):
     definition = make_tool(**broken).definition
 
     with pytest.raises(InvalidDefinition, match=f"{field} 'usage\\['"):
-        check_definition(definition)
+        check_tool(definition)

@@ -9,14 +9,8 @@ from tests.unit.agents.crm import Crm, asks
 from tests.unit.forks.forking import same_at_every_event
 from tests.unit.workflows.shop import Shop, calls, publish
 from toolcrib import Crib, Limits, LLMConfig, ScriptedModel, code_tool
-from toolcrib.contracts import (
-    AgentDefinition,
-    AgentRequest,
-    CompositeImplementation,
-    CompositeRoute,
-    JsonObject,
-    ToolDefinition,
-)
+from toolcrib.contracts import AgentDefinition, AgentRequest, JsonObject, ToolDefinition
+from toolcrib.kinds.composite.shape import CompositeImplementation, CompositeRoute
 
 pytestmark = pytest.mark.requirement("forks.same", "forks.known", "forks.replayed")
 

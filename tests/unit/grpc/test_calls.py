@@ -12,16 +12,8 @@ from aiohttp import web
 from tests.unit.grpc.server import Crm, Deal, local
 from tests.unit.net.servers import serving as http_serving
 from toolcrib import Crib, EgressPolicy
-from toolcrib.contracts import (
-    ApiKeyAuth,
-    BasicAuth,
-    BearerAuth,
-    ErrorCode,
-    GrpcImplementation,
-    OAuth2Auth,
-    ProviderDefinition,
-    Reason,
-)
+from toolcrib.contracts import ApiKeyAuth, BasicAuth, BearerAuth, ErrorCode, OAuth2Auth, ProviderDefinition, Reason
+from toolcrib.kinds.grpc.shape import GrpcImplementation
 
 FULL: dict[str, Any] = {
     "id": "7",

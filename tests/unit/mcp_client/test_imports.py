@@ -5,9 +5,10 @@ from typing import Any
 import pytest
 
 from tests.unit.mcp_client.server import RpcError, Server, crib_for, running, tool
-from toolcrib.contracts import InvalidInput, McpConnection, McpImplementation, ProviderDefinition
+from toolcrib.contracts import InvalidInput, McpConnection, ProviderDefinition
 from toolcrib.core.providers import ImportedApi
 from toolcrib.kinds.mcp.importer import import_mcp, read_listing
+from toolcrib.kinds.mcp.shape import McpImplementation
 
 THERE = ProviderDefinition(name="there", connection=McpConnection(), base_url="https://mcp.example")
 

@@ -2,9 +2,10 @@
 
 from typing import Any
 
-from toolcrib.contracts import HttpImplementation, ToolDefinition
+from toolcrib.contracts import ToolDefinition
 from toolcrib.core.providers import ImportedApi
-from toolcrib.kinds.http.openapi import ToolOverride, import_openapi
+from toolcrib.kinds.http.openapi import import_openapi
+from toolcrib.kinds.http.shape import HttpImplementation, ToolOverride
 
 Node = dict[str, Any]
 

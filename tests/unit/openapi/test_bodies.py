@@ -5,8 +5,9 @@ from typing import Any
 import pytest
 
 from tests.unit.openapi.documents import http, imported, json, tool, whys
-from toolcrib.contracts import FieldEncoding, HttpBody, ToolDefinition
+from toolcrib.contracts import ToolDefinition
 from toolcrib.kinds.http.openapi import import_openapi
+from toolcrib.kinds.http.shape import FieldEncoding, HttpBody
 
 pytestmark = pytest.mark.requirement("providers.bodies")
 

@@ -19,7 +19,8 @@ from toolcrib.contracts import (
     ServerVariable,
     content_hash,
 )
-from toolcrib.kinds.http.openapi import ToolOverride, import_openapi
+from toolcrib.kinds.http.openapi import import_openapi
+from toolcrib.kinds.http.shape import ToolOverride
 
 CRM = Path(__file__).parents[3] / "examples" / "crm" / "openapi.yaml"
 AFTER = {"name": "after", "in": "query", "schema": {"type": "string"}}

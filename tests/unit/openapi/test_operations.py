@@ -5,9 +5,10 @@ from typing import Any
 import pytest
 
 from tests.unit.openapi.documents import NEXT, PAGE, answering, http, imported, json, taking, tool, whys
-from toolcrib.contracts import ApiKeyAuth, CursorPaging, RetryPolicy
+from toolcrib.contracts import ApiKeyAuth, RetryPolicy
 from toolcrib.kinds.http.openapi import import_openapi
 from toolcrib.kinds.http.openapi.arguments import argument_names
+from toolcrib.kinds.http.shape import CursorPaging
 
 NO_PLAIN_OBJECTS: list[Any] = [
     {"type": "array", "items": {"type": "string"}},

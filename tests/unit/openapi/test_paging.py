@@ -5,7 +5,7 @@ from typing import Any
 import pytest
 
 from tests.unit.openapi.documents import answering, http, tool
-from toolcrib.contracts import CursorPaging, LinkPaging, NextUrlPaging, OffsetPaging, PageNumberPaging
+from toolcrib.kinds.http.shape import CursorPaging, LinkPaging, NextUrlPaging, OffsetPaging, PageNumberPaging
 
 pytestmark = pytest.mark.requirement("providers.paging")
 

@@ -6,7 +6,7 @@ import orjson
 import pytest
 
 from tests.unit.openapi.fidelity import silent_losses
-from toolcrib.core.registry import check_definition
+from toolcrib.kinds.dispatch import check_tool
 from toolcrib.kinds.http.openapi import import_openapi
 
 FOLDER = Path(__file__).parents[4] / "shared" / "data" / "openapi"
@@ -25,7 +25,7 @@ def test_every_operation_of_a_real_document_is_callable_and_its_schemas_are_vali
     assert api.tools
     assert api.report.summary()["left_out"] == 0
     for tool in api.tools:
-        check_definition(tool)
+        check_tool(tool)
     assert sum(group.tools for group in api.groups) == len(api.tools)
 
 

@@ -4,10 +4,11 @@ from typing import Any, cast
 
 import pytest
 
-from toolcrib.contracts import ApiKeyAuth, HttpImplementation, ProviderAuth, ToolDefinition
+from toolcrib.contracts import ApiKeyAuth, ProviderAuth, ToolDefinition
 from toolcrib.core.providers import Credentials
 from toolcrib.kinds.http.openapi import import_openapi
 from toolcrib.kinds.http.runtime.requests import Target, build_request
+from toolcrib.kinds.http.shape import HttpImplementation
 
 pytestmark = pytest.mark.requirement("providers.repeated_tokens")
 

@@ -14,12 +14,12 @@ from toolcrib.contracts import (
     Json,
     JsonSchema,
     LLMConfig,
-    PluginImplementation,
     Reason,
     ToolDefinition,
 )
 from toolcrib.core.executor import CallFailed, Dispatch, Outcome, error
 from toolcrib.crib.container.plugins import MODEL_PROVIDERS, RUNTIMES, PluginHost, load_plugins
+from toolcrib.kinds.plugin.shape import PluginImplementation
 from toolcrib.llm import Provider
 
 HERE = "tests.unit.plugins.test_plugins"

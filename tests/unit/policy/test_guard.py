@@ -6,17 +6,9 @@ from typing import Any
 
 import pytest
 
-from toolcrib.contracts import (
-    GuardDecision,
-    Limits,
-    Principal,
-    PythonImplementation,
-    Reason,
-    SideEffects,
-    ToolDefinition,
-    ToolRevision,
-)
+from toolcrib.contracts import GuardDecision, Limits, Principal, Reason, SideEffects, ToolDefinition, ToolRevision
 from toolcrib.core.policy import Budget, CallPolicy, decide, permit
+from toolcrib.kinds.python.shape import PythonImplementation
 
 NAMES = frozenset({"search_deals", "update_deal", "delete_deal"})
 

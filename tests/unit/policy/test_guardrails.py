@@ -11,22 +11,13 @@ from toolcrib.contracts import (
     AgentImplementation,
     ContentFilter,
     CustomGuardrail,
-    EntityColumn,
-    EntityImplementation,
-    EntityOperation,
-    GrpcImplementation,
     GuardDecision,
     Guardrail,
-    HttpImplementation,
-    HttpMethod,
     Implementation,
     JsonObject,
     LLMConfig,
     MaxCost,
-    McpImplementation,
     NoDelete,
-    PluginImplementation,
-    PythonImplementation,
     RealmBoundary,
     Reason,
     RequireConfirmation,
@@ -45,6 +36,12 @@ from toolcrib.core.policy import (
     is_untrusted,
     strictest,
 )
+from toolcrib.kinds.entity.shape import EntityColumn, EntityImplementation, EntityOperation
+from toolcrib.kinds.grpc.shape import GrpcImplementation
+from toolcrib.kinds.http.shape import HttpImplementation, HttpMethod
+from toolcrib.kinds.mcp.shape import McpImplementation
+from toolcrib.kinds.plugin.shape import PluginImplementation
+from toolcrib.kinds.python.shape import PythonImplementation
 
 PYTHON = PythonImplementation(function="x:y")
 AGENT = AgentImplementation(llm=LLMConfig(model="x:y"))

@@ -5,10 +5,11 @@ from random import Random
 import pytest
 
 from tests.twins.shelves import NOON, laid_out
-from toolcrib.contracts import LLMConfig, PythonImplementation, ToolDefinition, ToolRevision, Verb
+from toolcrib.contracts import LLMConfig, ToolDefinition, ToolRevision, Verb
 from toolcrib.contracts.tools.agent_definitions import AgentDefinition
 from toolcrib.contracts.workflows import WorkflowDefinition, WorkflowStep
 from toolcrib.core.policy import VisibleTools, permits
+from toolcrib.kinds.python.shape import PythonImplementation
 
 NAMES = ("deal", "desk", "flow", "other")
 SEGMENTS = ("*", "tools", "agents", "workflows", "crm", *NAMES, "execute", "read")

@@ -21,7 +21,7 @@ from toolcrib.contracts import (
     TwoStepAuth,
 )
 from toolcrib.core.registry import all_references_of, references_of
-from toolcrib.core.registry.checks.http import check_provider
+from toolcrib.core.registry.checks.providers import check_provider
 
 VALUE = "sk-live-0123456789"
 REF = "${secret:CRM}"

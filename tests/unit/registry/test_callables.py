@@ -9,7 +9,7 @@ import pytest
 from tests.unit.registry.test_functions import CONTEXT
 from toolcrib import Crib
 from toolcrib.contracts import InvalidDefinition, JsonSchema
-from toolcrib.core.registry import tool, tools_of
+from toolcrib.kinds.python.functions import tool, tools_of
 
 
 class Account:

@@ -7,17 +7,10 @@ from typing import Any, cast
 
 import pytest
 
-from toolcrib.contracts import (
-    Conflict,
-    InvalidDefinition,
-    NotFound,
-    ProviderDefinition,
-    PythonImplementation,
-    ToolDefinition,
-    ToolRevision,
-)
+from toolcrib.contracts import Conflict, InvalidDefinition, NotFound, ProviderDefinition, ToolDefinition, ToolRevision
 from toolcrib.core.registry import Providers, Registry, check_definition
 from toolcrib.infrastructure.store import Changed, Definition, DefinitionKind, Definitions, MemoryStore
+from toolcrib.kinds.python.shape import PythonImplementation
 
 NOON = datetime(2026, 1, 31, 12, tzinfo=UTC)
 

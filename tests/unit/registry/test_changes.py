@@ -8,21 +8,18 @@ from tests.twins import make_definition
 from toolcrib.contracts import (
     AgenticImplementation,
     ChangeClass,
-    CodeImplementation,
     Difference,
-    EntityColumn,
-    EntityImplementation,
     Example,
-    HttpBody,
-    HttpImplementation,
-    HttpParameter,
     JsonSchema,
     LLMConfig,
-    McpImplementation,
     ToolDefinition,
 )
 from toolcrib.contracts.workflows import WorkflowDefinition
 from toolcrib.core.registry import classify, compare_input, compare_output
+from toolcrib.kinds.code.shape import CodeImplementation
+from toolcrib.kinds.entity.shape import EntityColumn, EntityImplementation
+from toolcrib.kinds.http.shape import HttpBody, HttpImplementation, HttpParameter
+from toolcrib.kinds.mcp.shape import McpImplementation
 
 pytestmark = pytest.mark.requirement("registry.changes")
 

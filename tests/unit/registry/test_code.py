@@ -2,8 +2,10 @@
 
 import pytest
 
-from toolcrib.contracts import CodeImplementation, InvalidDefinition
-from toolcrib.core.registry import check_definition, code_tool
+from toolcrib.contracts import InvalidDefinition
+from toolcrib.kinds.code.checks import code_tool
+from toolcrib.kinds.code.shape import CodeImplementation
+from toolcrib.kinds.dispatch import check_tool
 
 pytestmark = pytest.mark.requirement("code.definition")
 
@@ -24,19 +26,19 @@ MAIN = "def main():\n    return 1\n"
 )
 def test_python_that_could_not_start_is_refused(source: str, told: str):
     with pytest.raises(InvalidDefinition, match=told):
-        check_definition(code_tool("x", source))
+        check_tool(code_tool("x", source))
 
 
 def test_code_is_not_run_when_it_is_checked():
-    check_definition(code_tool("x", "raise SystemExit\n" + MAIN))
-    check_definition(code_tool("x", "'\\d'\n" + MAIN))
+    check_tool(code_tool("x", "raise SystemExit\n" + MAIN))
+    check_tool(code_tool("x", "'\\d'\n" + MAIN))
 
 
 def test_javascript_is_not_parsed_before_it_runs():
-    check_definition(code_tool("x", "function main( {", language="javascript"))
+    check_tool(code_tool("x", "function main( {", language="javascript"))
 
     with pytest.raises(InvalidDefinition, match="interpreter 'monty' is for Python"):
-        check_definition(code_tool("x", "", language="javascript", interpreter="monty"))
+        check_tool(code_tool("x", "", language="javascript", interpreter="monty"))
 
 
 @pytest.mark.parametrize(
@@ -50,7 +52,7 @@ def test_javascript_is_not_parsed_before_it_runs():
 )
 def test_tools_that_cannot_be_functions_beside_each_other_are_refused(tools: tuple[str, ...], told: str):
     with pytest.raises(InvalidDefinition, match=told):
-        check_definition(code_tool("x", MAIN, tools=tools))
+        check_tool(code_tool("x", MAIN, tools=tools))
 
 
 def test_functions_are_named_after_their_tools():

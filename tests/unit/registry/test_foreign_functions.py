@@ -8,7 +8,7 @@ import pytest
 from pydantic import BaseModel, Field
 
 from tests.unit.registry.test_functions import CONTEXT
-from toolcrib.core.registry import tool
+from toolcrib.kinds.python.functions import tool
 
 WORDS: Any = Field(description="What for.")
 LIMIT: Any = Field(default=5, ge=1)

@@ -12,9 +12,12 @@ import pytest
 from pydantic import BaseModel, Field, ValidationError
 from typing_extensions import TypedDict
 
-from toolcrib.contracts import InvalidDefinition, PythonImplementation
-from toolcrib.core.registry import ToolContext, check_definition, compile_schema, tool
+from toolcrib.contracts import InvalidDefinition
+from toolcrib.core.registry import compile_schema
 from toolcrib.infrastructure.net import HttpSession
+from toolcrib.kinds.dispatch import check_tool
+from toolcrib.kinds.python.functions import ToolContext, tool
+from toolcrib.kinds.python.shape import PythonImplementation
 
 CONTEXT = ToolContext(
     run_id="run_1",
@@ -58,7 +61,7 @@ def nothing() -> None:
 
 def schema_of(function: Callable[..., Any]) -> dict[str, Any]:
     definition = tool(function).definition
-    check_definition(definition)
+    check_tool(definition)
     return definition.input_schema
 
 

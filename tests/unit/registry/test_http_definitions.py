@@ -7,25 +7,27 @@ import pytest
 from tests.twins import AT, make_definition
 from toolcrib.contracts import (
     BearerAuth,
-    CursorPaging,
-    FieldEncoding,
-    HttpBody,
-    HttpImplementation,
-    HttpParameter,
     InvalidDefinition,
-    LinkPaging,
-    NextUrlPaging,
     OAuth2Auth,
-    OffsetPaging,
-    PageNumberPaging,
     ProviderDefinition,
     ServerVariable,
     ToolDefinition,
 )
 from toolcrib.core.registry.catalog.catalog import Registry
 from toolcrib.core.registry.catalog.named import Providers
-from toolcrib.core.registry.checks.checks import check_definition
 from toolcrib.infrastructure.store import MemoryStore
+from toolcrib.kinds.dispatch import check_tool
+from toolcrib.kinds.http.shape import (
+    CursorPaging,
+    FieldEncoding,
+    HttpBody,
+    HttpImplementation,
+    HttpParameter,
+    LinkPaging,
+    NextUrlPaging,
+    OffsetPaging,
+    PageNumberPaging,
+)
 
 OAUTH: dict[str, Any] = {"client_id": "${env:A}", "client_secret": "${env:B}"}
 
@@ -78,7 +80,7 @@ def provider(**changes: Any) -> ProviderDefinition:
     ],
 )
 def test_an_operation_that_can_be_called_is_accepted(changes: Any) -> None:
-    check_definition(operation(**changes))
+    check_tool(operation(**changes))
 
 
 @pytest.mark.requirement("registry.http_checked")
@@ -124,7 +126,7 @@ def test_an_operation_that_can_be_called_is_accepted(changes: Any) -> None:
 )
 def test_an_operation_that_could_not_be_called_is_refused(changes: Any, message: str) -> None:
     with pytest.raises(InvalidDefinition, match="tool 'deals': ") as caught:
-        check_definition(operation(**changes))
+        check_tool(operation(**changes))
     assert message in str(caught.value)
 
 
@@ -153,7 +155,7 @@ async def test_a_default_that_the_schema_refuses_is_refused(properties: Any, pla
 def test_valid_defaults_are_accepted_also_in_circular_schemas() -> None:
     node = {"type": "object", "properties": {"next": {"$ref": "#/$defs/Node"}, "n": {"type": "integer", "default": 1}}}
     schema = {"type": "object", "properties": {"node": {"$ref": "#/$defs/Node"}, "a": True}, "$defs": {"Node": node}}
-    check_definition(operation().model_copy(update={"input_schema": schema}))
+    check_tool(operation().model_copy(update={"input_schema": schema}))
 
 
 @pytest.mark.requirement("registry.providers_checked")

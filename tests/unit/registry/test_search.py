@@ -4,8 +4,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from toolcrib.contracts import PythonImplementation, ToolDefinition
+from toolcrib.contracts import ToolDefinition
 from toolcrib.core.registry import ToolGroup, ToolSearch, group_of
+from toolcrib.kinds.python.shape import PythonImplementation
 
 pytestmark = pytest.mark.requirement("registry.search")
 

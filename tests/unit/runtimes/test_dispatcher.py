@@ -3,10 +3,11 @@
 import pytest
 
 from tests.twins import make_context, make_tool
-from toolcrib.contracts import ErrorCode, HttpImplementation, ProviderDefinition, Reason, RetryPolicy
+from toolcrib.contracts import ErrorCode, ProviderDefinition, Reason, RetryPolicy
 from toolcrib.core.executor import CallFailed, Dispatch, Outcome, error
 from toolcrib.core.providers.reach import request_limit_s
-from toolcrib.kinds.runtimes import RuntimeDispatcher
+from toolcrib.kinds.dispatch import RuntimeDispatcher
+from toolcrib.kinds.http.shape import HttpImplementation
 
 
 class Answering:

@@ -10,9 +10,9 @@ from tests.twins import make_context, make_tool
 from tests.unit.net.servers import serving
 from toolcrib.contracts import ErrorCode, Limits, Reason, ToolRevision
 from toolcrib.core.executor import CallFailed, Dispatch
-from toolcrib.core.registry import FunctionTool, ToolContext, tool
 from toolcrib.infrastructure.net import EgressPolicy, HttpSession
-from toolcrib.kinds.runtimes import PythonRuntime
+from toolcrib.kinds.python.functions import FunctionTool, ToolContext, tool
+from toolcrib.kinds.python.runtime import PythonRuntime
 
 
 def revision(function: FunctionTool[..., Any]) -> ToolRevision:

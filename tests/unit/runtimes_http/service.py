@@ -11,21 +11,12 @@ from aiohttp import web
 
 from tests.twins import DictSecrets, ManualClock, make_access, make_context, make_tool
 from tests.unit.net.servers import serving
-from toolcrib.contracts import (
-    BearerAuth,
-    HttpImplementation,
-    HttpParameter,
-    JsonObject,
-    Limits,
-    NoAuth,
-    ProviderAuth,
-    ProviderDefinition,
-    ToolRevision,
-)
+from toolcrib.contracts import BearerAuth, JsonObject, Limits, NoAuth, ProviderAuth, ProviderDefinition, ToolRevision
 from toolcrib.core.executor import BlobSink, CallFailed, Dispatch, Outcome
 from toolcrib.infrastructure.net import EgressPolicy, HttpSession
 from toolcrib.infrastructure.store import MemoryStore
 from toolcrib.kinds.http.runtime import HttpRuntime
+from toolcrib.kinds.http.shape import HttpImplementation, HttpParameter
 
 TOKEN = "token-0123456789"
 SECRETS = {"${env:TOKEN}": TOKEN, "${env:BROKEN}": "a\r\nx-evil: 1"}

@@ -7,16 +7,8 @@ from aiohttp import web
 
 from tests.unit.net.servers import no_answer, serving
 from tests.unit.runtimes_http.service import BEARER, TOKEN, Seen, parameter, service
-from toolcrib.contracts import (
-    ApiKeyAuth,
-    BasicAuth,
-    ErrorCode,
-    Limits,
-    LinkPaging,
-    OAuth2Auth,
-    Reason,
-    ServerVariable,
-)
+from toolcrib.contracts import ApiKeyAuth, BasicAuth, ErrorCode, Limits, OAuth2Auth, Reason, ServerVariable
+from toolcrib.kinds.http.shape import LinkPaging
 
 KEY = ApiKeyAuth(key="${env:KEY}", name="X-Key")
 SESSION = ApiKeyAuth(key="${env:TOKEN}", name="sid", place="cookie")

@@ -15,8 +15,9 @@ from hypothesis import strategies as st
 
 from tests.unit.net.servers import serving
 from tests.unit.runtimes_http.service import service
-from toolcrib.contracts import ErrorCode, FieldEncoding, HttpBody, Reason
+from toolcrib.contracts import ErrorCode, Reason
 from toolcrib.kinds.http.runtime.bodies import UnsendableBody, write_body
+from toolcrib.kinds.http.shape import FieldEncoding, HttpBody
 
 FORM = "application/x-www-form-urlencoded"
 MULTIPART = "multipart/form-data"

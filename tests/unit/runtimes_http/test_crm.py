@@ -18,8 +18,9 @@ from toolcrib.core.executor import CallFailed, Dispatch, Outcome
 from toolcrib.core.providers import ImportedApi, read_reference, resolve
 from toolcrib.infrastructure.net import EgressPolicy, HttpSession
 from toolcrib.infrastructure.store import MemoryStore
-from toolcrib.kinds.http.openapi import ToolOverride, import_openapi
+from toolcrib.kinds.http.openapi import import_openapi
 from toolcrib.kinds.http.runtime import HttpRuntime
+from toolcrib.kinds.http.shape import ToolOverride
 
 TOKEN = "crm_test-token"
 pytestmark = pytest.mark.requirement("runtime_http.crm")

@@ -14,7 +14,6 @@ from tests.unit.runtimes_http.service import Seen, service
 from toolcrib.contracts import (
     BearerAuth,
     ErrorCode,
-    HttpImplementation,
     LoginRequest,
     MutualTlsAuth,
     ProviderDefinition,
@@ -25,6 +24,7 @@ from toolcrib.core.executor import CallFailed, Dispatch
 from toolcrib.infrastructure.net import EgressPolicy, HttpSession
 from toolcrib.infrastructure.store import MemoryStore
 from toolcrib.kinds.http.runtime import HttpRuntime
+from toolcrib.kinds.http.shape import HttpImplementation
 
 SECRETS = {"${env:USER}": "robot", "${secret:PASS}": 'pa"ss ${env:USER}'}
 BODY = {"user": "${env:USER}", "password": "${secret:PASS}", "keep": [True, {"for": "${env:USER}@crm"}]}

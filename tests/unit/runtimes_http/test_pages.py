@@ -6,8 +6,9 @@ import pytest
 from aiohttp import web
 
 from tests.unit.runtimes_http.service import BEARER, TOKEN, Answering, Seen, Service, parameter, service
-from toolcrib.contracts import CursorPaging, ErrorCode, HttpBody, Limits, Reason, ToolRevision
+from toolcrib.contracts import ErrorCode, Limits, Reason, ToolRevision
 from toolcrib.kinds.http.runtime import pages
+from toolcrib.kinds.http.shape import CursorPaging, HttpBody
 
 CURSOR = CursorPaging(
     cursor_in="after", cursor_out="$.paging.next.after", items="results", limit_argument="limit", page_size=2

@@ -8,20 +8,17 @@ from aiohttp import web
 
 from tests.unit.net.servers import no_answer, serving
 from tests.unit.runtimes_http.service import BEARER, TOKEN, Answering, Seen, Service, parameter, service
-from toolcrib.contracts import (
-    ApiKeyAuth,
+from toolcrib.contracts import ApiKeyAuth, ErrorCode, Reason, ToolRevision
+from toolcrib.kinds.http.runtime.pages import find_link
+from toolcrib.kinds.http.shape import (
     CursorPaging,
-    ErrorCode,
     HttpBody,
     LinkPaging,
     NextUrlPaging,
     OffsetPaging,
     PageNumberPaging,
     Paging,
-    Reason,
-    ToolRevision,
 )
-from toolcrib.kinds.http.runtime.pages import find_link
 
 OFFSET = OffsetPaging(argument="skip", limit_argument="limit", page_size=2, items="rows")
 PAGE = PageNumberPaging(argument="page", limit_argument="limit", page_size=2, items="rows")

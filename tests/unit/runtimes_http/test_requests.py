@@ -9,19 +9,12 @@ from hypothesis import strategies as st
 
 from tests.twins import make_definition
 from tests.unit.runtimes_http.service import BEARER, TOKEN, Service, parameter, service
-from toolcrib.contracts import (
-    ApiKeyAuth,
-    BearerAuth,
-    ErrorCode,
-    HttpBody,
-    HttpImplementation,
-    HttpParameter,
-    PythonImplementation,
-    Reason,
-)
+from toolcrib.contracts import ApiKeyAuth, BearerAuth, ErrorCode, Reason
 from toolcrib.core.executor import CallFailed
 from toolcrib.core.providers import Credentials
 from toolcrib.kinds.http.runtime.requests import Target, build_request
+from toolcrib.kinds.http.shape import HttpBody, HttpImplementation, HttpParameter
+from toolcrib.kinds.python.shape import PythonImplementation
 
 ARRAY: Any = ["blue", "black"]
 OBJECT: Any = {"R": 100, "G": 200}

@@ -5,8 +5,8 @@ from typing import Any
 import pytest
 
 from tests.unit.runtimes_http.service import parameter, service
-from toolcrib.contracts import HttpParameter
 from toolcrib.kinds.http.runtime.styles import header_value, path_piece, query_pairs
+from toolcrib.kinds.http.shape import HttpParameter
 
 pytestmark = pytest.mark.requirement("runtime_http.styles")
 

@@ -13,10 +13,11 @@ from fastapi import FastAPI
 
 from tests.twins import make_definition
 from toolcrib import Crib, ScriptedModel, tool
-from toolcrib.contracts import OWNER, HttpImplementation, Json, JsonObject, Principal, ToolDefinition, Unauthenticated
+from toolcrib.contracts import OWNER, Json, JsonObject, Principal, ToolDefinition, Unauthenticated
 from toolcrib.infrastructure.net import EgressPolicy
 from toolcrib.infrastructure.store import Store
 from toolcrib.interfaces.server import create_app
+from toolcrib.kinds.http.shape import HttpImplementation
 from toolcrib.llm import LanguageModel
 
 STRANGER = Principal(id="stranger", realm="elsewhere")

@@ -7,7 +7,8 @@ import pytest
 
 from tests.twins import make_definition
 from tests.unit.server.client import Server, checked, serving
-from toolcrib.contracts import HttpImplementation, HttpParameter, InvalidInput, Json, PermissionDenied, Principal
+from toolcrib.contracts import InvalidInput, Json, PermissionDenied, Principal
+from toolcrib.kinds.http.shape import HttpImplementation, HttpParameter
 
 WON = {"params": {"stage": "won"}}
 

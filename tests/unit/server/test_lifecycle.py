@@ -6,7 +6,7 @@ import pytest
 
 from tests.twins import make_definition
 from tests.unit.server.client import Server, body_of, http_tool
-from toolcrib.contracts import CompositeImplementation, CompositeRoute
+from toolcrib.kinds.composite.shape import CompositeImplementation, CompositeRoute
 
 pytestmark = pytest.mark.requirement("server.life_cycle")
 

@@ -7,7 +7,7 @@ import pytest
 
 from tests.unit.cli.command import toolcrib
 from toolcrib import Crib, Limits, ScriptedModel, tool
-from toolcrib.contracts import InvalidSettings
+from toolcrib.contracts import AgenticImplementation, InvalidSettings
 from toolcrib.crib.settings import EgressSettings, Settings, setting_keys, variable_of
 from toolcrib.infrastructure.store import MemoryStore
 
@@ -31,7 +31,7 @@ async def test_a_crib_from_settings_has_their_egress_model_and_limits() -> None:
         crib.add(look)
         looker = crib.agentic_tool("looker", mode="agentic", tools=["look"])
         implementation = looker.definition.implementation
-        assert implementation.kind == "agentic"
+        assert isinstance(implementation, AgenticImplementation)
         assert (implementation.llm.model, implementation.limits.max_iterations) == ("scripted:s", 1)
         assert crib.egress.allow == ("127.0.0.1:1",)
         assert (await looker("Look around")).output == {"summary": "Done."}

@@ -5,9 +5,10 @@ from contextlib import asynccontextmanager
 from typing import Any
 
 from toolcrib import Crib, ScriptedModel, tool
-from toolcrib.contracts import AllocatedTool, JsonObject, JsonSchema, LLMConfig, PythonImplementation, ToolDefinition
+from toolcrib.contracts import AllocatedTool, JsonObject, JsonSchema, LLMConfig, ToolDefinition
 from toolcrib.contracts.tools.agent_definitions import AgentDefinition
 from toolcrib.contracts.workflows import WorkflowProblem
+from toolcrib.kinds.python.shape import PythonImplementation
 
 MODEL = "scripted:m"
 ORDER: JsonSchema = {

@@ -10,17 +10,10 @@ import pytest
 from tests.unit.agents.crm import DONE, MODEL, Crm, PricedModel, asks, for_ever, positions, read_plan, told
 from tests.unit.agents.desk import agent
 from toolcrib import AgenticStep, Crib, Limits, Result, ScriptedModel, tool
-from toolcrib.contracts import (
-    ChildStarted,
-    CompositeRoute,
-    ErrorCode,
-    InvalidDefinition,
-    JsonObject,
-    Reason,
-    UntrustedContent,
-)
+from toolcrib.contracts import ChildStarted, ErrorCode, InvalidDefinition, JsonObject, Reason, UntrustedContent
 from toolcrib.contracts.workflows import WorkflowDefinition
 from toolcrib.core.export import FORMATS, ExportFormat
+from toolcrib.kinds.composite.shape import CompositeRoute
 from toolcrib.llm import LanguageModel
 
 COMPANY: JsonObject = {"type": "object", "properties": {"company": {"type": "string"}}, "required": ["company"]}

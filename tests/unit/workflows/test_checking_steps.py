@@ -5,8 +5,9 @@ from typing import Any
 import pytest
 
 from tests.unit.workflows.checked import described, house, problems, told
-from toolcrib.contracts import CompositeImplementation, CompositeRoute, JsonObject, ServiceAccount
+from toolcrib.contracts import JsonObject, ServiceAccount
 from toolcrib.contracts.workflows import ConditionBinding, StepRegistration
+from toolcrib.kinds.composite.shape import CompositeImplementation, CompositeRoute
 
 SAY = {"tool": "say", "input": {"text": "x"}}
 

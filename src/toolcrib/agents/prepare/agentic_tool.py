@@ -104,7 +104,7 @@ class RunPreparer:
             ReferenceUnavailable: A reference list could not be read.
         """
         implementation = tool.definition.implementation
-        if implementation.kind != "agentic":
+        if not isinstance(implementation, AgenticImplementation):
             msg = f"tool {tool.ref!r} is of kind {implementation.kind!r}, not agentic"
             raise InvalidDefinition(msg)
         llm = implementation.llm

@@ -14,6 +14,7 @@ from typing import TypeAlias
 from toolcrib.agents.reference.snapshots import ReferenceUnavailable, Snapshot, Snapshots, source_key
 from toolcrib.contracts import (
     AgenticContext,
+    AgenticImplementation,
     InvalidInput,
     Json,
     JsonObject,
@@ -60,7 +61,7 @@ def check_provider_data(definition: ToolDefinition, realm: str, providers: Provi
         NotFound: No such provider, or it declares no such data.
     """
     implementation = definition.implementation
-    if implementation.kind == "agentic":
+    if isinstance(implementation, AgenticImplementation):
         for data in implementation.context.provider_data:
             for name in data.data_types:
                 require_source(providers, realm, data.provider, name)

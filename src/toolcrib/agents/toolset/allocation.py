@@ -13,7 +13,8 @@ from typing import NamedTuple
 import orjson
 
 from toolcrib.contracts import AgenticImplementation, Json, JsonSchema, NotFound, ToolRevision
-from toolcrib.core.registry import GROUP, TAG, RealmIndex, Registry, means_many
+from toolcrib.contracts.specs.agents import GROUP, TAG
+from toolcrib.core.registry import RealmIndex, Registry, means_many
 from toolcrib.core.runs import RunContext
 
 _NOT_IN_MODEL_NAME = re.compile(r"[^A-Za-z0-9_-]")

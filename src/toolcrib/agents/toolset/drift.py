@@ -43,12 +43,12 @@ def with_basis(
         is_default: The prompt names nothing of any tool, so it fits whatever the tools are.
     """
     implementation = definition.implementation
-    if implementation.kind != "agentic":
+    if not isinstance(implementation, AgenticImplementation):
         return definition
     before = registry.find(realm, definition.name, None)
     earlier = before.definition.implementation if before is not None else None
     given = implementation.made_from
-    if earlier is not None and earlier.kind == "agentic":
+    if earlier is not None and isinstance(earlier, AgenticImplementation):
         same = earlier.system_prompt == implementation.system_prompt
         if given == earlier.made_from and not same:
             given = {}
@@ -80,7 +80,7 @@ async def drift_of(
     """
     implementation = tool.definition.implementation
     changes: list[DriftChange] = []
-    if implementation.kind == "agentic":
+    if isinstance(implementation, AgenticImplementation):
         find = current or partial(registry.find_by_ref, tool.realm)
         reading = frozenset(_reading(implementation))
         for ref, made in implementation.made_from.items():

@@ -24,9 +24,9 @@ from toolcrib.contracts import (
     SideEffects,
     ToolRevision,
 )
-from toolcrib.contracts.workflows import AUTHORING_TOOLS
+from toolcrib.contracts.specs.agents import AUTHORING_TOOLS, GROUP, TAG
 from toolcrib.core.policy import is_in_service, permit
-from toolcrib.core.registry import GROUP, TAG, Registry
+from toolcrib.core.registry import Registry
 
 _AUTHORING: Final = 1000
 """Priority of the tools for writing workflows, which an agent that may do so is always shown."""

@@ -11,6 +11,7 @@ from typing import cast
 from toolcrib.contracts import Json, JsonObject, JsonSchema, ToolDefinition
 from toolcrib.core.providers import ReferenceList
 from toolcrib.core.registry import LABELS
+from toolcrib.kinds.http.shape import HttpImplementation
 
 _NULL: JsonSchema = {"type": "null"}
 _REPLACED = frozenset({"$ref", "const", "enum", "format", "maxLength", "minLength", "pattern", "type"})
@@ -33,7 +34,7 @@ def narrow(schema: JsonSchema, enums: Mapping[str, ReferenceList]) -> JsonSchema
 def without_cursor(definition: ToolDefinition) -> JsonSchema:
     """A tool's input schema without the argument that picks one page, since the runtime follows the pages."""
     schema, implementation = definition.input_schema, definition.implementation
-    if implementation.kind != "http" or implementation.paging is None:
+    if not isinstance(implementation, HttpImplementation) or implementation.paging is None:
         return schema
     cursor = implementation.paging.start_argument
     properties = {name: item for name, item in schema.get("properties", {}).items() if name != cursor}

@@ -5,15 +5,27 @@ An agent is a tool of kind `agent`: it is stored, versioned, permitted, called a
 A tool with a model inside: its mode, its tools, what its model is told (000, sections 4.2 to 4.4).
 """
 
-from typing import Literal, TypeAlias
+from collections.abc import Iterator
+from typing import Final, Literal, TypeAlias
 
 from pydantic import Field
 
 from toolcrib.contracts.base.base import Contract, JsonSchema
 from toolcrib.contracts.base.envelope import PinnedHandle, SideEffects
+from toolcrib.contracts.base.implementations import Implementation
 from toolcrib.contracts.providers.providers import ProviderData, ReferenceSource
 from toolcrib.contracts.specs.guardrails import Guardrail
 from toolcrib.contracts.specs.models import Limits, LLMConfig
+
+GROUP: Final = "group:"
+"""Begins a reference to all tools of a group."""
+TAG: Final = "tag:"
+"""Begins a reference to all tools with a tag."""
+
+FIND_WORKFLOW_TOOLS: Final = "find_workflow_tools"
+SAVE_WORKFLOW_DRAFT: Final = "save_workflow_draft"
+AUTHORING_TOOLS: Final = (FIND_WORKFLOW_TOOLS, SAVE_WORKFLOW_DRAFT)
+"""What an agent with `can_create_workflows` is offered besides its own tools."""
 
 AgenticMode: TypeAlias = Literal["deterministic", "agentic"]
 AgenticStatus: TypeAlias = Literal["draft", "active", "disabled"]
@@ -56,7 +68,7 @@ class AgenticContext(Contract):
     """Stand where the prompt says `{{example_queries}}`, else after it."""
 
 
-class AgenticImplementation(Contract):
+class AgenticImplementation(Implementation):
     """A tool with a model inside (000): a fixed sequence that it fills in, or a choice of tools that it makes."""
 
     kind: Literal["agentic"] = "agentic"
@@ -78,6 +90,12 @@ class AgenticImplementation(Contract):
     made_from: dict[str, str] = Field(default_factory=dict)
     """What the prompt was made from: content hashes of the tools by reference, and of providers' lists as
     `reference_data.NAME`. Filled in when the definition is saved; drift is told against it."""
+
+    @property
+    def callees(self) -> tuple[str, ...]:
+        """The tools of its steps, those that its model may choose, and those of its reference data."""
+        lists = (source.tool for source in self.context.reference_data if source.tool is not None)
+        return (*(step.tool for step in self.steps), *(item.tool for item in self.tools), *lists)
 
 
 ResponseFormat: TypeAlias = Literal["text", "json", "structured"]
@@ -142,7 +160,7 @@ class AgentParts(Contract):
     """Handles of its outputs that stay when a tool is gone."""
 
 
-class AgentImplementation(AgentParts):
+class AgentImplementation(Implementation, AgentParts):
     """An agent as what its tool is made of; name, title, description, `security_uri` and `enabled` are the tool's."""
 
     kind: Literal["agent"] = "agent"
@@ -151,6 +169,19 @@ class AgentImplementation(AgentParts):
     def answer_schema(self) -> JsonSchema | None:
         """What the final answer must meet; null if it is plain text."""
         return {"type": "object"} if self.response_format == "json" else self.response_schema
+
+    @property
+    def callees(self) -> tuple[str, ...]:
+        """The tools that its model may choose, and the agents that it calls; categories and tags as references."""
+        return tuple(self._callees())
+
+    def _callees(self) -> Iterator[str]:
+        yield from (item.tool for item in self.tools)
+        yield from (f"{GROUP}{category}" for category in self.tool_categories)
+        yield from (f"{TAG}{tag}" for tag in self.tool_tags)
+        yield from self.delegates
+        yield from AUTHORING_TOOLS if self.can_create_workflows else ()
+        yield from filter(None, (self.memory.summary_agent,))
 
 
 class ResolvedTool(Contract):

@@ -15,6 +15,7 @@ from pydantic import AliasChoices, Field, field_validator
 from toolcrib.contracts.base.base import Contract, Json, JsonObject, RetryPolicy
 from toolcrib.contracts.base.envelope import PinnedHandle
 from toolcrib.contracts.base.errors import ErrorCode
+from toolcrib.contracts.base.implementations import Implementation
 from toolcrib.contracts.providers.providers import NAME_PATTERN
 from toolcrib.contracts.specs.agents import AgenticStatus
 from toolcrib.contracts.specs.guardrails import Guardrail
@@ -269,7 +270,7 @@ class WorkflowParts(Contract):
     """Rules for all of its calls, those of nested runs included."""
 
 
-class WorkflowImplementation(WorkflowParts):
+class WorkflowImplementation(Implementation, WorkflowParts):
     """A workflow as what its tool is made of, with what it was checked against when it was published."""
 
     kind: Literal["workflow"] = "workflow"

@@ -11,12 +11,8 @@ from pydantic import Field
 from toolcrib.contracts.base.base import Contract, Json, JsonObject, JsonSchema, RetryPolicy, Timestamp, Usd
 from toolcrib.contracts.base.envelope import SideEffects
 from toolcrib.contracts.base.identity import content_hash
+from toolcrib.contracts.base.implementations import DELEGATES, Implementation
 from toolcrib.contracts.base.principals import Verb, tool_uri
-from toolcrib.contracts.kinds.entities import EntityImplementation
-from toolcrib.contracts.kinds.grpc import GrpcImplementation
-from toolcrib.contracts.kinds.http import HttpImplementation
-from toolcrib.contracts.kinds.implementations import DELEGATES, Implementation
-from toolcrib.contracts.kinds.mcp import McpImplementation
 from toolcrib.contracts.providers.providers import NAME_PATTERN
 from toolcrib.contracts.runs.runs import RunKind
 from toolcrib.contracts.specs.agents import AgenticImplementation, AgentImplementation
@@ -149,10 +145,7 @@ class ToolDefinition(Contract):
         Defaults are left out, so that a field which a later release adds does not change the hash of what is stored.
         """
         content = self.model_dump(mode="json", exclude_defaults=True)
-        content["implementation"]["kind"] = self.implementation.kind
-        paging = self.implementation.paging if self.implementation.kind == "http" else None
-        if paging is not None and paging.kind != "cursor":
-            content["implementation"]["paging"]["kind"] = paging.kind
+        content["implementation"] = self.implementation.content()
         return content_hash(content)
 
     @property
@@ -164,11 +157,7 @@ class ToolDefinition(Contract):
     @property
     def provider(self) -> str | None:
         """Name of the provider that the tool reaches its system through, if there is one."""
-        match self.implementation:
-            case HttpImplementation() | McpImplementation() | GrpcImplementation() | EntityImplementation() as reaching:
-                return reaching.provider
-            case _:
-                return None
+        return self.implementation.provider_name
 
     @property
     def has_model(self) -> bool:

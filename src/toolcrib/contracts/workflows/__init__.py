@@ -45,9 +45,6 @@ from toolcrib.contracts.specs.workflow_steps import (
     event_signal,
 )
 from toolcrib.contracts.workflows.graphs import (
-    AUTHORING_TOOLS,
-    FIND_WORKFLOW_TOOLS,
-    SAVE_WORKFLOW_DRAFT,
     EdgeKind,
     GraphEdge,
     GraphNode,
@@ -67,12 +64,9 @@ from toolcrib.contracts.workflows.workflow_definitions import (
 __all__ = [
     "AGENTIC_HANDLERS",
     "AGENT_HANDLERS",
-    "AUTHORING_TOOLS",
     "BUILT_IN_HANDLERS",
-    "FIND_WORKFLOW_TOOLS",
     "MAX_ITEM_ERRORS",
     "MAX_WAIT_S",
-    "SAVE_WORKFLOW_DRAFT",
     "SCOPE",
     "STEP_KEY",
     "STEP_SETTLED",

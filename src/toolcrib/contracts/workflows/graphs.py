@@ -5,7 +5,7 @@ Whom a tool concerns: what is bound to it, directly or through others, and the r
 What lies between writing a workflow and running it: a draft that nobody can run yet, and what publishing it did.
 """
 
-from typing import Final, Literal, TypeAlias
+from typing import Literal, TypeAlias
 
 from pydantic import Field
 
@@ -156,12 +156,6 @@ class ImpactReport(Contract):
     """Oldest first."""
     proposed: ToolChange | None = None
     """The change that the verdicts are about."""
-
-
-FIND_WORKFLOW_TOOLS: Final = "find_workflow_tools"
-SAVE_WORKFLOW_DRAFT: Final = "save_workflow_draft"
-AUTHORING_TOOLS: Final = (FIND_WORKFLOW_TOOLS, SAVE_WORKFLOW_DRAFT)
-"""What an agent with `can_create_workflows` is offered besides its own tools."""
 
 
 class WorkflowDraft(Contract):

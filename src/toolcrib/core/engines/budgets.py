@@ -61,9 +61,9 @@ def _own_limits(tool: ToolRevision, kind: RunKind) -> Limits:
         return _with_room(implementation.limits, definition.call_timeout_s) if kind == "tool" else implementation.limits
     if not isinstance(implementation, AgentImplementation | AgenticImplementation):
         seconds = definition.call_timeout_s + CLOSING_S if kind == "tool" else definition.timeout_s
-        if implementation.kind != "code":
+        if implementation.call_quota is None:
             return Limits(timeout_s=seconds)
-        return Limits(timeout_s=seconds, max_tool_calls=implementation.limits.tool_calls + (kind == "tool"))
+        return Limits(timeout_s=seconds, max_tool_calls=implementation.call_quota + (kind == "tool"))
     limits, wanted = implementation.limits, implementation.llm.max_tokens or 0
     changes: JsonObject = {"max_tokens_per_call": wanted} if wanted > limits.max_tokens_per_call else {}
     if kind == "tool":

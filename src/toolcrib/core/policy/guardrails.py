@@ -25,10 +25,8 @@ from toolcrib.contracts import (
     DELEGATES,
     EFFECTS,
     CustomGuardrail,
-    EntityImplementation,
     GuardDecision,
     Guardrail,
-    HttpImplementation,
     JsonObject,
     MaxCost,
     NoDelete,
@@ -41,9 +39,6 @@ from toolcrib.contracts import (
     UntrustedContent,
 )
 
-_FOREIGN: Final = frozenset({"http", "mcp", "grpc", "plugin"})
-"""Kinds whose output is another system's words."""
-
 
 def deletes(tool: ToolDefinition, arguments: JsonObject) -> bool | None:
     """Whether a call takes away what no other call brings back; null if nothing says it.
@@ -54,13 +49,8 @@ def deletes(tool: ToolDefinition, arguments: JsonObject) -> bool | None:
     """
     if tool.deletes is not None or tool.side_effects != "writes":
         return tool.deletes or False
-    match tool.implementation:
-        case HttpImplementation(method=method, method_argument=argument):
-            return (arguments.get(argument or "") or method) == "DELETE"
-        case EntityImplementation(operation=operation):
-            return operation == "delete"
-        case _:
-            return False if acts_through_others(tool) else None
+    found = tool.implementation.deletes(arguments)
+    return False if found is None and acts_through_others(tool) else found
 
 
 def acts_through_others(tool: ToolDefinition) -> bool:
@@ -70,7 +60,7 @@ def acts_through_others(tool: ToolDefinition) -> bool:
 
 def is_untrusted(tool: ToolDefinition) -> bool:
     """Whether outsiders can write what the tool itself brings."""
-    return tool.implementation.kind in _FOREIGN if tool.untrusted is None else tool.untrusted
+    return tool.implementation.has_outside_text if tool.untrusted is None else tool.untrusted
 
 
 class GuardedCall(Struct, frozen=True):

@@ -1,5 +1,6 @@
 """Harmless looks at a provider. One implementation for each kind of connection; here is the one for plain HTTP."""
 
+from collections.abc import Iterable
 from dataclasses import dataclass
 from typing import Final, Protocol
 from urllib.parse import quote
@@ -47,6 +48,23 @@ class Probe(Protocol):
     async def discover(self, provider: ProviderDefinition, principal: Principal) -> Discovery:
         """What could be imported. Raises as `test`."""
         ...
+
+
+def let_in(provider: ProviderDefinition) -> bool | None:
+    """Whether an answer means that the credentials were accepted; null if the provider asks for none."""
+    return None if isinstance(provider.auth, NoAuth) and not provider.security else True
+
+
+def discovery(provider: ProviderDefinition, items: Iterable[str], kind: str, how: str) -> Discovery:
+    """What a provider offers.
+
+    Args:
+        provider: The provider.
+        items: Names of what it offers.
+        kind: What they are: `tools`, `services`, `tables`.
+        how: The command that imports them.
+    """
+    return Discovery(provider=provider.name, items=tuple(sorted(items)), kind=kind, message=f"import them: {how}")
 
 
 class HttpProbe:

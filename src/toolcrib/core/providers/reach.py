@@ -17,13 +17,9 @@ from typing import Final, TypeAlias, assert_never
 
 from toolcrib.contracts import (
     EgressDenied,
-    EntityImplementation,
     ErrorCode,
-    GrpcImplementation,
-    HttpImplementation,
     InvalidInput,
     InvalidSettings,
-    McpImplementation,
     ProviderDefinition,
     Reason,
     ToolDefinition,
@@ -38,11 +34,8 @@ Providers: TypeAlias = Callable[[str, str], ProviderDefinition | None]
 
 def provider_of(tool: ToolRevision, providers: Providers) -> ProviderDefinition | None:
     """The provider that a tool names; null if it names none, or one that does not exist."""
-    match tool.definition.implementation:
-        case HttpImplementation() | McpImplementation() | GrpcImplementation() | EntityImplementation() as reaching:
-            return None if reaching.provider is None else providers(tool.realm, reaching.provider)
-        case _:
-            return None
+    name = tool.definition.provider
+    return None if name is None else providers(tool.realm, name)
 
 
 def request_limit_s(tool: ToolDefinition, provider: ProviderDefinition | None) -> float:

@@ -1,4 +1,4 @@
-"""The catalogue of tools: definitions, versions, schemas, search, and Python functions as tools."""
+"""The catalogue of tools: definitions, versions, schemas, search, and what a change concerns."""
 
 from toolcrib.core.registry.catalog.catalog import Registry, stored_tool
 from toolcrib.core.registry.catalog.index import Facet, RealmIndex
@@ -15,14 +15,11 @@ from toolcrib.core.registry.changes.adoption import (
     with_adopted,
 )
 from toolcrib.core.registry.changes.classification import classify, compare_input, compare_output
-from toolcrib.core.registry.checks.authentication import all_references_of, references_of
+from toolcrib.core.registry.checks.arguments import misfits
 from toolcrib.core.registry.checks.checks import check_definition
-from toolcrib.core.registry.checks.code import code_tool
-from toolcrib.core.registry.checks.composites import composite_definition, misfits
-from toolcrib.core.registry.checks.http import check_http
+from toolcrib.core.registry.checks.providers import ABSOLUTE, all_references_of, check_provider, references_of
 from toolcrib.core.registry.checks.versions import Version, newest, satisfies
-from toolcrib.core.registry.functions import FunctionTool, ToolContext, ToolOptions, as_function_tool, tool, tools_of
-from toolcrib.core.registry.links.bindings import GROUP, TAG, bindings, check_callees, means_many, refers_to
+from toolcrib.core.registry.links.bindings import bindings, check_callees, means_many, refers_to
 from toolcrib.core.registry.links.impact import dependents_of
 from toolcrib.core.registry.links.locks import (
     Lock,
@@ -37,12 +34,10 @@ from toolcrib.core.registry.links.notices import concerns, notice_of, warnings_a
 from toolcrib.core.registry.schema.validation import LABELS, SchemaProblem, SchemaValidator, compile_schema
 
 __all__ = [
-    "GROUP",
+    "ABSOLUTE",
     "LABELS",
-    "TAG",
     "Decision",
     "Facet",
-    "FunctionTool",
     "Hit",
     "ItemT",
     "Lock",
@@ -54,25 +49,20 @@ __all__ = [
     "Registry",
     "SchemaProblem",
     "SchemaValidator",
-    "ToolContext",
     "ToolGroup",
-    "ToolOptions",
     "ToolSearch",
     "Transition",
     "Version",
     "all_references_of",
-    "as_function_tool",
     "bindings",
     "callees_without_model",
     "check_callees",
     "check_definition",
-    "check_http",
+    "check_provider",
     "classify",
-    "code_tool",
     "compare_input",
     "compare_output",
     "compile_schema",
-    "composite_definition",
     "concerns",
     "dependents_of",
     "group_of",
@@ -92,8 +82,6 @@ __all__ = [
     "stored_provider",
     "stored_tool",
     "summary_of",
-    "tool",
-    "tools_of",
     "versions_of",
     "warnings_at_start",
     "warnings_for",

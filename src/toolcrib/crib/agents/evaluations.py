@@ -22,6 +22,7 @@ import orjson
 from toolcrib.contracts import (
     SCRIPTED,
     WAITING,
+    AgentImplementation,
     CalledCheck,
     CandidateResult,
     CheckOutcome,
@@ -386,7 +387,7 @@ def _base(candidates: Sequence[EvaluationCandidate], base: str | None) -> str:
 def _input_of(tool: ToolRevision, task: EvaluationTask) -> JsonObject:
     if not isinstance(task.input, str):
         return task.input
-    if tool.definition.implementation.kind != "agent":
+    if not isinstance(tool.definition.implementation, AgentImplementation):
         return {"task": task.input}
     return {"message": task.input, **({"context": task.context} if task.context else {})}
 

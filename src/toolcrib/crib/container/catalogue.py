@@ -9,6 +9,7 @@ from typing import Any, TypeAlias
 
 from toolcrib.agents import check_agent, check_agentic, check_provider_data, default_prompt, with_basis
 from toolcrib.contracts import (
+    AgenticImplementation,
     AgentImplementation,
     Implementation,
     InvalidInput,
@@ -30,20 +31,21 @@ from toolcrib.contracts.workflows import (
 from toolcrib.core.executor import Clock
 from toolcrib.core.policy import permits, require_publish
 from toolcrib.core.registry import (
-    FunctionTool,
     Named,
     Providers,
     Registry,
     check_callees,
-    check_definition,
     concerns,
     warnings_at_start,
     warnings_for,
 )
 from toolcrib.core.runs import check_pins
 from toolcrib.infrastructure.store import Store
+from toolcrib.kinds.dispatch import check_tool, complete_tool
 from toolcrib.kinds.mcp.importer import AllowedPrograms
-from toolcrib.kinds.runtimes import PluginRuntimes, PythonRuntime
+from toolcrib.kinds.plugin.runtime import PluginRuntimes
+from toolcrib.kinds.python.functions import FunctionTool
+from toolcrib.kinds.python.runtime import PythonRuntime
 from toolcrib.llm import ModelPool
 from toolcrib.workflows import authoring_tools
 from toolcrib.workflows.checks import (
@@ -217,16 +219,17 @@ class Catalogue:
         check_condition(condition)
 
     def _check_and_complete(self, definition: ToolDefinition, realm: str) -> ToolDefinition:
-        check_definition(definition)
+        check_tool(definition)
         self._plugins.check(definition)
-        checked = check_callees(check_agentic(definition, self._registry, realm), self._registry, realm)
+        checked = check_agentic(definition, self._registry, realm)
+        checked = check_callees(checked, self._registry, realm, complete_tool)
         checked = check_agent(checked, self._registry, realm, self._fragments)
         check_provider_data(checked, realm, self._providers)
         implementation = checked.implementation
-        if implementation.kind == "agent":
+        if isinstance(implementation, AgentImplementation):
             check_pins(checked.name, implementation.pins)
             self._models.check(implementation.llm)
-        if implementation.kind != "agentic":
+        if not isinstance(implementation, AgenticImplementation):
             return checked
         self._models.check(implementation.llm)
         prompt = implementation.system_prompt
@@ -239,7 +242,7 @@ class Catalogue:
     def default_prompt(self, definition: ToolDefinition, realm: str) -> str:
         """The default prompt of an agentic tool, with what its steps' tools are for; empty for any other tool."""
         implementation = definition.implementation
-        if implementation.kind != "agentic":
+        if not isinstance(implementation, AgenticImplementation):
             return ""
         named = {step.tool: self._registry.find_by_ref(realm, step.tool) for step in implementation.steps}
         tools = {ref: found.definition for ref, found in named.items() if found is not None}

@@ -8,33 +8,28 @@ from dataclasses import dataclass
 from typing import NamedTuple, Self
 
 from toolcrib.agents import AgenticHandlers, Memory, Models, References, RunPreparer, Snapshots, programs
-from toolcrib.contracts import DELEGATES, PromptFragment, RunKind, ServiceAccount, ToolRevision
+from toolcrib.contracts import DELEGATES, Principal, PromptFragment, RunKind, ServiceAccount, ToolRevision
 from toolcrib.contracts.workflows import ConditionBinding, StepRegistration
 from toolcrib.core.engines import Engine, EngineSettings, LocalEngine, new_run_id
 from toolcrib.core.engines.restate import RestateEngine
 from toolcrib.core.executor import Executor
+from toolcrib.core.kinds import ImportContext, ProgramParts
 from toolcrib.core.policy import Guardrails
 from toolcrib.core.registry import Named, Providers, Registry
 from toolcrib.core.runs import Program, RunContext, RunEnd, holding_pins, with_confirmation, with_fork
 from toolcrib.crib.container.adoption import Adoptions
 from toolcrib.crib.container.catalogue import Catalogue
-from toolcrib.crib.container.environment import CredentialServices, Environment, RuntimeSet, Sharing
+from toolcrib.crib.container.environment import CredentialServices, Environment, Sharing, open_runtimes
 from toolcrib.crib.container.model_services import asking, service_providers
 from toolcrib.infrastructure.net import HttpSession
+from toolcrib.infrastructure.sandbox import Sandboxes
 from toolcrib.infrastructure.store import Definitions
 from toolcrib.infrastructure.store.memory.shadow import ShadowStore
-from toolcrib.kinds.runtimes import (
-    Abilities,
-    Code,
-    Composite,
-    DelegateRuntime,
-    EntityRuntime,
-    GrpcRuntime,
-    McpServers,
-    PythonRuntime,
-    RuntimeDispatcher,
-    Sandboxes,
-)
+from toolcrib.kinds.dispatch import Abilities, DelegateRuntime, RuntimeDispatcher, Runtimes
+from toolcrib.kinds.mcp.runtime import McpRuntime
+from toolcrib.kinds.plugin.runtime import PluginRuntimes
+from toolcrib.kinds.python.runtime import PythonRuntime
+from toolcrib.kinds.table import KINDS
 from toolcrib.llm import ModelPool
 from toolcrib.workflows import Workflow
 
@@ -47,7 +42,7 @@ class CribServices:
     session: HttpSession
     """Reaches what the egress policy allows."""
     models: ModelPool
-    reaching: RuntimeSet
+    reaching: Runtimes
     """Has the runtimes, and their connections."""
     keeping: CredentialServices
     """Has the credentials."""
@@ -83,8 +78,8 @@ class CribServices:
             clock=outside.clock,
         )
         models = _models(outside, session, keeping)
-        reaching = RuntimeSet.wire(outside, session, keeping)
-        registry.runs_here = reaching.functions.serves
+        reaching = open_runtimes(outside, session, keeping)
+        registry.runs_here = reaching.find(PythonRuntime).serves
         catalogue = _catalogue(outside, kept, models, reaching)
         sharing = Sharing.wire(outside)
         executor = _executor(outside, kept, keeping, reaching, sharing)
@@ -100,7 +95,7 @@ class CribServices:
             clock=outside.clock,
             new_run_id=new_run_id,
             settings=EngineSettings(owner=_owner(), lease_s=lease_s),
-            check_able=Abilities(registry, reaching.functions, models, reaching.plugins).check,
+            check_able=Abilities(registry, reaching, models).check,
         )
         return cls(
             outside=outside,
@@ -130,25 +125,22 @@ class CribServices:
             programs=code_of,
         )
 
+    def import_context(self, who: Principal, name: str) -> ImportContext:
+        """What an import of a provider of this name is given."""
+        return ImportContext(
+            who=who,
+            session=self.session,
+            access=self.keeping.access,
+            runtime=self.reaching.find,
+            provider=self.providers.find(who.realm, name),
+            tools=self.registry.current(who.realm),
+            blobs=self.outside.store.blobs,
+        )
+
     @property
     def functions(self) -> PythonRuntime:
         """Runs the Python functions that were added here."""
-        return self.reaching.functions
-
-    @property
-    def grpc(self) -> GrpcRuntime:
-        """Has the connections to gRPC servers."""
-        return self.reaching.grpc
-
-    @property
-    def entities(self) -> EntityRuntime:
-        """Has the connections to databases."""
-        return self.reaching.entities
-
-    @property
-    def mcp(self) -> McpServers:
-        """Has the connections to MCP servers."""
-        return self.reaching.mcp
+        return self.reaching.find(PythonRuntime)
 
     async def begin_with(self, real: "CribServices", store: ShadowStore, realms: Sequence[str]) -> None:
         """Have what another crib has: definitions of some realms, functions, and what was added and not saved yet."""
@@ -210,7 +202,7 @@ class _Kept(NamedTuple):
         )
 
 
-def _catalogue(outside: Environment, kept: _Kept, models: ModelPool, reaching: RuntimeSet) -> Catalogue:
+def _catalogue(outside: Environment, kept: _Kept, models: ModelPool, reaching: Runtimes) -> Catalogue:
     return Catalogue(
         outside.store,
         registry=kept.registry,
@@ -219,10 +211,10 @@ def _catalogue(outside: Environment, kept: _Kept, models: ModelPool, reaching: R
         accounts=kept.accounts,
         steps=kept.steps,
         conditions=kept.conditions,
-        functions=reaching.functions,
+        functions=reaching.find(PythonRuntime),
         models=models,
-        commands=reaching.commands,
-        plugins=reaching.plugins,
+        commands=reaching.find(McpRuntime).servers.commands,
+        plugins=reaching.find(PluginRuntimes),
         clock=outside.clock,
     )
 
@@ -244,7 +236,8 @@ def _code(
             recall=recall,
         )
         kinds: dict[RunKind, Program] = {**found}
-        kinds |= {"code": Code(sandbox, kept.registry), "composite": Composite(kept.registry)}
+        parts = ProgramParts(sandbox, kept.registry)
+        kinds |= {kind.run_kind: kind.open_program(parts) for kind in KINDS if kind.open_program is not None}
         preparer = RunPreparer(opened, kept.registry, kept.providers, references)
         kinds["workflow"] = Workflow(kept.registry, AgenticHandlers.of(preparer, kept.registry), kept.accounts)
         kinds["agent"] = asking(holding_pins(kinds["agent"]))
@@ -255,7 +248,7 @@ def _code(
 
 
 def _executor(
-    outside: Environment, kept: _Kept, keeping: CredentialServices, reaching: RuntimeSet, sharing: Sharing
+    outside: Environment, kept: _Kept, keeping: CredentialServices, reaching: Runtimes, sharing: Sharing
 ) -> Executor:
     runtimes = {**reaching.by_kind, **dict.fromkeys(DELEGATES, DelegateRuntime())}
     return Executor(

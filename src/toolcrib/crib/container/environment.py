@@ -14,6 +14,7 @@ from typing import Self
 from toolcrib.contracts import InvalidSettings, ModelService
 from toolcrib.core.engines.restate import RestateOptions
 from toolcrib.core.executor import Clock, Rates, Results, SlidingWindow
+from toolcrib.core.kinds import RuntimeParts
 from toolcrib.core.policy import Caps, CountedCaps, SpendingCap
 from toolcrib.core.providers import Consents, FindProvider, ProviderAccess, Tokens
 from toolcrib.crib.container.plugins import Plugins
@@ -22,19 +23,7 @@ from toolcrib.infrastructure.redis import RedisCounters, RedisRates, RedisResult
 from toolcrib.infrastructure.sandbox import Sandbox
 from toolcrib.infrastructure.secrets import EnvironmentSecrets, MasterKeys, Safe, ScopedSecrets, Vault
 from toolcrib.infrastructure.store import Counters, Store, open_store, transactions_of
-from toolcrib.kinds.entity.importer import Databases
-from toolcrib.kinds.mcp.importer import AllowedPrograms
-from toolcrib.kinds.runtimes import (
-    EntityRuntime,
-    GrpcRuntime,
-    HttpRuntime,
-    McpRuntime,
-    McpServers,
-    PluginHost,
-    PluginRuntimes,
-    PythonRuntime,
-    Runtime,
-)
+from toolcrib.kinds.dispatch import Runtimes
 from toolcrib.llm import LanguageModel
 from toolcrib.llm.base.prices import Prices
 
@@ -154,44 +143,17 @@ class CredentialServices:
         return cls(variables, vault, secrets, consents, ProviderAccess(find, secrets, tokens, consents))
 
 
-@dataclass(frozen=True, slots=True)
-class RuntimeSet:
-    """All ways out of the executor but those that are runs of their own."""
-
-    by_kind: Mapping[str, Runtime]
-    functions: PythonRuntime
-    grpc: GrpcRuntime
-    """Has the connections to gRPC servers."""
-    entities: EntityRuntime
-    """Has the connections to databases."""
-    mcp: McpServers
-    """Has the connections to MCP servers."""
-    plugins: PluginRuntimes
-    commands: AllowedPrograms
-    """Tells which programs may be started."""
-
-    @classmethod
-    def wire(cls, outside: Environment, session: HttpSession, keeping: CredentialServices) -> Self:
-        """Make them; nothing is connected."""
-        access, blob_sink, clock = keeping.access, outside.store.blobs, outside.clock
-        functions = PythonRuntime(session, transactions_of(outside.store))
-        grpc = GrpcRuntime(session, access, blob_sink)
-        entities = EntityRuntime(Databases(session.route), access, clock=clock)
-        commands = AllowedPrograms(outside.mcp_commands)
-        mcp = McpServers(session, access, commands=commands, environment=outside.environment, clock=clock)
-        plugins = PluginRuntimes(outside.plugins.runtimes(PluginHost(session, keeping.secrets.resolve, clock)))
-        by_kind: dict[str, Runtime] = {
-            "python": functions,
-            "http": HttpRuntime(session, access, blob_sink=blob_sink, clock=clock),
-            "grpc": grpc,
-            "entity": entities,
-            "mcp": McpRuntime(mcp, access, blob_sink=blob_sink),
-            "plugin": plugins,
-        }
-        return cls(by_kind, functions, grpc, entities, mcp, plugins, commands)
-
-    async def close(self) -> None:
-        """Let go of the connections."""
-        await self.grpc.close()
-        await self.entities.close()
-        await self.mcp.close()
+def open_runtimes(outside: Environment, session: HttpSession, keeping: CredentialServices) -> Runtimes:
+    """The runtimes of a crib; nothing is connected."""
+    parts = RuntimeParts(
+        session=session,
+        access=keeping.access,
+        blobs=outside.store.blobs,
+        clock=outside.clock,
+        transactions=transactions_of(outside.store),
+        environment=outside.environment,
+        mcp_commands=outside.mcp_commands,
+        plugins=outside.plugins.runtimes,
+        resolve_secret=keeping.secrets.resolve,
+    )
+    return Runtimes.open(parts)

@@ -15,9 +15,9 @@ from importlib.metadata import EntryPoint, entry_points
 from typing import Any, Final, TypeAlias
 
 from toolcrib.contracts import InvalidDefinition, InvalidSettings
+from toolcrib.core.kinds import PluginHost, PluginRuntime
 from toolcrib.core.policy import GuardrailMaker
 from toolcrib.core.registry import compile_schema
-from toolcrib.kinds.runtimes import PluginHost, PluginRuntime
 from toolcrib.llm import PROVIDERS, Provider
 
 __all__ = ["NO_PLUGINS", "PluginHost", "PluginRuntime", "Plugins", "load_plugins"]

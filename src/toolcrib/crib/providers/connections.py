@@ -3,8 +3,6 @@
 request = await crib.connections.begin("crm", redirect_uri="http://127.0.0.1:8765/callback")
 print("open", request.url)                              # the person grants what is asked for
 await crib.connections.finish("http://127.0.0.1:8765/callback?code=…&state=…")
-
-Looks at providers by their kind of connection, through the runtimes that have the connections.
 """
 
 from collections.abc import Mapping, Sequence
@@ -16,7 +14,6 @@ from toolcrib.contracts import (
     Discovery,
     ErrorCode,
     InvalidInput,
-    NoAuth,
     NotFound,
     Principal,
     ProviderCheck,
@@ -27,81 +24,12 @@ from toolcrib.contracts import (
 )
 from toolcrib.core.executor import CallFailed
 from toolcrib.core.providers import Client, answer_of
-from toolcrib.core.providers.probes import HttpProbe, Probe, ProbeResult
+from toolcrib.core.providers.names import as_a_call, in_the_tree
+from toolcrib.core.providers.probes import Probe
 from toolcrib.crib.container.access import Enter
 from toolcrib.crib.container.container import CribServices
-from toolcrib.crib.providers.names import as_a_call, in_the_tree
 from toolcrib.infrastructure.secrets import Redactor
-from toolcrib.kinds.mcp.importer import NAMED_BY
-from toolcrib.kinds.runtimes import EntityRuntime, GrpcRuntime, McpServers
-
-
-class GrpcProbe:
-    """Asks a gRPC server for its services, by reflection."""
-
-    def __init__(self, runtime: GrpcRuntime) -> None:
-        self._runtime = runtime
-
-    async def test(self, provider: ProviderDefinition, principal: Principal) -> ProbeResult:
-        """See `Probe.test`."""
-        found = await self._runtime.open().reflect(provider, principal)
-        return ProbeResult(f"it describes {len(found.services)} services", _let_in(provider))
-
-    async def discover(self, provider: ProviderDefinition, principal: Principal) -> Discovery:
-        """See `Probe.discover`."""
-        found = await self._runtime.open().reflect(provider, principal)
-        return _discovery(provider, found.services, "services", f"`toolcrib provider sync {provider.name}`")
-
-
-class McpProbe:
-    """Connects to an MCP server, or starts it if the operator has allowed that, and asks for its lists."""
-
-    def __init__(self, servers: McpServers) -> None:
-        self._servers = servers
-
-    async def test(self, provider: ProviderDefinition, principal: Principal) -> ProbeResult:
-        """See `Probe.test`."""
-        offers = await self._offers(provider, principal)
-        return ProbeResult(f"it offers {len(offers)} tools, resources and prompts", _let_in(provider))
-
-    async def discover(self, provider: ProviderDefinition, principal: Principal) -> Discovery:
-        """See `Probe.discover`."""
-        offers = await self._offers(provider, principal)
-        return _discovery(provider, offers, "tools", f"`toolcrib provider sync {provider.name}`")
-
-    async def _offers(self, provider: ProviderDefinition, principal: Principal) -> list[str]:
-        async with self._servers.connection(principal.realm, provider, principal) as connection:
-            listing = await connection.listing(tuple(NAMED_BY))
-        return [offer.name for offer in listing.offers]
-
-
-class DatabaseProbe:
-    """Connects to a database and reads the names of its tables."""
-
-    def __init__(self, runtime: EntityRuntime) -> None:
-        self._runtime = runtime
-
-    async def test(self, provider: ProviderDefinition, principal: Principal) -> ProbeResult:
-        """See `Probe.test`."""
-        return ProbeResult(f"it has {len(await self._tables(provider, principal))} tables", authenticated=True)
-
-    async def discover(self, provider: ProviderDefinition, principal: Principal) -> Discovery:
-        """See `Probe.discover`."""
-        tables = await self._tables(provider, principal)
-        return _discovery(provider, tables, "tables", f"`toolcrib tool import-database URL --name {provider.name}`")
-
-    async def _tables(self, provider: ProviderDefinition, principal: Principal) -> list[str]:
-        from sqlalchemy import inspect  # noqa: PLC0415 - a memory store without databases does not need it
-
-        return await self._runtime.look(provider, principal, lambda connection: inspect(connection).get_table_names())
-
-
-def _let_in(provider: ProviderDefinition) -> bool | None:
-    return None if isinstance(provider.auth, NoAuth) and not provider.security else True
-
-
-def _discovery(provider: ProviderDefinition, items: list[str], kind: str, how: str) -> Discovery:
-    return Discovery(provider=provider.name, items=tuple(sorted(items)), kind=kind, message=f"import them: {how}")
+from toolcrib.kinds.table import connection_kind
 
 
 class Connections:
@@ -118,12 +46,7 @@ class Connections:
         self._consents = parts.keeping.consents
         self._clock = parts.outside.clock
         self._enter = enter
-        self._probes: Mapping[str, Probe] = {
-            "http": HttpProbe(parts.session, self._access),
-            "grpc": GrpcProbe(parts.grpc),
-            "mcp": McpProbe(parts.mcp),
-            "database": DatabaseProbe(parts.entities),
-        }
+        self._parts = parts
 
     # Looking ----------------------------------------------------------------------------------------------------------
 
@@ -137,7 +60,7 @@ class Connections:
         provider = self.provider(name, who)
         started = self._clock.monotonic()
         try:
-            look = await self._probes[provider.connection.kind].test(provider, who)
+            look = await self._probe(provider, who).test(provider, who)
         except CallFailed as failure:
             shown = Redactor(failure.secrets)
             said = failure.error.model_copy(update={"message": shown.text(failure.error.message)})
@@ -166,7 +89,7 @@ class Connections:
         who = await self._enter(principal, newest=True)
         provider = self.provider(name, who)
         try:
-            return await self._probes[provider.connection.kind].discover(provider, who)
+            return await self._probe(provider, who).discover(provider, who)
         except CallFailed as failure:
             raise in_the_tree(failure.error) from failure
 
@@ -258,6 +181,9 @@ class Connections:
         if found is None:
             raise NotFound(f"there is no provider {name!r}; `toolcrib provider list` shows all")
         return found
+
+    def _probe(self, provider: ProviderDefinition, who: Principal) -> Probe:
+        return connection_kind(provider).open_probe(self._parts.import_context(who, provider.name))
 
     def _way(self, provider: ProviderDefinition) -> AuthorizationCodeAuth:
         ways = _ways(provider)

@@ -3,30 +3,23 @@
 Importing defines; it never calls a tool, and it starts nothing that the operator has not allowed.
 """
 
+from base64 import b64encode
 from collections.abc import Collection, Mapping, Sequence
-from typing import TYPE_CHECKING, assert_never
+from dataclasses import asdict
+from typing import TYPE_CHECKING
 
-from toolcrib.contracts import (
-    DatabaseConnection,
-    GrpcConnection,
-    HttpConnection,
-    InvalidInput,
-    Json,
-    McpConnection,
-    McpTransport,
-    NotFound,
-    Principal,
-    ProviderAuth,
-    ProviderDefinition,
-)
+from toolcrib.contracts import InvalidInput, Json, McpTransport, NotFound, Principal, ProviderAuth
+from toolcrib.core.kinds import ImportSource
 from toolcrib.core.providers import ImportedApi
 from toolcrib.crib.container.access import Enter
 from toolcrib.crib.container.container import CribServices
-from toolcrib.crib.providers.documents import import_document
-from toolcrib.crib.providers.entities import import_database, import_entities
-from toolcrib.crib.providers.servers import import_mcp_server, import_server, mcp_provider
+from toolcrib.kinds.entity.commands import DatabaseSource, TableOptions, import_entities
 from toolcrib.kinds.entity.importer import EntityOptions
-from toolcrib.kinds.http.openapi import ToolOverride
+from toolcrib.kinds.grpc.commands import GrpcSource
+from toolcrib.kinds.http.commands import OpenApiSource
+from toolcrib.kinds.http.shape import ToolOverride
+from toolcrib.kinds.mcp.commands import McpSource
+from toolcrib.kinds.table import connection_kind, importer_of
 
 if TYPE_CHECKING:
     from sqlalchemy import Engine
@@ -45,6 +38,22 @@ class Imports:
     def __init__(self, parts: CribServices, enter: Enter) -> None:
         self._parts = parts
         self._enter = enter
+
+    async def read(self, source: ImportSource, *, principal: Principal | None = None) -> ImportedApi:
+        """Import what a source describes: the generic form of the methods below.
+
+        Args:
+            source: One of the sources that the kinds of tools have, such as `GrpcSource`.
+            principal: Whose realm gets the tools, and in whose name the other system is asked.
+
+        Raises:
+            ToolcribError: As the importer of the source says.
+            Conflict: A tool that is not the provider's has a name that one of its tools needs; or the provider would be
+                reached in another way than it is, and changes are not accepted.
+        """
+        who = await self._enter(principal, newest=True)
+        imported = await importer_of(source).read(source, self._parts.import_context(who, source.name))
+        return await self._adopt(imported, who, accept=source.accept, partial=source.is_partial)
 
     async def openapi(
         self,
@@ -78,20 +87,17 @@ class Imports:
             Conflict: A tool that is not the provider's has a name that one of its tools needs; or the provider would be
                 reached in another way than it is, and changes are not accepted.
         """
-        who = await self._enter(principal, newest=True)
-        imported = await import_document(
-            self._parts.session,
-            document,
+        source = OpenApiSource(
             name=name,
+            document=document if isinstance(document, bytes | str) else dict(document),
             base_url=base_url,
             auth=auth,
-            overrides=overrides or {},
-            documents=documents,
-            origins=origins,
-            provider=self._parts.providers.find(who.realm, name),
-            tools=self._parts.registry.current(who.realm),
+            overrides=dict(overrides or {}),
+            documents=None if documents is None else dict(documents),
+            origins=tuple(origins),
+            accept=accept,
         )
-        return await self._adopt(imported, who, accept=accept)
+        return await self.read(source, principal=principal)
 
     async def grpc(
         self,
@@ -125,22 +131,15 @@ class Imports:
             Conflict: A tool that is not the provider's has a name that one of its tools needs; or the provider would be
                 reached in another way than it is, and changes are not accepted.
         """
-        who = await self._enter(principal, newest=True)
-        imported = await import_server(
-            self._parts.grpc,
-            address,
+        source = GrpcSource(
             name=name,
-            descriptors=descriptors,
-            auth=auth,
+            address=address,
+            descriptors=None if descriptors is None else b64encode(descriptors),
             authority=authority,
-            who=who,
-            provider=self._parts.providers.find(who.realm, name),
-            tools=self._parts.registry.current(who.realm),
+            auth=auth,
+            accept=accept,
         )
-        blobs = self._parts.outside.store.blobs
-        for data in imported.descriptors.values():
-            await blobs.put(data, realm=who.realm, made_by=who.id, content_type="application/x-protobuf")
-        return await self._adopt(imported, who, accept=accept)
+        return await self.read(source, principal=principal)
 
     async def mcp(
         self,
@@ -173,17 +172,16 @@ class Imports:
             Unavailable: It cannot be connected, or does not answer.
             InvalidInput: Its answers are no MCP.
         """
-        who = await self._enter(principal, newest=True)
-        earlier = self._parts.providers.find(who.realm, name)
-        known = earlier.connection if earlier is not None and isinstance(earlier.connection, McpConnection) else None
-        connection = (known or McpConnection()).model_copy(
-            update={
-                "transport": "stdio" if command else transport,
-                "command": tuple(command),
-                "environment": dict(environment or {}),
-            }
+        source = McpSource(
+            name=name,
+            url=url,
+            transport=transport,
+            command=tuple(command),
+            environment=dict(environment or {}),
+            auth=auth,
+            accept=accept,
         )
-        return await self._mcp(mcp_provider(name, connection, url, auth, earlier), who, accept=accept)
+        return await self.read(source, principal=principal)
 
     async def sync(self, name: str, *, accept: bool = False, principal: Principal | None = None) -> ImportedApi:
         """Ask a provider's server again what it offers, and take in what is new and changed.
@@ -202,23 +200,11 @@ class Imports:
         provider = self._parts.providers.find(who.realm, name)
         if provider is None:
             raise NotFound(f"there is no provider {name!r} in realm {who.realm!r}; import it first")
-        match provider.connection:
-            case McpConnection():
-                return await self._mcp(provider, who, accept=accept)
-            case GrpcConnection() as server:
-                return await self.grpc(
-                    provider.base_url, name=name, authority=server.authority, accept=accept, principal=principal
-                )
-            case HttpConnection() | DatabaseConnection():
-                kind = provider.connection.kind
-                raise InvalidInput(f"provider {name!r} ({kind}) cannot be asked what it offers; import it once more")
-            case _:
-                assert_never(provider.connection)
-
-    async def _mcp(self, provider: ProviderDefinition, who: Principal, *, accept: bool) -> ImportedApi:
-        tools = self._parts.registry.current(who.realm)
-        imported = await import_mcp_server(self._parts.mcp, provider, who, tools)
-        return await self._adopt(imported, who, accept=accept)
+        sync = connection_kind(provider).sync
+        if sync is None:
+            kind = provider.connection.kind
+            raise InvalidInput(f"provider {name!r} ({kind}) cannot be asked what it offers; import it once more")
+        return await self._adopt(await sync(provider, self._parts.import_context(who, name)), who, accept=accept)
 
     async def entities(
         self,
@@ -244,8 +230,7 @@ class Imports:
             Conflict: A tool that is not the provider's has a name that one of its tools needs.
         """
         who = await self._enter(principal, newest=True)
-        tools = self._parts.registry.current(who.realm)
-        imported = await import_entities(self._parts.entities, name, database, things, who=who, tools=tools)
+        imported = await import_entities(name, database, things, self._parts.import_context(who, name))
         return await self._adopt(imported, who, accept=True, partial=True)
 
     async def database(
@@ -279,18 +264,15 @@ class Imports:
             Conflict: A tool that is not the provider's has a name that one of its tools needs; or the provider would be
                 reached in another way than it is, and changes are not accepted.
         """
-        who = await self._enter(principal, newest=True)
-        imported = await import_database(
-            self._parts.entities,
+        source = DatabaseSource(
             name=name,
             url=url,
-            schema=schema,
-            tables=tables,
-            options=options or {},
-            who=who,
-            tools=self._parts.registry.current(who.realm),
+            table_schema=schema,
+            tables=None if tables is None else tuple(tables),
+            options={table: TableOptions(**asdict(choices)) for table, choices in (options or {}).items()},
+            accept=accept,
         )
-        return await self._adopt(imported, who, accept=accept, partial=tables is not None)
+        return await self.read(source, principal=principal)
 
     async def adopt(
         self,

@@ -21,8 +21,6 @@ from toolcrib.contracts import (
     ApprovalStatus,
     ApprovalView,
     Conflict,
-    EntityImplementation,
-    HttpImplementation,
     InvalidInput,
     Json,
     JsonObject,
@@ -42,7 +40,7 @@ from toolcrib.crib.container.access import Enter, participants_of, validate_outp
 from toolcrib.crib.container.container import CribServices
 from toolcrib.infrastructure.store import ApprovalFilter
 from toolcrib.infrastructure.store.ports.records import no_approval
-from toolcrib.kinds.runtimes import preview_request
+from toolcrib.kinds.dispatch import preview_call
 
 
 def preview_of(approval: Approval, tool: ToolRevision, providers: Providers) -> ApprovalPreview:
@@ -53,7 +51,7 @@ def preview_of(approval: Approval, tool: ToolRevision, providers: Providers) -> 
         tool: The revision that was shown.
         providers: The systems that tools name.
     """
-    definition, implementation = tool.definition, tool.definition.implementation
+    definition = tool.definition
     arguments = cast("JsonObject", approval.input)
     shown = ApprovalPreview(
         title=definition.title or definition.name,
@@ -61,31 +59,14 @@ def preview_of(approval: Approval, tool: ToolRevision, providers: Providers) -> 
         side_effects=definition.side_effects,
         arguments=arguments,
     )
-    match implementation:
-        case HttpImplementation():
-            name = implementation.provider
-            request = preview_request(
-                definition,
-                arguments,
-                None if name is None else providers.find(tool.realm, name),
-                idempotency_key=idempotency_key(approval.run_id, approval.position),
-            )
-            sent = {} if request is None else request._asdict()
-            return shown.model_copy(update={"method": implementation.method, **sent})
-        case EntityImplementation():
-            said = {"entity": implementation.table, "operation": implementation.operation}
-            return shown.model_copy(update={**said, "filter": _rows(implementation, arguments)})
-        case _:
-            return shown
-
-
-def _rows(entity: EntityImplementation, arguments: JsonObject) -> Json:
-    """Which rows: a filter as text, or the key of one row."""
-    if entity.operation in ("search", "count"):
-        return arguments.get("filter")
-    if entity.operation == "create":
-        return None
-    return {name: arguments.get(name) for name in entity.key}
+    name = definition.provider
+    details = preview_call(
+        definition,
+        arguments,
+        provider=None if name is None else providers.find(tool.realm, name),
+        idempotency_key=idempotency_key(approval.run_id, approval.position),
+    )
+    return shown.model_copy(update=details)
 
 
 @dataclass(frozen=True, slots=True)

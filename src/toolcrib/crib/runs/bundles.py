@@ -52,7 +52,7 @@ from toolcrib.crib.container.plugins import NO_PLUGINS
 from toolcrib.infrastructure.net import EgressPolicy
 from toolcrib.infrastructure.sandbox import Sandbox
 from toolcrib.infrastructure.store import Definition, DefinitionKind, Entry, Lease, MemoryStore, RunChange, Store
-from toolcrib.kinds.runtimes import DelegateRuntime, RuntimeDispatcher
+from toolcrib.kinds.dispatch import DelegateRuntime, RuntimeDispatcher
 from toolcrib.llm import Cost, TokenUsage
 from toolcrib.llm.base.prices import Prices
 

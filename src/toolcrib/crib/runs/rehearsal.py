@@ -57,7 +57,8 @@ from toolcrib.crib.container.container import CribServices, at_home
 from toolcrib.crib.runs.bundles import replay_run
 from toolcrib.infrastructure.store import Entry, Journal, RunChange
 from toolcrib.infrastructure.store.memory.shadow import ShadowStore
-from toolcrib.kinds.runtimes import Abilities, DelegateRuntime, PythonRuntime, RuntimeDispatcher
+from toolcrib.kinds.dispatch import Abilities, DelegateRuntime, RuntimeDispatcher, Runtimes
+from toolcrib.kinds.python.runtime import PythonRuntime
 from toolcrib.llm import LanguageModel, Request, Response, ScriptedModel
 
 _NOT_OF_THE_CHANGE: Final = frozenset(
@@ -274,7 +275,8 @@ class Rehearsal:
         self._clock = clock
         functions = parts.functions if functions_here else _UnknownFunctions(parts.session)
         parts.registry.runs_here = functions.serves
-        self._able = Abilities(parts.registry, functions, real.models, parts.reaching.plugins)
+        runtimes = Runtimes({**parts.reaching.by_kind, "python": functions})
+        self._able = Abilities(parts.registry, runtimes, real.models)
         self._engine = _engine(parts, shadow, clock, self._able)
 
     async def of_all(self, realms: Sequence[str]) -> tuple[RehearsedRun, ...]:

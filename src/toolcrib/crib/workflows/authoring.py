@@ -18,18 +18,13 @@ from toolcrib.contracts import (
     ToolError,
     ToolRevision,
 )
-from toolcrib.contracts.workflows import (
-    FIND_WORKFLOW_TOOLS,
-    SAVE_WORKFLOW_DRAFT,
-    WorkflowDraft,
-    WorkflowGraph,
-    WorkflowProblem,
-)
+from toolcrib.contracts.specs.agents import FIND_WORKFLOW_TOOLS, SAVE_WORKFLOW_DRAFT
+from toolcrib.contracts.workflows import WorkflowDraft, WorkflowGraph, WorkflowProblem
 from toolcrib.core.executor import CallFailed, Dispatch, Outcome, error
 from toolcrib.core.policy import is_in_service, permit, permits
 from toolcrib.core.registry import Registry
 from toolcrib.crib.workflows.workflows import Workflows
-from toolcrib.kinds.runtimes import PythonRuntime
+from toolcrib.kinds.python.runtime import PythonRuntime
 from toolcrib.workflows import function_of
 from toolcrib.workflows.checks import refusal
 

@@ -22,7 +22,7 @@ from toolcrib.infrastructure.sandbox.jobs import (
     Used,
 )
 from toolcrib.infrastructure.sandbox.monty import MontyBackend
-from toolcrib.infrastructure.sandbox.sandbox import Sandbox, SandboxProbe
+from toolcrib.infrastructure.sandbox.sandbox import Sandbox, Sandboxes, SandboxProbe
 
 __all__ = [
     "Backend",
@@ -38,6 +38,7 @@ __all__ = [
     "Sandbox",
     "SandboxProbe",
     "SandboxSession",
+    "Sandboxes",
     "ToolReply",
     "ToolRequest",
     "Turn",

@@ -16,7 +16,7 @@ import time
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime
-from typing import Final, Self, cast, get_args
+from typing import Final, Protocol, Self, cast, get_args
 
 from toolcrib.contracts import Isolation, Json, SandboxLimits, ToolcribError, Unavailable
 from toolcrib.infrastructure.sandbox.jobs import (
@@ -181,6 +181,14 @@ class SandboxProbe:
     """Why it is not used; null if it is."""
     seconds: float
     """How long the trial took, from a cold start."""
+
+
+class Sandboxes(Protocol):
+    """Where code is run: `Sandbox`, or what stands for one in a replay."""
+
+    async def open(self, job: CodeJob, isolation: Isolation) -> SandboxSession:
+        """Prepare an execution; see `Sandbox.open`."""
+        ...
 
 
 class Sandbox:

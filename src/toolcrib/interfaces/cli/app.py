@@ -14,7 +14,7 @@ from toolcrib.interfaces.cli.admin import keys, providers, serve, settings, stor
 from toolcrib.interfaces.cli.agents import agents, evaluations, models, named
 from toolcrib.interfaces.cli.demo import demo
 from toolcrib.interfaces.cli.runs import approvals, replay, runs
-from toolcrib.interfaces.cli.tools import authoring, imports, lifecycle, tools
+from toolcrib.interfaces.cli.tools import authoring, lifecycle, tools
 from toolcrib.interfaces.cli.workflows import instances, publishing, workflows
 
 USAGE, FAILURE = 2, 1
@@ -57,8 +57,6 @@ for name, command in (
     ("roll-back", authoring.roll_back),
     ("call", tools.call),
     ("code", tools.add_code),
-    ("import-database", imports.import_database),
-    ("import-mcp", imports.import_mcp),
     ("deprecate", lifecycle.deprecate),
     ("block", lifecycle.block),
     ("activate", lifecycle.activate),

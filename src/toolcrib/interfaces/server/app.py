@@ -40,7 +40,7 @@ _PARTS: Final = (
     agentic.ai_tools_router,
     imports.databases_router,  # before those whose paths have a name where it says `generated`
     imports.router,
-    imports.mcp_router,
+    imports.imports_router,
     tools.router,
     runs.router,
     runs.forks_router,

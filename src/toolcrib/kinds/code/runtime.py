@@ -9,14 +9,12 @@ for something else than it did before, the run ends.
 import asyncio
 from collections.abc import Mapping
 from dataclasses import replace
-from typing import Protocol, assert_never, cast
+from typing import assert_never, cast
 
 from toolcrib.contracts import (
-    CodeImplementation,
     ErrorCode,
     InvalidDefinition,
     InvalidInput,
-    Isolation,
     JournalDivergence,
     JsonObject,
     Reason,
@@ -36,18 +34,12 @@ from toolcrib.infrastructure.sandbox import (
     Failed,
     Quota,
     Returned,
+    Sandboxes,
     SandboxSession,
     ToolReply,
     ToolRequest,
 )
-
-
-class Sandboxes(Protocol):
-    """Where code is run: `Sandbox`, or what stands for one in a replay."""
-
-    async def open(self, job: CodeJob, isolation: Isolation) -> SandboxSession:
-        """Prepare an execution; see `Sandbox.open`."""
-        ...
+from toolcrib.kinds.code.shape import CodeImplementation
 
 
 class Code:

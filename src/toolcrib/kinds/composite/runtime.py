@@ -12,8 +12,6 @@ from typing import NamedTuple, cast
 import orjson
 
 from toolcrib.contracts import (
-    CompositeImplementation,
-    CompositeRoute,
     ErrorCode,
     InvalidDefinition,
     InvalidExpression,
@@ -31,6 +29,7 @@ from toolcrib.core.expressions.values import is_object, is_true
 from toolcrib.core.policy import least
 from toolcrib.core.registry import Registry, compile_schema
 from toolcrib.core.runs import RunContext, RunEnd
+from toolcrib.kinds.composite.shape import CompositeImplementation, CompositeRoute
 
 _MOST_SHOWN = 500
 """Characters of the arguments in a message."""

@@ -9,10 +9,11 @@ from pydantic import ValidationError
 from toolcrib.contracts import EgressDenied, ErrorCode, InvalidDefinition, Json, Reason, ToolRevision
 from toolcrib.core.executor import CallFailed, Dispatch, Outcome, error
 from toolcrib.core.providers.reach import count_request, network_failure
-from toolcrib.core.registry import FunctionTool, ToolContext
 from toolcrib.infrastructure.net import HttpSession, NetworkError
 from toolcrib.infrastructure.store import Doer, NoTransactions, Transactions
 from toolcrib.infrastructure.store.ports.transactions import Work
+from toolcrib.kinds.python.functions import FunctionTool, ToolContext
+from toolcrib.kinds.python.shape import PythonImplementation
 
 OwnTool: TypeAlias = Callable[[Dispatch], Awaitable[Outcome]]
 """What a tool that comes with the crib does: unlike a function of the application, it knows for whom it is called."""
@@ -47,11 +48,15 @@ class PythonRuntime:
         for name, tool in self._own.items():
             other.bind_own(name, tool)
 
+    def missing(self, tool: ToolRevision) -> str | None:
+        """The function of a tool, if it was not added in this process."""
+        return None if self.serves(tool) else f"the Python function of {tool.ref}"
+
     def serves(self, tool: ToolRevision) -> bool:
         """Whether a tool could run here, as far as it depends on a function."""
         implementation = tool.definition.implementation
         return (
-            implementation.kind != "python"
+            not isinstance(implementation, PythonImplementation)
             or tool.content_hash in self._functions
             or implementation.function in self._own
         )
@@ -64,7 +69,7 @@ class PythonRuntime:
         """
         tool = dispatch.tool
         implementation = tool.definition.implementation
-        if implementation.kind == "python" and implementation.function in self._own:
+        if isinstance(implementation, PythonImplementation) and implementation.function in self._own:
             return await self._own[implementation.function](dispatch)
         function = self._functions.get(tool.content_hash)
         if function is None:

@@ -6,8 +6,9 @@ publishes: what an agent has written runs once a person has published it. What t
 
 from typing import Final
 
-from toolcrib.contracts import JsonObject, JsonSchema, PythonImplementation, ToolDefinition
-from toolcrib.contracts.workflows import FIND_WORKFLOW_TOOLS, SAVE_WORKFLOW_DRAFT
+from toolcrib.contracts import JsonObject, JsonSchema, ToolDefinition
+from toolcrib.contracts.specs.agents import FIND_WORKFLOW_TOOLS, SAVE_WORKFLOW_DRAFT
+from toolcrib.kinds.python.shape import PythonImplementation
 
 CATEGORY: Final = "authoring"
 

@@ -20,11 +20,10 @@ from toolcrib.contracts import (
     JsonObject,
     NotFound,
     ProviderDefinition,
-    PythonImplementation,
     ToolDefinition,
     content_hash,
 )
-from toolcrib.core.registry.checks.http import check_provider
+from toolcrib.core.registry.checks.providers import check_provider
 from toolcrib.infrastructure.store import Definition, DefinitionKind, Definitions
 
 _UNKNOWN = "extra_forbidden"
@@ -44,12 +43,14 @@ def why_unreadable(problem: ValidationError) -> str:
 
 def stand_in(name: str, version: str) -> ToolDefinition:
     """What stands in the catalogue for a definition that cannot be read: it has the name, and does nothing."""
-    return ToolDefinition(
-        name=name,
-        version=version,
-        enabled=False,
-        description="Saved by another release; it cannot be read, and calls of it are denied.",
-        implementation=PythonImplementation(function=name),
+    return ToolDefinition.model_validate(
+        {
+            "name": name,
+            "version": version,
+            "enabled": False,
+            "description": "Saved by another release; it cannot be read, and calls of it are denied.",
+            "implementation": {"kind": "python", "function": name},
+        }
     )
 
 

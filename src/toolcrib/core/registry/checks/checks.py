@@ -1,62 +1,15 @@
-"""Is a definition well formed? Checked when it is saved, so that no call meets a schema that is none.
+"""Is a definition well formed? Checked when it is saved, so that no call meets an invalid schema.
 
-Is an operation on a table well formed? What is wrong in itself is refused when it is saved; no database is asked.
+What only one kind of tool can say is checked in the folder of that kind.
 """
 
 import re
-from collections.abc import Iterator
 from typing import Final
 
-from toolcrib.contracts import (
-    ROW_VERSION,
-    SECRET_REFERENCE,
-    CodeImplementation,
-    CompositeImplementation,
-    EntityImplementation,
-    HttpImplementation,
-    InvalidDefinition,
-    InvalidExpression,
-    JsonSchema,
-    ToolDefinition,
-)
+from toolcrib.contracts import SECRET_REFERENCE, InvalidDefinition, InvalidExpression, JsonSchema, ToolDefinition
 from toolcrib.core.expressions.jsonpath import check_path
-from toolcrib.core.registry.checks.code import check_code
-from toolcrib.core.registry.checks.composites import check_composite
-from toolcrib.core.registry.checks.http import check_http
 from toolcrib.core.registry.checks.versions import Version
 from toolcrib.core.registry.schema.validation import compile_schema
-
-
-def check_entity(definition: ToolDefinition, entity: EntityImplementation) -> None:
-    """Refuse an operation that could not be called.
-
-    Raises:
-        InvalidDefinition: Names the tool, the field, what is wrong and what to do.
-    """
-    problem = next(_problems(definition, entity), None)
-    if problem is not None:
-        raise InvalidDefinition(f"tool {definition.name!r}: {problem}")
-
-
-def _problems(definition: ToolDefinition, entity: EntityImplementation) -> Iterator[str]:
-    version = entity.version_field
-    known = {*entity.columns, ROW_VERSION}
-    unknown = next((name for name in (*entity.key, version or ROW_VERSION) if name not in known), None)
-    if unknown is not None:
-        yield f"{unknown!r} is none of its columns; add it to them, or correct the key or version_field"
-    arrays = [name for name, column in entity.columns.items() if (column.type == "array") != (column.items is not None)]
-    if arrays:
-        yield f"column {arrays[0]!r} needs items if it is an array, and has none otherwise"
-    writes = entity.operation in {"create", "update", "delete"}
-    if writes != (definition.side_effects == "writes"):
-        yield f"the operation {entity.operation!r} {'writes' if writes else 'reads'}; set side_effects to that"
-    if entity.operation in {"get", "update", "delete"}:
-        seen = () if version is None or entity.operation == "get" else (version,)
-        required: list[str] = definition.input_schema.get("required", [])
-        missing = next((name for name in (*entity.key, *seen) if name not in required), None)
-        if missing is not None:
-            yield f"the operation {entity.operation!r} needs the argument {missing!r}; require it in input_schema"
-
 
 _SEGMENT: Final = re.compile(r"[^/*]+")
 _SECURITY_URI: Final = re.compile(r"ai://[^/*]+(?:/[^/*]+)+")
@@ -78,7 +31,6 @@ def check_definition(definition: ToolDefinition) -> None:
     _check_path(definition.name, "select", definition.select)
     _check_path(definition.name, "cost_from", definition.cost_from)
     _check_rules(definition)
-    _check_implementation(definition)
     kind = definition.input_schema.get("type", "object")
     if kind != "object":
         msg = f"tool {definition.name!r}: input_schema has type {kind!r}; arguments are an object, so use type 'object'"
@@ -89,21 +41,6 @@ def check_definition(definition: ToolDefinition) -> None:
     if definition.cache != "none" and definition.side_effects == "writes":
         msg = f"tool {definition.name!r} writes, so its results cannot be cached; set cache to 'none'"
         raise InvalidDefinition(msg)
-
-
-def _check_implementation(definition: ToolDefinition) -> None:
-    """What only the kind of tool can say."""
-    match definition.implementation:
-        case HttpImplementation() as http:
-            check_http(definition.name, http)
-        case EntityImplementation() as entity:
-            check_entity(definition, entity)
-        case CompositeImplementation() as composite:
-            check_composite(definition, composite)
-        case CodeImplementation() as code:
-            check_code(definition.name, code)
-        case _:
-            return
 
 
 def _check_rules(definition: ToolDefinition) -> None:

@@ -6,28 +6,19 @@ them is found when it is run (`cycle_detected`).
 Which tools a definition names: what its runs pin, what a change of them affects, and where a cycle would close.
 """
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from fnmatch import fnmatchcase
+from functools import partial
+from typing import TypeAlias
 
-from toolcrib.contracts import (
-    EFFECTS,
-    AgenticImplementation,
-    AgentImplementation,
-    CodeImplementation,
-    CompositeImplementation,
-    InvalidDefinition,
-    ToolDefinition,
-    ToolRevision,
-)
-from toolcrib.contracts.workflows import AUTHORING_TOOLS, WorkflowImplementation
+from toolcrib.contracts import EFFECTS, AgentImplementation, InvalidDefinition, ToolDefinition, ToolRevision
+from toolcrib.contracts.specs.agents import GROUP, TAG
 from toolcrib.core.registry.catalog.catalog import Registry
-from toolcrib.core.registry.checks.composites import check_operations, misfits
+from toolcrib.core.registry.checks.arguments import misfits
 from toolcrib.core.registry.checks.versions import newest
 
-GROUP = "group:"
-"""Begins a reference to all tools of a group."""
-TAG = "tag:"
-"""Begins a reference to all tools with a tag."""
+Complete: TypeAlias = Callable[[ToolDefinition, Callable[[str], ToolRevision]], ToolDefinition]
+"""From a definition, and what finds the tools that it names, to the definition as it is stored."""
 
 
 def bindings(definition: ToolDefinition) -> tuple[str, ...]:
@@ -35,7 +26,7 @@ def bindings(definition: ToolDefinition) -> tuple[str, ...]:
 
     `name`, `name@range`, and of tools with a model also patterns of names, groups and tags.
     """
-    return tuple(dict.fromkeys((*callees_of(definition), *beside(definition))))
+    return tuple(dict.fromkeys((*definition.implementation.callees, *beside(definition))))
 
 
 def means_many(ref: str) -> bool:
@@ -59,30 +50,6 @@ def refers_to(ref: str, definition: ToolDefinition) -> bool:
     return fnmatchcase(definition.name, name) if means_many(ref) else definition.name == name
 
 
-def callees_of(definition: ToolDefinition) -> Iterator[str]:
-    """The references to what the implementation calls, or lets a model call."""
-    match definition.implementation:
-        case AgentImplementation() as agent:
-            yield from (item.tool for item in agent.tools)
-            yield from (f"{GROUP}{category}" for category in agent.tool_categories)
-            yield from (f"{TAG}{tag}" for tag in agent.tool_tags)
-            yield from agent.delegates
-            yield from AUTHORING_TOOLS if agent.can_create_workflows else ()
-            yield from filter(None, (agent.memory.summary_agent,))
-        case AgenticImplementation() as agentic:
-            yield from (step.tool for step in agentic.steps)
-            yield from (item.tool for item in agentic.tools)
-            yield from (source.tool for source in agentic.context.reference_data if source.tool is not None)
-        case CompositeImplementation() as composite:
-            yield from (route.tool for route in composite.routes)
-        case CodeImplementation() as code:
-            yield from code.tools
-        case WorkflowImplementation() as workflow:
-            yield from workflow.callees
-        case _:
-            return
-
-
 def beside(definition: ToolDefinition) -> Iterator[str]:
     """The references to what the executor calls for a tool of any kind."""
     yield from (rule.tool for rule in definition.error_handling if rule.tool is not None)
@@ -93,26 +60,28 @@ def beside(definition: ToolDefinition) -> Iterator[str]:
 _HASH = "sha256:"
 
 
-def check_callees(definition: ToolDefinition, registry: Registry, realm: str) -> ToolDefinition:
-    """Hold what a definition names against the catalogue, and derive what follows from it.
+def check_callees(
+    definition: ToolDefinition, registry: Registry, realm: str, complete: Complete = lambda given, _require: given
+) -> ToolDefinition:
+    """Check the tools that a definition names against the catalogue.
+
+    Args:
+        definition: Checked by itself.
+        registry: Has the tools.
+        realm: Where it is to be saved.
+        complete: What the kind of the tool has to check and to fill in.
+
+    Returns:
+        The definition, completed.
 
     Raises:
-        InvalidDefinition: A route or a fallback does not fit, or a tool would call itself; the message shows the way.
+        InvalidDefinition: A fallback does not fit, or a tool would call itself; the message shows the way.
         NotFound: A named tool does not exist.
     """
     _check_cycle(definition, registry, realm)
-    operations: dict[str, ToolRevision] = {}
-    match definition.implementation:
-        case CompositeImplementation(routes=routes):
-            operations = {route.tool: registry.require(realm, route.tool) for route in routes}
-        case CodeImplementation(tools=tools):
-            for ref in tools:
-                registry.require(realm, ref)
-        case _:
-            pass
-    checked = check_operations(definition, operations)
-    _check_fallbacks(checked, registry, realm)
-    return checked
+    completed = complete(definition, partial(registry.require, realm))
+    _check_fallbacks(completed, registry, realm)
+    return completed
 
 
 def _check_fallbacks(definition: ToolDefinition, registry: Registry, realm: str) -> None:

@@ -10,17 +10,7 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from collections.abc import Set as AbstractSet
 from typing import NamedTuple
 
-from toolcrib.contracts import (
-    HARMFUL,
-    CompositeImplementation,
-    CompositeRoute,
-    Dependent,
-    Difference,
-    ProviderDefinition,
-    ToolChange,
-    ToolRevision,
-    Verdict,
-)
+from toolcrib.contracts import HARMFUL, Dependent, Difference, ProviderDefinition, ToolChange, ToolRevision, Verdict
 from toolcrib.core.registry.catalog.catalog import Registry
 from toolcrib.core.registry.checks.versions import Version, satisfies
 from toolcrib.core.registry.links.bindings import bindings, means_many, refers_to
@@ -134,10 +124,10 @@ def _verdict(
     if not satisfied or not change.is_harmful:
         return "unaffected"
     implementation = user.tool.definition.implementation if user.tool is not None and direct else None
-    if not isinstance(implementation, CompositeImplementation):
-        return "may_break"
-    routes = [route for route in implementation.routes if refers_to(route.tool, target.definition)]
-    return _worst({_of_route(route, change) for route in routes} or {"may_break"})
+    calls = (
+        () if implementation is None else implementation.arguments_for(lambda ref: refers_to(ref, target.definition))
+    )
+    return _worst({_of_call(sent, change) for sent in calls} or {"may_break"})
 
 
 def _worst(verdicts: AbstractSet[Verdict]) -> Verdict:
@@ -145,12 +135,11 @@ def _worst(verdicts: AbstractSet[Verdict]) -> Verdict:
     return next(verdict for verdict in order if verdict in verdicts)
 
 
-def _of_route(route: CompositeRoute, change: ToolChange) -> Verdict:
-    """What a change does to a route whose arguments are listed."""
+def _of_call(sent: Mapping[str, object] | None, change: ToolChange) -> Verdict:
+    """What a change does to a call whose arguments are listed; null if they are not."""
     harmful = [found for found in change.differences if found.change_class in HARMFUL]
-    if route.input is None or any(found.part != "input" for found in harmful):
+    if sent is None or any(found.part != "input" for found in harmful):
         return "may_break"
-    sent = {**route.defaults, **route.input}
     return _worst({_of_argument(found, sent) for found in harmful})
 
 

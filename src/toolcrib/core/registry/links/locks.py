@@ -24,7 +24,7 @@ from toolcrib.contracts import (
 from toolcrib.contracts.workflows import GraphState, WorkflowImplementation
 from toolcrib.core.registry.catalog.catalog import Registry
 from toolcrib.core.registry.checks.versions import Version, newest, satisfies
-from toolcrib.core.registry.links.bindings import beside, bindings, callees_of, means_many
+from toolcrib.core.registry.links.bindings import beside, bindings, means_many
 
 _RULES: Final = frozenset({"category", "deletes", "rate_limit", "requires_confirmation", "security_uri", "untrusted"})
 """Fields that say who may call a tool, and under which conditions."""
@@ -309,7 +309,7 @@ def callees_without_model(definition: ToolDefinition) -> tuple[str, ...]:
     """References to what a call of a tool calls without a choice of a model's, its fallbacks not counted."""
     if definition.has_model or isinstance(definition.implementation, WorkflowImplementation):
         return ()
-    return tuple(ref for ref in callees_of(definition) if not means_many(ref))
+    return tuple(ref for ref in definition.implementation.callees if not means_many(ref))
 
 
 def refs_to_lock(definition: ToolDefinition) -> tuple[str, ...]:

@@ -1,116 +1,111 @@
-"""`toolcrib tool import-mcp`: an MCP server as a provider, and what it offers as tools.
+"""`toolcrib tool import-...`: a command for each importer, with the fields of its source as options."""
 
-`toolcrib tool import-database`: an existing database as a provider, and its tables as tools.
-"""
-
-from typing import TYPE_CHECKING, Annotated
+import inspect
+from collections.abc import Callable, Mapping
+from functools import cached_property
+from typing import TYPE_CHECKING, Annotated, Any, get_args, get_origin
 
 import typer
+from typer.core import TyperGroup
 
-from toolcrib.interfaces.cli.support.session import DEFAULT_STORE, AcceptChanges, AsJson, Store, with_crib
+from toolcrib.interfaces.cli.support.session import DEFAULT_STORE, AsJson, Store, with_crib
 
 if TYPE_CHECKING:
+    from pydantic.fields import FieldInfo
+
+    from toolcrib.core.kinds import Importer, Option
     from toolcrib.core.providers import ImportedApi
     from toolcrib.crib import Crib
 
-Reference = Annotated[
-    str,
-    typer.Argument(
-        metavar="REFERENCE", help="Where the URL is kept, such as '${env:TOOLCRIB_SECRET_SHOP_URL}'; never the URL."
-    ),
-]
-Name = Annotated[str, typer.Option("--name", metavar="N", help="Name of the provider.")]
-Tables = Annotated[list[str] | None, typer.Option("--table", metavar="T", help="Only this table; may be repeated.")]
-Schema = Annotated[
-    str | None, typer.Option("--schema", metavar="S", help="The database's schema, if not its default one.")
-]
+
+class ToolCommands(TyperGroup):
+    """The group `toolcrib tool`. Its commands for imports are made when the group is used, not with every command."""
+
+    def list_commands(self, ctx: Any) -> list[str]:
+        """Names of all commands."""
+        return [*super().list_commands(ctx), *self._imports]
+
+    def get_command(self, ctx: Any, cmd_name: str) -> Any:
+        """The command of a name."""
+        return super().get_command(ctx, cmd_name) or self._imports.get(cmd_name)
+
+    @cached_property
+    def _imports(self) -> Mapping[str, Any]:
+        from toolcrib.kinds.table import importers
+
+        app = typer.Typer()
+        for importer in importers():
+            app.command(importer.command)(_command(importer))
+        made: Any = typer.main.get_group(app)
+        return made.commands
 
 
-def import_database(
-    reference: Reference,
-    *,
-    name: Name,
-    tables: Tables = None,
-    schema: Schema = None,
-    accept: AcceptChanges = False,
-    store: Store = DEFAULT_STORE,
-    as_json: AsJson = False,
-) -> None:
-    """Make tools of the tables of a database: search, get, create, update, delete, count."""
+def _command(importer: "Importer[Any]") -> Callable[..., None]:
+    options = {name: found for name, field in importer.source.model_fields.items() if (found := _option(field))}
 
-    async def bring(crib: "Crib") -> "ImportedApi":
-        return await crib.imports.database(
-            name=name, url=reference, tables=tables or None, schema=schema, accept=accept
-        )
+    def run(*, store: str | None, as_json: bool, **given: Any) -> None:
+        fields = {name: _value(options[name], value) for name, value in given.items() if value not in (None, [], False)}
+        source = importer.source.of_options(fields)
 
-    imported = with_crib(store, bring, new=True)
-    from toolcrib.interfaces.cli.render.tables import print_import
+        async def bring(crib: "Crib") -> "ImportedApi":
+            return await crib.imports.read(source)
 
-    print_import(imported, as_json=as_json)
+        imported = with_crib(store, bring, new=True)
+        from toolcrib.interfaces.cli.render.tables import print_import
 
+        print_import(imported, as_json=as_json)
 
-if TYPE_CHECKING:
-    from toolcrib.core.providers import ImportedApi
-    from toolcrib.crib import Crib
-
-Source = Annotated[
-    str, typer.Argument(metavar="URL_OR_COMMAND", help="Where the server is; or the command, in quotes, that is it.")
-]
-Old = Annotated[bool, typer.Option("--sse", help="The server speaks the older transport, server-sent events.")]
-Token = Annotated[
-    str | None, typer.Option("--token", metavar="REF", help="Where its bearer token is kept, such as '${env:NAME}'.")
-]
-Variables = Annotated[
-    list[str] | None, typer.Option("--env", metavar="NAME=REF", help="A variable of the command; may be repeated.")
-]
+    parameters = [_parameter(name, importer.source.model_fields[name], option) for name, option in options.items()]
+    parameters.sort(key=lambda parameter: parameter.default is not inspect.Parameter.empty)
+    shared = [
+        inspect.Parameter("store", inspect.Parameter.KEYWORD_ONLY, default=DEFAULT_STORE, annotation=Store),
+        inspect.Parameter("as_json", inspect.Parameter.KEYWORD_ONLY, default=False, annotation=AsJson),
+    ]
+    vars(run)["__signature__"] = inspect.Signature([*parameters, *shared])
+    run.__doc__ = importer.summary
+    return run
 
 
-def import_mcp(
-    source: Source,
-    *,
-    name: Name,
-    sse: Old = False,
-    token: Token = None,
-    variables: Variables = None,
-    accept: AcceptChanges = False,
-    store: Store = DEFAULT_STORE,
-    as_json: AsJson = False,
-) -> None:
-    """Make tools of what an MCP server offers; a command has to be allowed by TOOLCRIB_MCP_COMMANDS."""
-    import shlex
+def _option(field: "FieldInfo") -> "Option | None":
+    from toolcrib.core.kinds import Option
 
-    from toolcrib.contracts import BearerAuth, InvalidInput
-
-    is_url = source.startswith(("http://", "https://"))
-    try:
-        command = [] if is_url else shlex.split(source)
-    except ValueError as problem:
-        msg = f"{source!r} is neither an http(s) address nor a command: {problem}"
-        raise InvalidInput(msg) from problem
-    environment = dict(_pair(given) for given in variables or ())
-
-    async def bring(crib: "Crib") -> "ImportedApi":
-        return await crib.imports.mcp(
-            source if is_url else "",
-            name=name,
-            transport="sse" if sse else "streamable_http",
-            command=command,
-            environment=environment,
-            auth=None if token is None else BearerAuth(token=token),
-            accept=accept,
-        )
-
-    imported = with_crib(store, bring, new=True)
-    from toolcrib.interfaces.cli.render.tables import print_import
-
-    print_import(imported, as_json=as_json)
+    return next((found for found in field.metadata if isinstance(found, Option)), None)
 
 
-def _pair(given: str) -> tuple[str, str]:
+def _parameter(name: str, field: "FieldInfo", option: "Option") -> inspect.Parameter:
+    """A parameter as typer reads it: repeated for fields of many values, a flag for those with a value of their own."""
+    kind = get_origin(field.annotation)
+    is_flag = option.value is not None or field.annotation is bool
+    is_many = kind is dict or any(get_origin(part) is tuple for part in (field.annotation, *get_args(field.annotation)))
+    required = option.flag is None or field.is_required()
+    hint: Any = bool if is_flag else list[str] if is_many else str
+    if not (required or is_flag):
+        hint = hint | None
+    info: Any = (
+        typer.Argument(metavar=option.metavar, help=option.help, show_default=False)
+        if option.flag is None
+        else typer.Option(option.flag, metavar=option.metavar, help=option.help, show_default=False)
+    )
+    default: Any = inspect.Parameter.empty if required else False if is_flag else None
+    return inspect.Parameter(name, inspect.Parameter.KEYWORD_ONLY, default=default, annotation=Annotated[hint, info])
+
+
+def _value(option: "Option", value: Any) -> Any:
+    """The field's value of what was given on the command line."""
+    from toolcrib.contracts import BearerAuth
+
+    if value is True:
+        return True if option.value is None else option.value
+    if option.metavar == "NAME=REF":
+        return dict(_pair(str(option.flag), given) for given in value)
+    return BearerAuth(token=value) if option.flag == "--token" else value
+
+
+def _pair(flag: str, given: str) -> tuple[str, str]:
     from toolcrib.contracts import InvalidInput
 
     name, equals, value = given.partition("=")
     if not (name and equals):
-        msg = f"--env takes NAME=REF, such as TOKEN='${{env:MY_TOKEN}}', and not {name!r}"
+        msg = f"{flag} takes NAME=REF, such as TOKEN='${{env:MY_TOKEN}}', and not {name!r}"
         raise InvalidInput(msg)
     return name, value

@@ -15,6 +15,7 @@ import typer
 
 from toolcrib.interfaces.cli.support.inputs import json_object, text_of, to_contract
 from toolcrib.interfaces.cli.support.session import DEFAULT_STORE, AcceptChanges, AsJson, Store, with_crib
+from toolcrib.interfaces.cli.tools.imports import ToolCommands
 
 if TYPE_CHECKING:
     from toolcrib.contracts import JsonObject
@@ -147,7 +148,7 @@ if TYPE_CHECKING:
     from toolcrib.core.providers import ImportedApi
     from toolcrib.crib import Crib
 
-app = typer.Typer(help="Look at tools and import them.", no_args_is_help=True)
+app = typer.Typer(cls=ToolCommands, help="Look at tools and import them.", no_args_is_help=True)
 
 Source = Annotated[
     str,

@@ -165,7 +165,9 @@ async def _graph(crib: "Crib", ref: str) -> "WorkflowGraph":
 async def _is_agentic(crib: "Crib", ref: str) -> bool:
     who = await crib.authorize(None, newest=True)
     tool = crib.registry.find_by_ref(who.realm, ref)
-    return tool is not None and tool.definition.implementation.kind == "agentic"
+    from toolcrib.contracts import AgenticImplementation
+
+    return tool is not None and isinstance(tool.definition.implementation, AgenticImplementation)
 
 
 def _run(store: str | None, ref: str, given: str, *, dry: bool = False, as_json: bool) -> None:

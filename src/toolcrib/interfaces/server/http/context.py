@@ -31,7 +31,7 @@ from toolcrib.contracts import (
     ToolRevision,
     tool_uri,
 )
-from toolcrib.contracts.workflows import Publication, WorkflowDefinition, WorkflowDraft
+from toolcrib.contracts.workflows import Publication, WorkflowDefinition, WorkflowDraft, WorkflowImplementation
 from toolcrib.core.policy import permits, require_publish
 from toolcrib.core.registry import all_references_of
 from toolcrib.crib import Crib
@@ -98,7 +98,7 @@ _PLURALS: Final[Mapping[DefinitionKind, str]] = MappingProxyType(
 
 def demand_write(caller: Principal, definition: ToolDefinition) -> None:
     """Let a caller pass who may write the tool. Of a workflow drafts are written; it changes by being published."""
-    if definition.implementation.kind == "workflow":
+    if isinstance(definition.implementation, WorkflowImplementation):
         require_publish(caller, definition.name)
     else:
         demand(caller, definition.security("write"))

@@ -9,7 +9,15 @@ from typing import Annotated
 
 from fastapi import APIRouter, Body, Depends, Query, Request, Response
 
-from toolcrib.contracts import AgenticMode, Approval, ApprovalPage, ApprovalStatus, ApprovalView, Principal
+from toolcrib.contracts import (
+    AgenticImplementation,
+    AgenticMode,
+    Approval,
+    ApprovalPage,
+    ApprovalStatus,
+    ApprovalView,
+    Principal,
+)
 from toolcrib.crib import Crib
 from toolcrib.interfaces.server.http.context import Caller, CribDep
 from toolcrib.interfaces.server.http.requests import JsonRoute
@@ -83,7 +91,7 @@ async def run_view(crib: Crib, run_id: str, response: Response) -> InvokeView:
         response.status_code = 202
     tool = await crib.registry.get_revision(run.realm, run.request.content_hash)
     implementation = tool.definition.implementation
-    mode: AgenticMode | None = implementation.mode if implementation.kind == "agentic" else None
+    mode: AgenticMode | None = implementation.mode if isinstance(implementation, AgenticImplementation) else None
     asks = await crib.questions.of_run(run_id) if run.status == "awaiting_answer" else None
     return InvokeView.of(await crib.trace(run_id), mode, asks)
 

@@ -1,52 +1,26 @@
-"""Routes over the life of tools: their state, whom they concern, and what their providers want to change.
+"""Routes over imported tools: importing, asking a provider again, and deciding on what a provider wants to change."""
 
-Routes over MCP servers: one becomes a provider with its tools, and a provider is asked again what it offers.
-
-Routes over databases: their tables become tools, and what was generated is listed (004, Tool APIs).
-"""
-
-from typing import Annotated
+from typing import Annotated, Any
 
 from fastapi import APIRouter, Body, Query, Response
-from pydantic import ConfigDict, Field
+from pydantic import ConfigDict
 
 from toolcrib.contracts import (
     Baseline,
     Contract,
-    EntityOperation,
     ImpactReport,
-    McpTransport,
     Principal,
-    ProviderAuth,
     ToolReview,
     ToolRevision,
 )
-from toolcrib.core.registry import references_of
+from toolcrib.core.kinds import Importer, ImportSource
 from toolcrib.crib import Crib
 from toolcrib.interfaces.server.http.context import Caller, CribDep, demand_import, demand_write, may_see, may_write
 from toolcrib.interfaces.server.http.requests import JsonRoute, name_revision
 from toolcrib.interfaces.server.views.common import ImportView, StatusBody, ToolPage
-from toolcrib.kinds.entity.importer import EntityOptions
+from toolcrib.kinds.table import importers
 
-mcp_router = APIRouter(route_class=JsonRoute)
-
-
-class McpImportBody(Contract):
-    """An MCP server: at a URL, or a program that the operator has allowed."""
-
-    model_config = ConfigDict(defer_build=False)
-
-    name: str
-    """Name of the provider that it becomes."""
-    url: str = ""
-    transport: McpTransport = "streamable_http"
-    command: tuple[str, ...] = ()
-    """Program and arguments, instead of a URL."""
-    environment: dict[str, str] = Field(default_factory=dict)
-    """Variables of the program: text, or references such as `${env:NAME}`."""
-    auth: ProviderAuth | None = None
-    accept: bool = False
-    """Take over also changes that could harm callers, which otherwise wait for a person."""
+imports_router = APIRouter(route_class=JsonRoute)
 
 
 class ResyncBody(Contract):
@@ -58,25 +32,25 @@ class ResyncBody(Contract):
     """As in an import."""
 
 
-@mcp_router.post("/ai/tools/import-mcp", status_code=201, tags=["tools"])
-async def import_mcp_server(body: McpImportBody, crib: CribDep, caller: Caller) -> ImportView:
-    """Make a provider of an MCP server, and a tool of everything that it offers."""
-    named = (*body.environment.values(), *(() if body.auth is None else references_of(body.auth)))
-    await demand_import(crib, caller, body.name, named=named, accept=body.accept)
-    imported = await crib.imports.mcp(
-        body.url,
-        name=body.name,
-        transport=body.transport,
-        command=body.command,
-        environment=body.environment,
-        auth=body.auth,
-        accept=body.accept,
-        principal=caller,
-    )
-    return ImportView.of(imported)
+def _add_import(importer: Importer[Any]) -> None:
+    """The route of one importer; its body is the importer's source."""
+
+    async def import_tools(body: ImportSource, crib: CribDep, caller: Caller) -> ImportView:
+        await demand_import(crib, caller, body.name, named=body.references, accept=body.accept)
+        return ImportView.of(await crib.imports.read(body, principal=caller))
+
+    import_tools.__annotations__["body"] = importer.source
+    import_tools.__doc__ = importer.summary
+    path = f"/ai/tools/{importer.path or importer.command}"
+    name = importer.command.replace("-", "_")
+    imports_router.add_api_route(path, import_tools, methods=["POST"], status_code=201, tags=["tools"], name=name)
 
 
-@mcp_router.post("/providers/{name}/sync", tags=["providers"])
+for _importer in importers():
+    _add_import(_importer)
+
+
+@imports_router.post("/providers/{name}/sync", tags=["providers"])
 async def sync_provider(
     name: str, crib: CribDep, caller: Caller, body: Annotated[ResyncBody, Body(default_factory=ResyncBody)]
 ) -> ImportView:
@@ -86,53 +60,6 @@ async def sync_provider(
 
 
 databases_router = APIRouter(prefix="/ai/tools", route_class=JsonRoute, tags=["tools"])
-
-
-class TableBody(Contract):
-    """Choices for one table; what is left out follows from it."""
-
-    singular: str | None = None
-    plural: str | None = None
-    description: str | None = None
-    category: str | None = None
-    exclude: frozenset[EntityOperation] = frozenset()
-    searchable: tuple[str, ...] | None = None
-    read_only: tuple[str, ...] = ()
-    tags: tuple[str, ...] = ()
-    version: str | None = None
-    """Column that changes with each update."""
-
-
-class GenerateBody(Contract):
-    """A database whose tables become tools."""
-
-    model_config = ConfigDict(defer_build=False)
-
-    name: str
-    """Name of the provider that it becomes."""
-    url: str
-    """Reference to its URL, such as `${env:TOOLCRIB_SECRET_SHOP_URL}`; never the URL."""
-    table_schema: str | None = None
-    """The database's schema; its default one if null."""
-    tables: tuple[str, ...] | None = None
-    """All if null."""
-    options: dict[str, TableBody] = Field(default_factory=dict)
-    """Choices by table."""
-
-
-@databases_router.post("/generate", status_code=201)
-async def generate_tools(body: GenerateBody, crib: CribDep, caller: Caller) -> ImportView:
-    """Make a provider of a database, and tools of its tables, by what it tells of itself."""
-    await demand_import(crib, caller, body.name, named=(body.url,), accept=False)
-    imported = await crib.imports.database(
-        name=body.name,
-        url=body.url,
-        schema=body.table_schema,
-        tables=body.tables,
-        options={table: EntityOptions(**dict(choices)) for table, choices in body.options.items()},
-        principal=caller,
-    )
-    return ImportView.of(imported)
 
 
 @databases_router.get("/generated")

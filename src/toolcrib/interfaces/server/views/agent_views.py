@@ -466,7 +466,7 @@ class AgentFilter(Contract):
         """Whether an agent is meant, as far as the catalogue has no index for it."""
         implementation = tool.definition.implementation
         return (
-            implementation.kind == "agent"
+            isinstance(implementation, AgentImplementation)
             and self.status in {None, implementation.status}
             and self.enabled in {None, tool.definition.enabled}
             and (self.model is None or implementation.llm.model.startswith(self.model))

@@ -8,7 +8,13 @@ from typing import Annotated, Final
 from fastapi import APIRouter, Body, Query, Response
 
 from toolcrib.contracts import ImpactReport, Principal, ToolRevision
-from toolcrib.contracts.workflows import Materialized, WorkflowDefinition, WorkflowDraft, WorkflowGraph
+from toolcrib.contracts.workflows import (
+    Materialized,
+    WorkflowDefinition,
+    WorkflowDraft,
+    WorkflowGraph,
+    WorkflowImplementation,
+)
 from toolcrib.core.policy import permits
 from toolcrib.core.registry import Facet
 from toolcrib.crib import Crib
@@ -84,7 +90,9 @@ async def list_workflow_revisions(name: str, crib: CribDep, caller: Caller) -> W
     found = await crib.registry.revisions(caller.realm, workflow.name)
     return WorkflowRevisions(
         items=tuple(
-            WorkflowView.of_revision(tool) for tool in found if tool.definition.implementation.kind == "workflow"
+            WorkflowView.of_revision(tool)
+            for tool in found
+            if isinstance(tool.definition.implementation, WorkflowImplementation)
         )
     )
 

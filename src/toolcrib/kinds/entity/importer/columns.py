@@ -11,7 +11,8 @@ from typing import Any, Final, cast
 import sqlalchemy as sa
 from sqlalchemy.types import TypeEngine
 
-from toolcrib.contracts import ColumnType, JsonSchema
+from toolcrib.contracts import JsonSchema
+from toolcrib.kinds.entity.shape import ColumnType
 
 _MOST_WORDS: Final = 500
 """Characters of what is said about a column."""

@@ -16,8 +16,9 @@ from sqlalchemy import event
 from sqlalchemy.exc import ArgumentError, NoSuchModuleError
 from sqlalchemy.pool import PoolProxiedConnection, SingletonThreadPool, StaticPool
 
-from toolcrib.contracts import EntityImplementation, InvalidDefinition, InvalidSettings, Unavailable
+from toolcrib.contracts import InvalidDefinition, InvalidSettings, Unavailable
 from toolcrib.kinds.entity.importer.reflection import read_table
+from toolcrib.kinds.entity.shape import EntityImplementation
 
 T = TypeVar("T")
 Table: TypeAlias = sa.Table[Any]

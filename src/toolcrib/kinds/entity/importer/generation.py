@@ -11,12 +11,8 @@ from typing import Final
 from pydantic import ValidationError
 
 from toolcrib.contracts import (
-    ROW_VERSION,
     SECRET_REFERENCE,
     DatabaseConnection,
-    EntityColumn,
-    EntityImplementation,
-    EntityOperation,
     InvalidDefinition,
     JsonObject,
     JsonSchema,
@@ -33,6 +29,7 @@ from toolcrib.kinds.entity.importer.columns import FieldType, enum_values, field
 from toolcrib.kinds.entity.importer.options import operation_name
 from toolcrib.kinds.entity.importer.tables import Column, Entity, field_of
 from toolcrib.kinds.entity.importer.words import plural_of, singular_of, snake
+from toolcrib.kinds.entity.shape import ROW_VERSION, EntityColumn, EntityImplementation, EntityOperation
 
 MAX_SKIP: Final = 100_000
 """Rows that a search may leave out before its first."""

@@ -4,7 +4,8 @@ from collections.abc import Callable, Collection
 from dataclasses import dataclass
 from typing import Final, TypeVar
 
-from toolcrib.contracts import EntityOperation, InvalidDefinition
+from toolcrib.contracts import InvalidDefinition
+from toolcrib.kinds.entity.shape import EntityOperation
 
 OPERATIONS: Final[tuple[EntityOperation, ...]] = ("search", "get", "create", "update", "delete", "count")
 

@@ -33,8 +33,9 @@ from odatapy.server.uri.expression import (
 )
 from odatapy.server.uri.expression_parser import ExpressionParser
 
-from toolcrib.contracts import ColumnType, InvalidInput
+from toolcrib.contracts import InvalidInput
 from toolcrib.kinds.entity.runtime.values import BoundField
+from toolcrib.kinds.entity.shape import ColumnType
 
 MAX_FIELDS: Final = 8
 _ENTRY: Final = re.compile(r"\s*([A-Za-z_][A-Za-z0-9_]*)(?:\s+(asc|desc))?\s*")

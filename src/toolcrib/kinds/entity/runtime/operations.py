@@ -6,19 +6,12 @@ from typing import Any, Final, NamedTuple
 
 import sqlalchemy as sa
 
-from toolcrib.contracts import (
-    ROW_VERSION,
-    EntityImplementation,
-    EntityOperation,
-    ErrorCode,
-    InvalidInput,
-    JsonObject,
-    Reason,
-)
+from toolcrib.contracts import ErrorCode, InvalidInput, JsonObject, Reason
 from toolcrib.core.executor import CallFailed, Outcome, error
 from toolcrib.kinds.entity.runtime.filters import read_filter, read_order
 from toolcrib.kinds.entity.runtime.rows import Rows
 from toolcrib.kinds.entity.runtime.values import BoundField, fields_of
+from toolcrib.kinds.entity.shape import ROW_VERSION, EntityImplementation, EntityOperation
 
 
 class EntityRequest(NamedTuple):

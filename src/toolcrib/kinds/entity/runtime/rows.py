@@ -11,19 +11,10 @@ from uuid import UUID
 
 import sqlalchemy as sa
 
-from toolcrib.contracts import (
-    ROW_VERSION,
-    EntityImplementation,
-    ErrorCode,
-    InvalidInput,
-    Json,
-    JsonObject,
-    Reason,
-    canonical,
-    digest,
-)
+from toolcrib.contracts import ErrorCode, InvalidInput, Json, JsonObject, Reason, canonical, digest
 from toolcrib.core.executor import CallFailed, error
 from toolcrib.kinds.entity.runtime.values import BoundField
+from toolcrib.kinds.entity.shape import ROW_VERSION, EntityImplementation
 
 _DIGITS: Final = 16
 """Of a row's hash: enough that nobody meets two equal ones of the same row."""

@@ -6,7 +6,6 @@ from typing import TYPE_CHECKING, Final, TypeVar
 
 from toolcrib.contracts import (
     EgressDenied,
-    EntityImplementation,
     ErrorCode,
     InvalidInput,
     InvalidSettings,
@@ -22,6 +21,7 @@ from toolcrib.core.providers import ProviderAccess
 from toolcrib.core.providers.reach import count_request, meaning_of, request_limit_s
 from toolcrib.infrastructure.net import NetworkError
 from toolcrib.kinds.entity.importer import Databases
+from toolcrib.kinds.entity.shape import EntityImplementation
 
 if TYPE_CHECKING:
     import sqlalchemy as sa

@@ -16,7 +16,8 @@ from uuid import UUID
 
 import sqlalchemy as sa
 
-from toolcrib.contracts import ColumnType, EntityColumn, InvalidInput, Json
+from toolcrib.contracts import InvalidInput, Json
+from toolcrib.kinds.entity.shape import ColumnType, EntityColumn
 
 _LARGEST: Final = 2**63 - 1
 _UNWRITABLE: Final = "\x00"

@@ -16,7 +16,6 @@ from google.protobuf.descriptor_pool import DescriptorPool
 
 from toolcrib.contracts import (
     GrpcConnection,
-    GrpcImplementation,
     InvalidDefinition,
     JsonSchema,
     LossReport,
@@ -42,6 +41,7 @@ from toolcrib.kinds.grpc.importer.descriptors import (
     why_not,
 )
 from toolcrib.kinds.grpc.importer.schemas import MessageSchemas, read_comments
+from toolcrib.kinds.grpc.shape import GrpcImplementation
 
 MAX_METHODS: Final = 10_000
 

@@ -42,7 +42,6 @@ from grpc.aio import AioRpcError
 from toolcrib.contracts import (
     EgressDenied,
     ErrorCode,
-    GrpcImplementation,
     InvalidDefinition,
     InvalidSettings,
     Json,
@@ -59,6 +58,7 @@ from toolcrib.core.providers.reach import count_request, network_failure, reques
 from toolcrib.infrastructure.net import HttpSession, NetworkError
 from toolcrib.infrastructure.store import Blobs
 from toolcrib.kinds.grpc.importer import VALUE, Channels, Reflected, as_is, is_wrapped, pool_of, read_set, reflect
+from toolcrib.kinds.grpc.shape import GrpcImplementation
 
 MAX_EXPLANATION: Final = 4_096
 """Bytes of the server's own details."""

@@ -2,11 +2,12 @@
 
 from typing import TYPE_CHECKING
 
-from toolcrib.contracts import ErrorCode, GrpcImplementation, InvalidSettings, Reason
+from toolcrib.contracts import ErrorCode, InvalidSettings, Reason
 from toolcrib.core.executor import CallFailed, Dispatch, Outcome, error
 from toolcrib.core.providers import ProviderAccess
 from toolcrib.infrastructure.net import HttpSession
 from toolcrib.infrastructure.store import Blobs
+from toolcrib.kinds.grpc.shape import GrpcImplementation
 
 if TYPE_CHECKING:
     from toolcrib.kinds.grpc.runtime.calls import GrpcCalls

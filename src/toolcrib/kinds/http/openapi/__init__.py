@@ -11,6 +11,5 @@ Every step tells `losses` what it does not keep; `fields` and
 from toolcrib.kinds.http.openapi.importer import import_openapi
 from toolcrib.kinds.http.openapi.read.library import Fetch, fetch_documents
 from toolcrib.kinds.http.openapi.read.nodes import Bounds
-from toolcrib.kinds.http.openapi.tools import ToolOverride
 
-__all__ = ["Bounds", "Fetch", "ToolOverride", "fetch_documents", "import_openapi"]
+__all__ = ["Bounds", "Fetch", "fetch_documents", "import_openapi"]

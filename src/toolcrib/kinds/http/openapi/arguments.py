@@ -11,7 +11,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Final
 
-from toolcrib.contracts import HttpBody, HttpParameter, JsonSchema, Paging
+from toolcrib.contracts import JsonSchema
 from toolcrib.core.providers.imports import MAX_NAME, Losses, lean, with_hash
 from toolcrib.kinds.http.openapi.operations.operations import PLACES
 from toolcrib.kinds.http.openapi.operations.parts import ApiOperation, ApiParameter, is_json, placeholders
@@ -20,6 +20,7 @@ from toolcrib.kinds.http.openapi.read.library import Library
 from toolcrib.kinds.http.openapi.read.nodes import Node
 from toolcrib.kinds.http.openapi.request_bodies import WHOLE, BodyPlan, read_request
 from toolcrib.kinds.http.openapi.schemas.schemas import SchemaConverter
+from toolcrib.kinds.http.shape import HttpBody, HttpParameter, Paging
 
 _ILLEGAL_IN_TOOL: Final = re.compile(r"[_-]*[^A-Za-z0-9_-][^A-Za-z0-9]*")
 _ILLEGAL_IN_ARGUMENT: Final = re.compile(r"[^A-Za-z0-9_.-]+")

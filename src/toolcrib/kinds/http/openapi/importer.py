@@ -17,7 +17,6 @@ from pydantic import ValidationError
 
 from toolcrib.contracts import (
     NAME_PATTERN,
-    HttpImplementation,
     InvalidDefinition,
     Json,
     JsonObject,
@@ -29,7 +28,7 @@ from toolcrib.contracts import (
     content_hash,
 )
 from toolcrib.core.providers.imports import ImportedApi, Losses, plain
-from toolcrib.core.registry import check_http
+from toolcrib.kinds.http.checks import check_http
 from toolcrib.kinds.http.openapi.arguments import tool_names
 from toolcrib.kinds.http.openapi.operations.operations import read_operations
 from toolcrib.kinds.http.openapi.operations.parts import ApiOperation
@@ -40,6 +39,7 @@ from toolcrib.kinds.http.openapi.read.library import Document, read_document
 from toolcrib.kinds.http.openapi.read.nodes import Bounds
 from toolcrib.kinds.http.openapi.schemas.schemas import SchemaConverter
 from toolcrib.kinds.http.openapi.tools import DocumentContext, ToolOverride, make_tool, read_groups
+from toolcrib.kinds.http.shape import HttpImplementation
 
 _CONTAINERS: Final = ("schemas", "parameters", "responses", "requestBodies", "headers", "pathItems", "mediaTypes")
 _LEGACY_CONTAINERS: Final = ("definitions", "parameters", "responses")
@@ -203,7 +203,7 @@ def _tool(entry: _Named, overrides: Mapping[str, ToolOverride], source: Document
         return None
     try:
         tool = make_tool(operation, entry.name, override, source)
-        check_http(tool.name, cast("HttpImplementation", tool.implementation))
+        check_http(tool, cast("HttpImplementation", tool.implementation))
     except ValidationError as error:
         why = error.errors()[0]["msg"]
     except InvalidDefinition as error:

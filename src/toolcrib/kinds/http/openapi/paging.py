@@ -8,15 +8,7 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from typing import Final
 
-from toolcrib.contracts import (
-    CursorPaging,
-    JsonObject,
-    LinkPaging,
-    NextUrlPaging,
-    OffsetPaging,
-    PageNumberPaging,
-    Paging,
-)
+from toolcrib.contracts import JsonObject
 from toolcrib.kinds.http.openapi.arguments import Arguments
 from toolcrib.kinds.http.openapi.operations.parts import ApiOperation
 from toolcrib.kinds.http.openapi.read.library import Library
@@ -24,6 +16,7 @@ from toolcrib.kinds.http.openapi.read.nodes import Node
 from toolcrib.kinds.http.openapi.responses import Answers
 from toolcrib.kinds.http.openapi.schemas.keywords import follow_references, shape_of
 from toolcrib.kinds.http.openapi.schemas.schemas import SchemaConverter
+from toolcrib.kinds.http.shape import CursorPaging, LinkPaging, NextUrlPaging, OffsetPaging, PageNumberPaging, Paging
 
 _CURSORS: Final = [
     "after",

@@ -6,7 +6,7 @@ How single fields of form and multipart bodies are written, and which of them ar
 from dataclasses import dataclass
 from typing import Final, cast
 
-from toolcrib.contracts import BodyEncoding, FieldEncoding, FieldStyle, JsonSchema
+from toolcrib.contracts import JsonSchema
 from toolcrib.core.providers.imports import Losses, lean
 from toolcrib.kinds.http.openapi.operations.parts import (
     ApiOperation,
@@ -21,6 +21,7 @@ from toolcrib.kinds.http.openapi.read.library import Library
 from toolcrib.kinds.http.openapi.read.nodes import Node, child
 from toolcrib.kinds.http.openapi.schemas.keywords import Shape, follow_references, shape_of
 from toolcrib.kinds.http.openapi.schemas.schemas import SchemaConverter
+from toolcrib.kinds.http.shape import BodyEncoding, FieldEncoding, FieldStyle
 
 _STYLES: Final[tuple[FieldStyle, ...]] = ("form", "spaceDelimited", "pipeDelimited", "deepObject")
 _FILE: Final[JsonSchema] = {

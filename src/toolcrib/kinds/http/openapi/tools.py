@@ -12,16 +12,10 @@ from dataclasses import dataclass
 from typing import Final
 
 from toolcrib.contracts import (
-    CachePolicy,
-    Contract,
     ErrorRule,
-    HttpImplementation,
     JsonObject,
-    Paging,
     ProviderDefinition,
-    RateLimit,
     RetryPolicy,
-    SideEffects,
     ToolDefinition,
 )
 from toolcrib.core.providers.imports import MAX_GROUP_DESCRIPTION, Group, Losses, cut_text, plain, slug
@@ -35,30 +29,7 @@ from toolcrib.kinds.http.openapi.read.fields import TAG, account
 from toolcrib.kinds.http.openapi.read.library import Document
 from toolcrib.kinds.http.openapi.responses import Answers, output_schema, read_answers
 from toolcrib.kinds.http.openapi.schemas.schemas import SchemaConverter
-
-
-class ToolOverride(Contract):
-    """Replaces what was derived from the document, field by field; a field that is not given stays derived."""
-
-    name: str | None = None
-    description: str | None = None
-    side_effects: SideEffects | None = None
-    idempotent: bool | None = None
-    timeout_s: float | None = None
-    """Seconds for all attempts of one call."""
-    rate_limit: RateLimit | None = None
-    retry: RetryPolicy | None = None
-    cache: CachePolicy | None = None
-    cache_ttl_s: float | None = None
-    paging: Paging | None = None
-    """How pages are followed; null, if given, for one page per call."""
-
-    def fields(self) -> JsonObject:
-        """The given fields of the tool's definition."""
-        return {
-            name: value for name in self.model_fields_set - {"paging"} if (value := getattr(self, name)) is not None
-        }
-
+from toolcrib.kinds.http.shape import HttpImplementation, Paging, ToolOverride
 
 _ELSEWHERE: Final = "other"
 _NOT_TELLING: Final = re.compile(r"(v?[0-9]+([._-][0-9a-z]+)*|api|apis|rest|\{.*\}|)", re.IGNORECASE)

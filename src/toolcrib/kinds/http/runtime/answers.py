@@ -12,9 +12,10 @@ from urllib.parse import parse_qsl
 
 import orjson
 
-from toolcrib.contracts import HttpFile, Json, JsonObject
+from toolcrib.contracts import Json, JsonObject
 from toolcrib.infrastructure.net import HttpResponse
 from toolcrib.kinds.http.runtime.media import decode_text, is_json, media_type
+from toolcrib.kinds.http.shape import HttpFile
 
 MAX_SHOWN_HEADER: Final = 2_000
 

@@ -19,9 +19,10 @@ from typing import Final, NamedTuple, assert_never, cast
 import orjson
 from pydantic import ValidationError
 
-from toolcrib.contracts import FieldEncoding, HttpBody, HttpFile, HttpParameter, Json, JsonObject
+from toolcrib.contracts import Json, JsonObject
 from toolcrib.kinds.http.runtime.media import is_json, media_type
 from toolcrib.kinds.http.runtime.styles import as_media, query_pairs, text
+from toolcrib.kinds.http.shape import FieldEncoding, HttpBody, HttpFile, HttpParameter
 
 _ESCAPED: Final = re.compile(r'[\x00-\x1f\x7f"]')
 _BOUNDARY: Final = re.compile(r"\s*;\s*boundary=(\"[^\"]*\"|[^;\s]*)", re.IGNORECASE)

@@ -21,10 +21,11 @@ from typing import Final, NamedTuple, assert_never, cast
 
 import orjson
 
-from toolcrib.contracts import AttachmentKind, HttpImplementation, InvalidSettings, Json, JsonObject, ResponseForm
+from toolcrib.contracts import AttachmentKind, InvalidSettings, Json, JsonObject
 from toolcrib.infrastructure.net import HttpResponse
 from toolcrib.kinds.http.runtime.answers import BadBody, content_type, read_body
 from toolcrib.kinds.http.runtime.media import decode_text, is_json, media_type
+from toolcrib.kinds.http.shape import HttpImplementation, ResponseForm
 
 __all__ = [
     "FormattedContent",

@@ -10,25 +10,22 @@ from collections.abc import Sequence
 from typing import Final, NamedTuple, assert_never, cast
 from urllib.parse import urljoin
 
-from toolcrib.contracts import (
+from toolcrib.contracts import InvalidExpression, Json, JsonObject, pointer_names
+from toolcrib.core.executor import Outcome
+from toolcrib.core.expressions.jsonpath import select_one
+from toolcrib.infrastructure.net import HttpResponse
+from toolcrib.infrastructure.net.origins import origin_of
+from toolcrib.kinds.http.runtime.exchange import Exchange
+from toolcrib.kinds.http.runtime.failures import bad_response
+from toolcrib.kinds.http.shape import (
+    HEADER_OUT,
     CursorPaging,
-    InvalidExpression,
-    Json,
-    JsonObject,
     LinkPaging,
     NextUrlPaging,
     OffsetPaging,
     PageNumberPaging,
     Paging,
-    pointer_names,
 )
-from toolcrib.core.executor import Outcome
-from toolcrib.core.expressions.jsonpath import select_one
-from toolcrib.core.registry.checks.http import HEADER_OUT
-from toolcrib.infrastructure.net import HttpResponse
-from toolcrib.infrastructure.net.origins import origin_of
-from toolcrib.kinds.http.runtime.exchange import Exchange
-from toolcrib.kinds.http.runtime.failures import bad_response
 
 _LINK: Final = re.compile(r"""<([^<>]*)>((?:\s*;\s*[^\s;,="']+\s*(?:=\s*(?:"(?:[^"\\]|\\.)*"|[^\s";,]*))?)*)""")
 _PARAMETER: Final = re.compile(r""";\s*([^\s;,="']+)\s*(?:=\s*(?:"((?:[^"\\]|\\.)*)"|([^\s";,]*)))?""")

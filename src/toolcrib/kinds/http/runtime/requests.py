@@ -9,12 +9,12 @@ from urllib.parse import quote, unquote
 
 import orjson
 
-from toolcrib.contracts import ErrorCode, HttpImplementation, HttpParameter, JsonObject, Reason, ToolDefinition
+from toolcrib.contracts import ErrorCode, JsonObject, Reason, ToolDefinition
 from toolcrib.core.executor import CallFailed, error
 from toolcrib.core.providers import Credentials
-from toolcrib.core.registry.checks.http import WHOLE_ADDRESS
 from toolcrib.kinds.http.runtime.bodies import UnsendableBody, write_body
 from toolcrib.kinds.http.runtime.styles import header_value, path_piece, query_pairs
+from toolcrib.kinds.http.shape import WHOLE_ADDRESS, HttpImplementation, HttpParameter
 
 _PLACEHOLDER: Final = re.compile(r"\{([^{}]*)\}")
 _AUTHORITY: Final = re.compile(r"[^:/?#]*://[^/?#]*")

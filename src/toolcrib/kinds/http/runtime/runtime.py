@@ -7,8 +7,6 @@ from typing import Final, NamedTuple, get_args
 
 from toolcrib.contracts import (
     ErrorCode,
-    HttpImplementation,
-    HttpMethod,
     InvalidInput,
     InvalidSettings,
     JsonObject,
@@ -23,6 +21,7 @@ from toolcrib.kinds.http.runtime.exchange import Access, Exchange
 from toolcrib.kinds.http.runtime.formats import check_form
 from toolcrib.kinds.http.runtime.pages import follow
 from toolcrib.kinds.http.runtime.requests import Target, describe_request, whole_address
+from toolcrib.kinds.http.shape import HttpImplementation, HttpMethod
 
 _METHODS: Final = get_args(HttpMethod)
 _TOLD: Final = frozenset({ErrorCode.TIMEOUT, ErrorCode.NETWORK_ERROR, ErrorCode.PROVIDER_ERROR})

@@ -11,8 +11,9 @@ from urllib.parse import quote
 
 import orjson
 
-from toolcrib.contracts import HttpParameter, Json, JsonObject
+from toolcrib.contracts import Json, JsonObject
 from toolcrib.kinds.http.runtime.media import is_json
+from toolcrib.kinds.http.shape import HttpParameter
 
 _RESERVED: Final = ":/?@!$'()*,;[]"
 """What `allow_reserved` leaves as it is: of the reserved characters, those that cannot end or split a query."""

@@ -5,9 +5,9 @@
 one: that is `toolcrib.kinds.mcp.runtime`.
 """
 
-from toolcrib.kinds.mcp.importer.commands import AllowedPrograms, Program
 from toolcrib.kinds.mcp.importer.importer import import_mcp
 from toolcrib.kinds.mcp.importer.offers import NAMED_BY, ServerListing, ServerOffer, Unusable, differences, read_listing
+from toolcrib.kinds.mcp.importer.programs import AllowedPrograms, Program
 
 __all__ = [
     "NAMED_BY",

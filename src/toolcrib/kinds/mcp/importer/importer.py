@@ -19,7 +19,6 @@ from pydantic import ValidationError
 from toolcrib.contracts import (
     InvalidDefinition,
     LossReport,
-    McpCapability,
     OperationImport,
     ProviderDefinition,
     ToolDefinition,
@@ -29,6 +28,7 @@ from toolcrib.core.providers.imports import MAX_NAME, Group, ImportedApi, Losses
 from toolcrib.core.registry import check_definition
 from toolcrib.kinds.mcp.importer.offers import ServerListing, ServerOffer, Unusable
 from toolcrib.kinds.mcp.importer.tools import make_tool, visible
+from toolcrib.kinds.mcp.shape import McpCapability
 
 _LEGAL: Final = re.compile(r"[A-Za-z][A-Za-z0-9_-]*")
 _ILLEGAL: Final = re.compile(r"[^A-Za-z0-9_-]+")

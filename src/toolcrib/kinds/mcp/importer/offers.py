@@ -9,7 +9,8 @@ from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from typing import Final, cast
 
-from toolcrib.contracts import InvalidInput, Json, JsonObject, McpCapability, content_hash
+from toolcrib.contracts import InvalidInput, Json, JsonObject, content_hash
+from toolcrib.kinds.mcp.shape import McpCapability
 
 NAMED_BY: Final[Mapping[str, str]] = {
     "tools": "name",

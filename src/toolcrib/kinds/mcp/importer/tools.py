@@ -16,9 +16,10 @@ import re
 import unicodedata
 from typing import Final, cast
 
-from toolcrib.contracts import Json, JsonObject, JsonSchema, McpImplementation, SideEffects, ToolDefinition
+from toolcrib.contracts import Json, JsonObject, JsonSchema, SideEffects, ToolDefinition
 from toolcrib.core.providers.imports import Losses
 from toolcrib.kinds.mcp.importer.offers import ServerOffer
+from toolcrib.kinds.mcp.shape import McpImplementation
 
 MAX_DESCRIPTION: Final = 4_000
 """Characters of a description that a model sees."""

@@ -14,16 +14,7 @@ from typing import Final, cast
 
 import orjson
 
-from toolcrib.contracts import (
-    Attachment,
-    ErrorCode,
-    Json,
-    JsonObject,
-    McpCapability,
-    McpImplementation,
-    Reason,
-    Unavailable,
-)
+from toolcrib.contracts import Attachment, ErrorCode, Json, JsonObject, Reason, Unavailable
 from toolcrib.core.executor import BlobSink, CallFailed, Dispatch, Outcome, error
 from toolcrib.core.providers import ProviderAccess
 from toolcrib.core.providers.reach import count_request, request_limit_s
@@ -31,6 +22,7 @@ from toolcrib.kinds.mcp.importer import ServerListing, differences
 from toolcrib.kinds.mcp.runtime.connection import Connection
 from toolcrib.kinds.mcp.runtime.failures import MOST_WORDS, SessionGone
 from toolcrib.kinds.mcp.runtime.servers import McpServers
+from toolcrib.kinds.mcp.shape import McpCapability, McpImplementation
 
 _UNKNOWN: Final = "application/octet-stream"
 _LINK: Final = ("uri", "name", "title", "description", "mimeType", "size")
@@ -165,9 +157,14 @@ class McpRuntime:
     """
 
     def __init__(self, servers: McpServers, access: ProviderAccess, *, blob_sink: BlobSink) -> None:
-        self._servers = servers
+        self.servers = servers
+        """The connections."""
         self._access = access
         self._blob_sink = blob_sink
+
+    async def close(self) -> None:
+        """Close the connections, and end the programs that were started."""
+        await self.servers.close()
 
     async def run(self, dispatch: Dispatch) -> Outcome:
         """Execute once.
@@ -188,7 +185,7 @@ class McpRuntime:
     async def _attempt(self, dispatch: Dispatch, implementation: McpImplementation) -> Outcome:
         provider = self._access.require(dispatch.tool, implementation.provider)
         realm, principal = dispatch.tool.realm, dispatch.context.principal
-        async with self._servers.connection(realm, provider, principal) as connection:
+        async with self.servers.connection(realm, provider, principal) as connection:
             try:
                 result = await self._ask(dispatch, implementation, connection)
                 outcome = await ResultReader(dispatch, self._blob_sink).outcome(implementation.capability, result)

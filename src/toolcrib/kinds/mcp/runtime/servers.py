@@ -87,7 +87,8 @@ class McpServers:
     ) -> None:
         self._session = session
         self._access = access
-        self._commands = commands
+        self.commands = commands
+        """Which programs may be started."""
         self._environment = environment
         self._clock = clock
         self._idle_s = idle_s
@@ -138,7 +139,7 @@ class McpServers:
             message = f"provider {provider.name!r} is reached as {connection.kind!r}, and is no MCP server"
             raise CallFailed(error(ErrorCode.PROVIDER_ERROR, Reason.NOT_FOUND, message))
         try:
-            self._commands.check(provider)
+            self.commands.check(provider)
         except InvalidDefinition as problem:
             raise CallFailed(error(ErrorCode.POLICY_DENIED, Reason.TOOL_NOT_ALLOWED, str(problem))) from None
         given: dict[str, str] = {}

@@ -28,7 +28,7 @@ from mcp_types import RequestId, methods
 from mcp_types.version import LATEST_HANDSHAKE_VERSION
 from pydantic import BaseModel, ConfigDict, Field, ValidationError
 
-from toolcrib.contracts import ErrorCode, Json, JsonObject, McpCapability
+from toolcrib.contracts import ErrorCode, Json, JsonObject
 from toolcrib.core.executor import CallFailed
 from toolcrib.kinds.mcp.importer import NAMED_BY, ServerListing, Unusable, read_listing
 from toolcrib.kinds.mcp.runtime.failures import (
@@ -39,6 +39,7 @@ from toolcrib.kinds.mcp.runtime.failures import (
     protocol_failure,
     unusable,
 )
+from toolcrib.kinds.mcp.shape import McpCapability
 
 _LISTS: Final[Mapping[str, str]] = {
     "tools/list": "tools",

@@ -8,7 +8,7 @@ from collections.abc import Iterator, Mapping
 from functools import cached_property
 from typing import Final, get_args
 
-from toolcrib.contracts import ErrorCode, InvalidExpression, JsonSchema, ToolRevision
+from toolcrib.contracts import AgentImplementation, ErrorCode, InvalidExpression, JsonSchema, ToolRevision
 from toolcrib.contracts.workflows import AGENTIC_HANDLERS, StepStatus, WorkflowStep
 from toolcrib.core.expressions import references_of
 from toolcrib.core.expressions.values import is_list, is_object
@@ -145,12 +145,12 @@ class Outputs:
     def _model_output(self, step: WorkflowStep, tool: ToolRevision) -> Shape:
         """The stable outputs of a step that asks a model, beside what that puts out itself."""
         implementation, whole = tool.definition.implementation, self._tool_output(tool)
-        if implementation.kind != "agent" and not is_known(whole):
+        if not isinstance(implementation, AgentImplementation) and not is_known(whole):
             return ANYTHING
         own = {name: member for form in whole for name in form.names if (member := form.member(name))}
-        pins = [*(implementation.pins if implementation.kind == "agent" else ()), *step.pins]
+        pins = [*(implementation.pins if isinstance(implementation, AgentImplementation) else ()), *step.pins]
         stable = {
-            "output": own.get("output", ANYTHING) if implementation.kind == "agent" else whole,
+            "output": own.get("output", ANYTHING) if isinstance(implementation, AgentImplementation) else whole,
             "response": STRING,
             "tools_by_id": of_kinds("object"),
             "tool_order": list_shape(STRING),

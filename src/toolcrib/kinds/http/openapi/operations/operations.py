@@ -8,7 +8,7 @@ The operations of a document in its order, whatever its version. The rest of the
 from collections.abc import Callable, Iterator, Mapping
 from typing import Final, TypeAlias, cast
 
-from toolcrib.contracts import FieldEncoding, FieldStyle, HttpMethod, Json, ParameterPlace, ParameterStyle
+from toolcrib.contracts import Json
 from toolcrib.core.providers.imports import Losses
 from toolcrib.kinds.http.openapi.operations.parts import (
     FORM,
@@ -37,6 +37,7 @@ from toolcrib.kinds.http.openapi.read.fields import (
 )
 from toolcrib.kinds.http.openapi.read.library import Document
 from toolcrib.kinds.http.openapi.read.nodes import MAX_OPERATIONS, Node, child
+from toolcrib.kinds.http.shape import FieldEncoding, FieldStyle, HttpMethod, ParameterPlace, ParameterStyle
 
 PLACES: Final[tuple[ParameterPlace, ...]] = ("path", "query", "header", "cookie")
 STYLES: Final[dict[ParameterPlace, tuple[ParameterStyle, ...]]] = {

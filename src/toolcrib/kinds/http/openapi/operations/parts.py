@@ -12,9 +12,9 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field
 from typing import Final
 
-from toolcrib.contracts import BodyEncoding, FieldEncoding, HttpMethod, ParameterPlace, ParameterStyle
 from toolcrib.core.providers.imports import Losses
 from toolcrib.kinds.http.openapi.read.nodes import Node
+from toolcrib.kinds.http.shape import BodyEncoding, FieldEncoding, HttpMethod, ParameterPlace, ParameterStyle
 
 
 @dataclass(frozen=True, slots=True)

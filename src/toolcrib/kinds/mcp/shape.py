@@ -2,15 +2,18 @@
 
 from typing import Literal, TypeAlias
 
-from toolcrib.contracts.base.base import Contract
+from toolcrib.contracts.base.base import JsonObject
+from toolcrib.contracts.base.implementations import Implementation
 
 McpCapability: TypeAlias = Literal["tool", "resource", "prompt"]
 
 
-class McpImplementation(Contract):
+class McpImplementation(Implementation):
     """What an MCP server offers under a name. Its server is the provider."""
 
     kind: Literal["mcp"] = "mcp"
+    has_outside_text = True
+
     provider: str
     capability: McpCapability = "tool"
     name: str
@@ -19,3 +22,12 @@ class McpImplementation(Contract):
     """Hash of each thing that the server said about it when it was trusted, by the server's name of it: `description`,
     `inputSchema`, `annotations`… A server that says something else is not called until a person has looked at the
     difference."""
+
+    @property
+    def provider_name(self) -> str:
+        """Name of the provider, the MCP server."""
+        return self.provider
+
+    def client_operation(self) -> JsonObject:
+        """What of which server is meant."""
+        return {"provider": self.provider, "capability": self.capability, "name": self.name}

@@ -1,8 +1,6 @@
-"""Imports under names that are free or their own.
+"""Names for imported tools that are free or already their own, and the errors of an import.
 
-A provider's tools keep the names of an earlier import, and never take the place of a tool that is not the provider's.
-
-Failed calls that people have asked for outside of a run as errors of the tree, and the other way round.
+A provider's tools keep the names of an earlier import. They never replace a tool that is not the provider's.
 """
 
 import asyncio
@@ -13,11 +11,9 @@ from typing import Final, Protocol, TypeVar
 from toolcrib.contracts import (
     Conflict,
     EgressDenied,
-    EntityImplementation,
     ErrorCode,
-    GrpcImplementation,
+    Implementation,
     InvalidInput,
-    McpImplementation,
     PermissionDenied,
     Reason,
     ReconnectRequired,
@@ -28,8 +24,7 @@ from toolcrib.contracts import (
     Unavailable,
 )
 from toolcrib.core.executor import error
-from toolcrib.core.providers import ImportedApi
-from toolcrib.core.providers.imports import fitting
+from toolcrib.core.providers.imports import ImportedApi, fitting
 
 
 def in_the_tree(failure: ToolError) -> ToolcribError:
@@ -66,7 +61,7 @@ _ILLEGAL: Final = re.compile(r"[^A-Za-z0-9_-]")
 _MADE: Final = frozenset[ToolSource]({"imported", "auto_generated"})
 """Sources of tools that an import has made."""
 
-ImplementationT = TypeVar("ImplementationT", EntityImplementation, GrpcImplementation, McpImplementation)
+ImplementationT = TypeVar("ImplementationT", bound=Implementation)
 KeyT = TypeVar("KeyT", bound=Hashable)
 ApiT_co = TypeVar("ApiT_co", bound=ImportedApi, covariant=True)
 
@@ -128,7 +123,7 @@ def names_before(
     return {
         key(found.implementation): name
         for name, found in made
-        if isinstance(found.implementation, kind) and found.implementation.provider == provider
+        if isinstance(found.implementation, kind) and found.implementation.provider_name == provider
     }
 
 

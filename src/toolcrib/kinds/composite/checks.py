@@ -5,13 +5,10 @@ does not take, an argument that it needs and nobody gives.
 """
 
 from collections.abc import Collection, Iterator, Mapping, Sequence
-from difflib import get_close_matches
-from typing import Any, Final, NamedTuple, cast
+from typing import Any, Final, cast
 
 from toolcrib.contracts import (
     EFFECTS,
-    CompositeImplementation,
-    CompositeRoute,
     InvalidDefinition,
     InvalidExpression,
     Json,
@@ -21,7 +18,8 @@ from toolcrib.contracts import (
     ToolRevision,
 )
 from toolcrib.core.expressions import Template, references_of
-from toolcrib.core.registry.schema.validation import compile_schema
+from toolcrib.core.registry import compile_schema, misfits
+from toolcrib.kinds.composite.shape import CompositeImplementation, CompositeRoute
 
 _INPUT: Final = "input"
 _OUTPUT: Final = "output"
@@ -53,19 +51,19 @@ def check_composite(definition: ToolDefinition, implementation: CompositeImpleme
         raise InvalidDefinition(f"composite tool {definition.name!r}: {problem}")
 
 
-def check_operations(definition: ToolDefinition, operations: Mapping[str, ToolRevision]) -> ToolDefinition:
+def check_operations(
+    definition: ToolDefinition, implementation: CompositeImplementation, operations: Mapping[str, ToolRevision]
+) -> ToolDefinition:
     """Hold the routes against their operations; side effects, where the tool says nothing, are those of its operations.
 
     Args:
-        definition: Of a composite tool; any other is returned as it is.
+        definition: Of a composite tool.
+        implementation: Its routes.
         operations: What the routes lead to, by reference.
 
     Raises:
         InvalidDefinition: A route does not fit its operation, or an operation does more than the tool says.
     """
-    implementation = definition.implementation
-    if not isinstance(implementation, CompositeImplementation):
-        return definition
     for route in implementation.routes:
         problem = next(_route_misfits(definition, route, operations[route.tool]), None)
         if problem is not None:
@@ -81,36 +79,6 @@ def check_operations(definition: ToolDefinition, operations: Mapping[str, ToolRe
         )
         raise InvalidDefinition(msg)
     return definition
-
-
-class Misfit(NamedTuple):
-    """One argument that does not fit a tool, or that is not given."""
-
-    name: str
-    problem: str
-    instead: str
-
-    def __str__(self) -> str:
-        return f"{self.problem}; {self.instead}"
-
-
-def misfits(names: Collection[str], schema: JsonSchema, tool: str) -> Iterator[Misfit]:
-    """What is wrong with giving a tool arguments of these names, as far as its schema tells.
-
-    Args:
-        names: Those that are given.
-        schema: Of the tool's input.
-        tool: Its name.
-    """
-    declared = cast("JsonObject", schema.get("properties", {}))
-    if schema.get("additionalProperties") is False:
-        for name in names:
-            if name not in declared:
-                yield Misfit(name, f"{tool!r} does not take {name!r}", _nearest(name, declared))
-    for name in cast("list[str]", schema.get("required", [])):
-        property_schema = declared.get(name)
-        if name not in names and not (isinstance(property_schema, dict) and "default" in property_schema):
-            yield Misfit(name, f"{tool!r} needs {name!r}, which is not given", "add it")
 
 
 def _problems(definition: ToolDefinition, implementation: CompositeImplementation) -> Iterator[str]:
@@ -177,8 +145,3 @@ def _value_misfits(schema: JsonSchema, name: str, value: Json) -> Iterator[str]:
     shared = {key: schema[key] for key in ("$defs", "definitions") if key in schema}
     for problem in compile_schema({**shared, **cast("JsonSchema", declared)}).problems(value):
         yield f"{name}: {problem.problem}"
-
-
-def _nearest(name: str, declared: JsonObject) -> str:
-    near = get_close_matches(name, declared, n=3) or sorted(declared)[:10]
-    return f"it takes {', '.join(near)}" if near else "it takes no arguments"

@@ -7,7 +7,6 @@ from collections.abc import Sequence
 from typing import Any
 
 from toolcrib.contracts import (
-    CodeImplementation,
     CodeInterpreter,
     CodeLanguage,
     InvalidDefinition,
@@ -16,6 +15,7 @@ from toolcrib.contracts import (
     SandboxLimits,
     ToolDefinition,
 )
+from toolcrib.kinds.code.shape import CodeImplementation
 
 
 def code_tool(
@@ -66,13 +66,14 @@ def code_tool(
     )
 
 
-def check_code(name: str, implementation: CodeImplementation) -> None:
+def check_code(definition: ToolDefinition, implementation: CodeImplementation) -> None:
     """Refuse code that could not start.
 
     Raises:
         InvalidDefinition: Two of its tools would be one function, or it is Python that does not parse or has no `main`.
             JavaScript is not parsed before it is run.
     """
+    name = definition.name
     _check_functions(name, implementation)
     if implementation.language == "javascript":
         if implementation.interpreter != "any":

@@ -1,10 +1,12 @@
 """One operation on the rows of one table of a database."""
 
-from typing import Final, Literal, TypeAlias
+from collections.abc import Mapping
+from typing import Any, Final, Literal, TypeAlias
 
 from pydantic import Field
 
-from toolcrib.contracts.base.base import Contract
+from toolcrib.contracts.base.base import Contract, JsonObject
+from toolcrib.contracts.base.implementations import Implementation
 
 EntityOperation: TypeAlias = Literal["search", "get", "create", "update", "delete", "count"]
 ColumnType: TypeAlias = Literal[
@@ -29,7 +31,7 @@ class EntityColumn(Contract):
     """It may be given when a row is made or changed; one of the key only when it is made."""
 
 
-class EntityImplementation(Contract):
+class EntityImplementation(Implementation):
     """One operation on one table. The statement is made of bound parameters and of the names below, never of text."""
 
     kind: Literal["entity"] = "entity"
@@ -51,3 +53,17 @@ class EntityImplementation(Contract):
     database does it."""
     max_rows: int = Field(default=100, ge=1, le=1000)
     """Rows of one answer."""
+
+    @property
+    def provider_name(self) -> str:
+        """Name of the provider, the database."""
+        return self.provider
+
+    def deletes(self, arguments: Mapping[str, Any]) -> bool:
+        """Whether the operation is `delete`."""
+        del arguments
+        return self.operation == "delete"
+
+    def client_operation(self) -> JsonObject:
+        """The operation, and the table."""
+        return {"provider": self.provider, "operation": self.operation, "table": self.table}

@@ -53,7 +53,6 @@ from toolcrib.contracts import (
     Json,
     JsonObject,
     JsonSchema,
-    PythonImplementation,
     RateLimit,
     RetryPolicy,
     SecretReference,
@@ -65,6 +64,7 @@ from toolcrib.contracts.tools.tools import UnknownOutcome
 from toolcrib.core.registry.schema.validation import compile_schema
 from toolcrib.infrastructure.net import HttpSession
 from toolcrib.infrastructure.store.ports.transactions import Doer, NoTransactions, Work
+from toolcrib.kinds.python.shape import PythonImplementation
 
 _NAMED = frozenset({"properties", "patternProperties", "$defs"})
 """Keywords whose values are schemas by name."""

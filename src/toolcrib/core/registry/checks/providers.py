@@ -1,6 +1,6 @@
-"""Is a provider's authentication well formed? Secrets stand in it and in its connection by reference only.
+"""Is a provider well formed? Its address, its authentication, and that it holds secrets by reference only.
 
-Where a provider is, as its kind of connection says it: a URL, a program, a database. Nothing is opened for it.
+Nothing is opened for it.
 """
 
 import re
@@ -16,6 +16,7 @@ from toolcrib.contracts import (
     DatabaseConnection,
     GrpcConnection,
     HttpConnection,
+    InvalidDefinition,
     InvalidExpression,
     Json,
     JsonObject,
@@ -35,7 +36,34 @@ ABSOLUTE: Final = re.compile(r"https?://[^/?#\s]+([/?#][^\x00-\x1f\x7f]*)?", re.
 _GRPC: Final = re.compile(r"grpcs?://[^/?#\s]+", re.IGNORECASE)
 
 
-def address_problems(provider: ProviderDefinition) -> Iterator[str]:
+_PLACEHOLDER: Final = re.compile(r"\{([^{}]*)\}")
+
+
+def check_provider(provider: ProviderDefinition) -> None:
+    """Refuse a provider whose address or authentication could not be used.
+
+    Raises:
+        InvalidDefinition: Names the provider, the field, what is wrong and what to do.
+    """
+    problem = next(_provider_problems(provider), None)
+    if problem is not None:
+        raise InvalidDefinition(f"provider {provider.name!r}: {problem}")
+
+
+def _provider_problems(provider: ProviderDefinition) -> Iterator[str]:
+    for name, variable in provider.variables.items():
+        used = variable.default if variable.value is None else variable.value
+        if variable.enum and used not in variable.enum:
+            yield f"variable {name!r} is {used!r}; it may be {', '.join(variable.enum)}"
+    unknown = [name for name in _PLACEHOLDER.findall(provider.base_url) if name not in provider.variables]
+    if unknown:
+        yield f"base_url holds {{{unknown[0]}}}, which is none of its variables; define it, or write the value"
+    else:
+        yield from _address_problems(provider)
+    yield from _authentication_problems(provider)
+
+
+def _address_problems(provider: ProviderDefinition) -> Iterator[str]:
     """What is wrong with a provider's address, and with the address for this kind of connection."""
     address = provider.address
     match provider.connection:
@@ -98,7 +126,7 @@ def all_references_of(provider: ProviderDefinition) -> tuple[str, ...]:
     return tuple(dict.fromkeys(found))
 
 
-def authentication_problems(provider: ProviderDefinition) -> Iterator[str]:
+def _authentication_problems(provider: ProviderDefinition) -> Iterator[str]:
     """What is wrong with a provider's ways to authenticate, and with credentials where they do not belong."""
     for name, auth in {"auth": provider.auth, **provider.schemes}.items():
         yield from (f"{name}: {problem}" for problem in _problems(auth, provider))

@@ -1,39 +1,32 @@
-"""Is an HTTP operation, or a provider, well formed? What is wrong in itself is refused when it is saved."""
+"""Is an HTTP operation well formed? Checked when it is saved; nothing is sent."""
 
 import re
 from collections.abc import Iterator
 from typing import Final
 
-from toolcrib.contracts import (
+from toolcrib.contracts import InvalidDefinition, InvalidExpression, ToolDefinition, pointer_names
+from toolcrib.core.expressions.jsonpath import check_path
+from toolcrib.core.registry import ABSOLUTE
+from toolcrib.kinds.http.shape import (
+    HEADER_OUT,
+    WHOLE_ADDRESS,
     CursorPaging,
     HttpBody,
     HttpImplementation,
-    InvalidDefinition,
-    InvalidExpression,
     NextUrlPaging,
     OffsetPaging,
     PageNumberPaging,
     Paging,
-    ProviderDefinition,
-    pointer_names,
 )
-from toolcrib.core.expressions.jsonpath import check_path
-from toolcrib.core.registry.checks.authentication import ABSOLUTE, address_problems, authentication_problems
 
-HEADER_OUT: Final = "header:"
-"""In `CursorPaging.cursor_out`: the cursor is in the header of this name."""
-
-WHOLE_ADDRESS: Final = re.compile(r"\{\+([^{}]+)\}")
-"""A URL that is all of one argument: its name."""
 _NAMES: Final = re.compile(r"\$(\.[A-Za-z_][A-Za-z0-9_-]*|\['[^']+'\])*")
 _MEDIA: Final = {"form": "application/x-www-form-urlencoded", "multipart": "multipart/"}
 _OUR_PART_HEADERS: Final = frozenset({"content-disposition", "content-type", "content-transfer-encoding"})
 _TOKEN: Final = re.compile(r"[!#$%&'*+\-.^_`|~0-9A-Za-z]+")
 """A header's name (RFC 9110, section 5.6.2)."""
-_PLACEHOLDER: Final = re.compile(r"\{([^{}]*)\}")
 
 
-def check_http(tool: str, implementation: HttpImplementation) -> None:
+def check_http(tool: ToolDefinition, implementation: HttpImplementation) -> None:
     """Refuse an operation that could not be called.
 
     Raises:
@@ -41,18 +34,7 @@ def check_http(tool: str, implementation: HttpImplementation) -> None:
     """
     problem = next(_problems(implementation), None)
     if problem is not None:
-        raise InvalidDefinition(f"tool {tool!r}: {problem}")
-
-
-def check_provider(provider: ProviderDefinition) -> None:
-    """Refuse a provider whose address or authentication could not be used.
-
-    Raises:
-        InvalidDefinition: Names the provider, the field, what is wrong and what to do.
-    """
-    problem = next(_provider_problems(provider), None)
-    if problem is not None:
-        raise InvalidDefinition(f"provider {provider.name!r}: {problem}")
+        raise InvalidDefinition(f"tool {tool.name!r}: {problem}")
 
 
 def _problems(implementation: HttpImplementation) -> Iterator[str]:
@@ -134,16 +116,3 @@ def _arguments(implementation: HttpImplementation) -> frozenset[str]:
     body = implementation.body or HttpBody()
     whole = {body.argument} if body.argument is not None else set[str]()
     return frozenset({parameter.argument for parameter in implementation.parameters} | set(body.fields) | whole)
-
-
-def _provider_problems(provider: ProviderDefinition) -> Iterator[str]:
-    for name, variable in provider.variables.items():
-        used = variable.default if variable.value is None else variable.value
-        if variable.enum and used not in variable.enum:
-            yield f"variable {name!r} is {used!r}; it may be {', '.join(variable.enum)}"
-    unknown = [name for name in _PLACEHOLDER.findall(provider.base_url) if name not in provider.variables]
-    if unknown:
-        yield f"base_url holds {{{unknown[0]}}}, which is none of its variables; define it, or write the value"
-    else:
-        yield from address_problems(provider)
-    yield from authentication_problems(provider)

@@ -1,17 +1,25 @@
-"""How a list that comes in pages is read to its end: a union tagged by `kind`.
+"""An HTTP operation: how arguments become a request, in the terms of OpenAPI 3.1, and how a paged list is read.
 
-All kinds share where the items are, how large a page may be and when to stop. They differ in how the next page is
-found. A following request stays on the origin of the operation or of its provider, whatever the answer says.
-
-How the arguments of a tool become an HTTP request, in the terms of OpenAPI 3.1.
+A union tagged by `kind` says how the next page is found. A request that follows stays on the origin of the operation or
+of its provider, whatever the answer says.
 """
 
-from typing import Annotated, Any, Literal, TypeAlias, cast
+import re
+from collections.abc import Mapping
+from typing import Annotated, Any, Final, Literal, TypeAlias, cast
 
 from pydantic import Discriminator, Field, Tag
 
+from toolcrib.contracts import CachePolicy, RateLimit, RetryPolicy, SideEffects
 from toolcrib.contracts.base.base import Contract, JsonObject
+from toolcrib.contracts.base.implementations import Implementation
 from toolcrib.contracts.providers.providers import SecurityRequirement
+
+HEADER_OUT: Final = "header:"
+"""In `CursorPaging.cursor_out`: the cursor is in the header of this name."""
+
+WHOLE_ADDRESS: Final = re.compile(r"\{\+([^{}]+)\}")
+"""A URL that is all of one argument: its name."""
 
 
 class _Pages(Contract):
@@ -203,10 +211,12 @@ class HttpFile(Contract):
     """The bytes (RFC 4648, section 4); null in an output whose bytes are an attachment, because they are too many."""
 
 
-class HttpImplementation(Contract):
+class HttpImplementation(Implementation):
     """One HTTP operation. Credentials and default headers come from its provider."""
 
     kind: Literal["http"] = "http"
+    has_outside_text = True
+
     method: HttpMethod
     url: str
     """With `{name}` for path parameters: absolute, or from `/` on below the provider's base address. Where it begins
@@ -230,3 +240,42 @@ class HttpImplementation(Contract):
     errors_as_text: bool = False
     """A request that the other side or the network refuses is a success whose output is the error's message, told as a
     warning and in the metadata too; what policy or the tool's own schema refuses stays an error."""
+
+    @property
+    def provider_name(self) -> str | None:
+        """Name of the provider whose address and credentials it uses."""
+        return self.provider
+
+    def deletes(self, arguments: Mapping[str, Any]) -> bool:
+        """Whether the method is DELETE."""
+        return (arguments.get(self.method_argument or "") or self.method) == "DELETE"
+
+    def content(self) -> JsonObject:
+        """As every shape's, with the kind of a paging that is not the first kind."""
+        content = super().content()
+        if self.paging is not None and self.paging.kind != "cursor":
+            content["paging"]["kind"] = self.paging.kind
+        return content
+
+
+class ToolOverride(Contract):
+    """Replaces what was derived from the document, field by field; a field that is not given stays derived."""
+
+    name: str | None = None
+    description: str | None = None
+    side_effects: SideEffects | None = None
+    idempotent: bool | None = None
+    timeout_s: float | None = None
+    """Seconds for all attempts of one call."""
+    rate_limit: RateLimit | None = None
+    retry: RetryPolicy | None = None
+    cache: CachePolicy | None = None
+    cache_ttl_s: float | None = None
+    paging: Paging | None = None
+    """How pages are followed; null, if given, for one page per call."""
+
+    def fields(self) -> JsonObject:
+        """The given fields of the tool's definition."""
+        return {
+            name: value for name in self.model_fields_set - {"paging"} if (value := getattr(self, name)) is not None
+        }

@@ -4,14 +4,17 @@ from typing import Literal
 
 from pydantic import Field
 
-from toolcrib.contracts.base.base import Contract, JsonObject
+from toolcrib.contracts.base.base import JsonObject
+from toolcrib.contracts.base.implementations import Implementation
 from toolcrib.contracts.providers.providers import NAME_PATTERN
 
 
-class PluginImplementation(Contract):
+class PluginImplementation(Implementation):
     """What a runtime of another package executes, if the operator has named that in `TOOLCRIB_PLUGINS`."""
 
     kind: Literal["plugin"] = "plugin"
+    has_outside_text = True
+
     runtime: str = Field(pattern=NAME_PATTERN)
     """Name of its entry point in the group `toolcrib.runtimes`."""
     config: JsonObject = Field(default_factory=dict)

@@ -1,7 +1,6 @@
-"""Code as a tool, which never runs in this process: in a sandbox, under quotas, without a network."""
+"""What code may use in a sandbox: languages, isolation and quotas."""
 
-import re
-from typing import Final, Literal, TypeAlias
+from typing import Literal, TypeAlias
 
 from pydantic import Field
 
@@ -14,8 +13,6 @@ CPython behind RestrictedPython's filter; `any` is the cheapest of the first two
 Isolation: TypeAlias = Literal["language", "namespace", "kernel", "vm"]
 """What stands between the code and the machine, weakest first: an interpreter of its own in a jail, a jail of the
 kernel's namespaces, a kernel of its own in user space, a virtual machine."""
-
-_NO_NAME: Final = re.compile(r"[^A-Za-z0-9_]")
 
 
 class SandboxLimits(Contract):
@@ -37,24 +34,3 @@ class SandboxLimits(Contract):
     """MiB of files."""
     tool_calls: int = Field(default=50, ge=0, le=1000)
     """Calls of other tools."""
-
-
-class CodeImplementation(Contract):
-    """A program in a language, whose function `main` gets the arguments by name and returns the output."""
-
-    kind: Literal["code"] = "code"
-    language: CodeLanguage = "python"
-    interpreter: CodeInterpreter = "any"
-    """For Python only."""
-    source: str = Field(max_length=200_000)
-    """Defines `main`, which is called with the arguments by name (JavaScript: with one object), and returns JSON."""
-    tools: tuple[str, ...] = ()
-    """Tools that the code may call, as functions: `name` or `name@range`."""
-    isolation: Isolation = "language"
-    """The least that is wanted; the operator may want more. If nothing on the machine gives it, the call is refused."""
-    limits: SandboxLimits = SandboxLimits()
-
-    @property
-    def functions(self) -> dict[str, str]:
-        """The references of its tools by the names of their functions: `crm.find-deals` is `crm_find_deals`."""
-        return {_NO_NAME.sub("_", reference.partition("@")[0]): reference for reference in self.tools}

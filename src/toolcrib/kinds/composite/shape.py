@@ -1,10 +1,12 @@
 """One schema in front of many operations: which one is called is decided by rules, without a model."""
 
-from typing import Literal
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any, Literal
 
 from pydantic import Field
 
 from toolcrib.contracts.base.base import Contract, JsonObject
+from toolcrib.contracts.base.implementations import Implementation
 
 
 class CompositeRoute(Contract):
@@ -25,8 +27,18 @@ class CompositeRoute(Contract):
     """Expression over `input` and `output` that makes the composite's output; null for the operation's own."""
 
 
-class CompositeImplementation(Contract):
+class CompositeImplementation(Implementation):
     """Routes in order: the first whose condition holds is taken. If none is, the call fails and names them."""
 
     kind: Literal["composite"] = "composite"
     routes: tuple[CompositeRoute, ...] = Field(min_length=1)
+
+    @property
+    def callees(self) -> tuple[str, ...]:
+        """The operations, by route."""
+        return tuple(route.tool for route in self.routes)
+
+    def arguments_for(self, names_it: Callable[[str], bool]) -> Sequence[Mapping[str, Any] | None]:
+        """The arguments of each route that leads to the tool, if the route lists them."""
+        routes = [route for route in self.routes if names_it(route.tool)]
+        return [None if route.input is None else {**route.defaults, **route.input} for route in routes]

@@ -1,0 +1,136 @@
+"""Import of OpenAPI documents: from a URL, a file or what one parses to."""
+
+from collections.abc import Collection, Mapping
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any, Self
+
+from pydantic import Field
+
+from toolcrib.contracts import HttpConnection, InvalidInput, Json, ProviderAuth, ProviderDefinition, ToolRevision
+from toolcrib.core.kinds import ConnectionKind, ImportContext, Importer, ImportSource, Option
+from toolcrib.kinds.http.shape import HttpImplementation, ToolOverride
+
+if TYPE_CHECKING:
+    from toolcrib.core.providers import ImportedApi
+    from toolcrib.core.providers.probes import Probe
+    from toolcrib.infrastructure.net import HttpSession
+
+_WEB = ("http://", "https://")
+
+
+class OpenApiSource(ImportSource):
+    """An OpenAPI document. Each operation becomes a tool."""
+
+    document: Annotated[
+        bytes | str | dict[str, Json], Option(metavar="URL_OR_FILE", help="Where the OpenAPI document is.")
+    ]
+    """JSON or YAML text, what it parses to, or an http(s) URL to fetch it from."""
+    base_url: Annotated[
+        str | None, Option("--base-url", "URL", "Address of the API, instead of the document's servers.")
+    ] = None
+    """Address of the API, instead of the document's servers."""
+    auth: Annotated[
+        ProviderAuth | None, Option("--token", "REF", "Where its bearer token is kept, such as '${env:NAME}'.")
+    ] = None
+    """Authentication, instead of the document's."""
+    overrides: dict[str, ToolOverride] = Field(default_factory=dict)
+    """Corrections by operationId."""
+    documents: dict[str, Json] | None = None
+    """What it refers to, by URI, if it is not fetched."""
+    origins: tuple[str, ...] = ()
+    """Where else than at its own origin a fetched document may refer to."""
+
+    @property
+    def references(self) -> tuple[str, ...]:
+        """Those of its authentication."""
+        from toolcrib.core.registry import references_of
+
+        return () if self.auth is None else references_of(self.auth)
+
+    @classmethod
+    def of_options(cls, options: Mapping[str, Any]) -> Self:
+        """The source, whose positional argument is a URL or a file."""
+        given = str(options["document"])
+        if given.startswith(_WEB):
+            return cls(**options)
+        try:
+            fields: dict[str, Any] = {**options, "document": Path(given).read_bytes()}
+        except OSError as problem:
+            msg = f"{given!r} is neither an http(s) address nor a file that can be read: {problem.strerror}"
+            raise InvalidInput(msg) from problem
+        return cls(**fields)
+
+
+async def import_document(source: OpenApiSource, context: ImportContext) -> "ImportedApi":
+    """Import a document, or the one at an http(s) URL with those that it refers to.
+
+    Args:
+        source: The document.
+        context: Of the import.
+
+    Raises:
+        InvalidInput: The URL answers with something else than success.
+        InvalidDefinition: It is not an OpenAPI document that can be read.
+        Conflict: A tool would take the name of one that is not the provider's, even with the provider's name in front.
+    """
+    from functools import partial
+
+    from toolcrib.core.providers.names import under_free_names
+    from toolcrib.kinds.http.openapi import fetch_documents, import_openapi
+
+    document, documents = source.document, source.documents
+    uri = document if isinstance(document, str) and document.startswith(_WEB) else ""
+    if uri:
+        fetched = await fetch_documents(uri, lambda url: _get(context.session, url), origins=source.origins)
+        documents = {**fetched, **(documents or {})}
+        document = fetched[uri]
+    read = partial(
+        import_openapi,
+        document,
+        name=source.name,
+        base_url=source.base_url,
+        auth=source.auth,
+        overrides=source.overrides,
+        uri=uri,
+        documents=documents,
+    )
+    return await under_free_names(
+        read, source.name, _names_by_operation(context.provider, context.tools), context.tools
+    )
+
+
+def _names_by_operation(provider: ProviderDefinition | None, tools: Collection[ToolRevision]) -> dict[str, str]:
+    """Names of the tools that an earlier import has made, by `GET /path`.
+
+    Paths that differ in their fragments only are the same here; their tools are named as they were the first time.
+    """
+    found: dict[str, str] = {}
+    several: set[str] = set()
+    for tool in tools:
+        made = tool.definition.implementation
+        if provider is None or not isinstance(made, HttpImplementation) or tool.definition.source != "imported":
+            continue
+        if made.provider == provider.name and made.url.startswith(provider.base_url):
+            operation = f"{made.method} {made.url.removeprefix(provider.base_url)}"
+            if operation in found:
+                several.add(operation)
+            found[operation] = tool.name
+    return {operation: name for operation, name in found.items() if operation not in several}
+
+
+async def _get(session: "HttpSession", url: str) -> bytes:
+    answer = await session.request("GET", url)
+    if answer.status != 200:
+        msg = f"there is no OpenAPI document at {url}: it answered with status {answer.status}"
+        raise InvalidInput(msg)
+    return answer.body
+
+
+def _open_probe(context: ImportContext) -> "Probe":
+    from toolcrib.core.providers.probes import HttpProbe
+
+    return HttpProbe(context.session, context.access)
+
+
+IMPORTERS = (Importer("import-openapi", OpenApiSource, import_document),)
+CONNECTION = ConnectionKind(HttpConnection, _open_probe)

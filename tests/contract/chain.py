@@ -112,7 +112,7 @@ async def begin(crib: Crib) -> str:
 
 async def waiting(crib: Crib) -> tuple[Approval, ...]:
     """The inbox."""
-    return (await crib.approvals.page(principal=BOSS)).items
+    return (await crib.acting_as(BOSS).approvals.page()).items
 
 
 async def act(crib: Crib, approval: Approval, action: Action) -> None:

@@ -42,7 +42,7 @@ from toolcrib.contracts import (
 from toolcrib.contracts.workflows import WorkflowDefinition, WorkflowStep
 from toolcrib.core.registry import FunctionTool, as_function_tool, composite_definition
 from toolcrib.core.runs import Result
-from toolcrib.crib.agents.executions import Executions
+from toolcrib.crib.container.catalogue import Catalogue
 from toolcrib.crib.container.container import CribServices
 from toolcrib.crib.container.model_services import llm_of
 from toolcrib.workflows.checks import read_definition, refusal
@@ -278,25 +278,20 @@ class Defaults(NamedTuple):
 
 
 class Definer(ABC):
-    """The half of a crib that defines.
+    """The half of a crib that defines, in the realm and name of the crib's own principal."""
 
-    Args:
-        parts: Of the crib.
-        principal: In whose realm and name it is all saved.
-        defaults: For what is not said.
-    """
-
-    executions: Executions
-
-    def __init__(self, parts: CribServices, principal: Principal, defaults: Defaults) -> None:
-        self._parts = parts
-        self._defaults = defaults
-        self.principal = principal
-        self._catalogue = parts.catalogue
+    principal: Principal
+    _parts: CribServices
+    _catalogue: Catalogue
+    _defaults: Defaults
 
     @abstractmethod
     async def invoke(self, ref: str, arguments: JsonObject) -> Result:
         """Run a tool, as the crib does: what the handles call."""
+
+    @abstractmethod
+    async def _ask(self, agent: str, request: AgentRequest) -> AgentResponse:
+        """Ask an agent, as the crib does."""
 
     def add(self, *tools: FunctionTool[..., Any] | Callable[..., Any] | ToolDefinition) -> None:
         """Add tools: decorated functions, plain ones (taken to write), or definitions. Saved before the next call."""
@@ -361,7 +356,7 @@ class Definer(ABC):
         may_call = [one if isinstance(one, AllocatedTool) else reference_of(one, self.add) for one in tools]
         definition = agent_definition(name, llm, may_call, limits or self._defaults.limits, **options)
         self._catalogue.add(definition.tool(), self.principal)
-        return Agent(self.executions.execute, definition)
+        return Agent(self._ask, definition)
 
     def composite_tool(
         self,

@@ -41,7 +41,8 @@ class Stand:
         """Make one call of the tool; the run may wait for somebody."""
         await self.kind.prepare(self.crib, behaviour)
         asked = self.kind.arguments(behaviour) if arguments is None else arguments
-        return await self.crib.invoke(NAME, asked, principal=principal, dry_run=dry_run, as_call=True)
+        crib = self.crib if principal is None else self.crib.acting_as(principal)
+        return await crib.invoke(NAME, asked, dry_run=dry_run, as_call=True)
 
     async def call(self, behaviour: Behaviour = Behaviour.SUCCEED, **options: Any) -> ToolEnvelope:
         """Make one call of the tool to its end; its envelope, which is in order."""

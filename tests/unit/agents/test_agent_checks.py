@@ -177,7 +177,7 @@ async def test_nobody_sees_agents_that_no_grant_of_theirs_names(grants: tuple[st
         crib.add(*Crm(1).tools)
         await crib.agents.save(agent("first"))
         await crib.agents.save(agent("second"))
-        page = await crib.agents.page(principal=Principal(id="ann", grants=grants))
+        page = await crib.acting_as(Principal(id="ann", grants=grants)).agents.page()
 
     assert [each.name for each in page.items] == seen
 

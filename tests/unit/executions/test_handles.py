@@ -137,7 +137,7 @@ async def test_nothing_is_kept_from_another_principal_or_realm(who: Principal):
     async with await open_crib(*LOOKS, *DOES_NOT, definition=agent(pins=[kept()])) as crib:
         await asked(crib)
         if who.realm == "elsewhere":
-            await crib.save(agent(tools=[], pins=[kept()]), principal=who)
+            await crib.acting_as(who).save(agent(tools=[], pins=[kept()]))
         answer = await asked(crib, principal=who)
 
     assert (answer.status, answer.handles) == ("completed", {"found": None})

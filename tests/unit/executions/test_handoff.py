@@ -219,9 +219,9 @@ async def test_only_who_started_the_run_or_has_the_grant_may_bring_results():
         with pytest.raises(PermissionDenied, match="'stranger' has no grant for 'ai://runs/clerk/execute'"):
             await returned(crib, waiting, *results(waiting, "red"), principal=stranger)
         with pytest.raises(PermissionDenied, match="ai://runs/clerk/read"):
-            await crib.executions.respond(waiting.run_id, principal=stranger)
+            await crib.acting_as(stranger).executions.respond(waiting.run_id)
         with pytest.raises(NotFound, match="there is no run"):
-            await crib.executions.respond(waiting.run_id, principal=elsewhere)
+            await crib.acting_as(elsewhere).executions.respond(waiting.run_id)
         with pytest.raises(NotFound, match="there is no run 'run_0'"):
             await crib.executions.respond("run_0")
 

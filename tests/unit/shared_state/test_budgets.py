@@ -116,7 +116,7 @@ async def test_what_a_tool_says_that_it_cost_counts_once_it_has_said_so() -> Non
 @pytest.mark.requirement("shared_state.caps_bind")
 async def test_each_principal_spends_under_a_cap_of_its_own() -> None:
     async with crib_with("principal 0.5 usd/day") as crib:
-        ended = [await crib.invoke("search", {"text": "a"}, principal=who) for who in (ANN, ANN, BEN)]
+        ended = [await crib.acting_as(who).invoke("search", {"text": "a"}) for who in (ANN, ANN, BEN)]
     assert [result.summary.status for result in ended] == ["completed", "failed", "completed"]
 
 

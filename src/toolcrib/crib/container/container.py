@@ -16,6 +16,7 @@ from toolcrib.core.executor import Executor
 from toolcrib.core.policy import Guardrails
 from toolcrib.core.registry import Named, Providers, Registry
 from toolcrib.core.runs import Program, RunContext, RunEnd, holding_pins, with_confirmation, with_fork
+from toolcrib.crib.container.access import Visibility
 from toolcrib.crib.container.adoption import Adoptions
 from toolcrib.crib.container.catalogue import Catalogue
 from toolcrib.crib.container.environment import CredentialServices, Environment, RuntimeSet, Sharing
@@ -59,6 +60,7 @@ class CribServices:
     steps: Named[StepRegistration]
     conditions: Named[ConditionBinding]
     catalogue: Catalogue
+    visibility: Visibility
     adoptions: Adoptions
     references: References
     executor: Executor
@@ -116,6 +118,7 @@ class CribServices:
             steps=kept.steps,
             conditions=kept.conditions,
             catalogue=catalogue,
+            visibility=Visibility(registry),
             adoptions=Adoptions(
                 outside.store.definitions,
                 registry=registry,

@@ -22,7 +22,7 @@ from toolcrib.contracts import (
     ToolRevision,
 )
 from toolcrib.core.registry import references_of
-from toolcrib.crib import Crib
+from toolcrib.crib import ActingCrib
 from toolcrib.interfaces.server.http.context import Caller, CribDep, demand_import, demand_write, may_see, may_write
 from toolcrib.interfaces.server.http.requests import JsonRoute, name_revision
 from toolcrib.interfaces.server.views.common import ImportView, StatusBody, ToolPage
@@ -71,7 +71,6 @@ async def import_mcp_server(body: McpImportBody, crib: CribDep, caller: Caller) 
         environment=body.environment,
         auth=body.auth,
         accept=body.accept,
-        principal=caller,
     )
     return ImportView.of(imported)
 
@@ -82,7 +81,7 @@ async def sync_provider(
 ) -> ImportView:
     """Ask a provider's server (MCP, or gRPC with reflection) again what it offers, and take in what is new."""
     await demand_import(crib, caller, name, named=(), accept=False)  # it stays where it is
-    return ImportView.of(await crib.imports.sync(name, accept=body.accept, principal=caller))
+    return ImportView.of(await crib.imports.sync(name, accept=body.accept))
 
 
 databases_router = APIRouter(prefix="/ai/tools", route_class=JsonRoute, tags=["tools"])
@@ -130,7 +129,6 @@ async def generate_tools(body: GenerateBody, crib: CribDep, caller: Caller) -> I
         schema=body.table_schema,
         tables=body.tables,
         options={table: EntityOptions(**dict(choices)) for table, choices in body.options.items()},
-        principal=caller,
     )
     return ImportView.of(imported)
 
@@ -140,7 +138,7 @@ async def list_generated(
     crib: CribDep, caller: Caller, after: str = "", limit: Annotated[int, Query(ge=1, le=200)] = 50
 ) -> ToolPage:
     """Tools that were made of entities, by name, page by page."""
-    await crib.authorize(caller, newest=True)
+    await crib.authorize(newest=True)
     found = [
         tool
         for tool in crib.registry.current(caller.realm)
@@ -165,13 +163,11 @@ async def set_status(name: str, body: StatusBody, crib: CribDep, caller: Caller)
     life = crib.lifecycle
     match body.status:
         case "deprecated":
-            return await life.deprecate(
-                ref, message=body.message, sunset=body.sunset, replacement=body.replacement, principal=caller
-            )
+            return await life.deprecate(ref, message=body.message, sunset=body.sunset, replacement=body.replacement)
         case "blocked":
-            return await life.block(ref, message=body.message, replacement=body.replacement, principal=caller)
+            return await life.block(ref, message=body.message, replacement=body.replacement)
         case "active":
-            return await life.activate(ref, principal=caller)
+            return await life.activate(ref)
 
 
 @router.get("/tools/{name}/impact")
@@ -180,19 +176,19 @@ async def get_impact(name: str, crib: CribDep, caller: Caller, version: str | No
 
     If its provider wants a change, the verdicts tell what that would do. For those who may change the tool.
     """
-    return await crib.lifecycle.impact(await _writable(crib, caller, name, version), principal=caller)
+    return await crib.lifecycle.impact(await _writable(crib, caller, name, version))
 
 
 @router.get("/tools/{name}/review")
 async def review_tool(name: str, crib: CribDep, caller: Caller) -> ToolReview:
     """An imported tool as it is and as its provider wants it, with the difference."""
-    return await crib.lifecycle.review(await _writable(crib, caller, name), principal=caller)
+    return await crib.lifecycle.review(await _writable(crib, caller, name))
 
 
 @router.post("/tools/{name}/accept")
 async def accept_change(name: str, crib: CribDep, caller: Caller, response: Response) -> ToolRevision:
     """Take over what the provider wants to change, as a new revision; what was blocked for it is active again."""
-    tool = await crib.lifecycle.accept(await _writable(crib, caller, name), principal=caller)
+    tool = await crib.lifecycle.accept(await _writable(crib, caller, name))
     name_revision(response, tool)
     return tool
 
@@ -200,23 +196,23 @@ async def accept_change(name: str, crib: CribDep, caller: Caller, response: Resp
 @router.post("/tools/{name}/reject")
 async def reject_change(name: str, crib: CribDep, caller: Caller) -> ToolRevision:
     """Drop what the provider wants to change. A tool that was blocked for it stays blocked."""
-    return await crib.lifecycle.reject(await _writable(crib, caller, name), principal=caller)
+    return await crib.lifecycle.reject(await _writable(crib, caller, name))
 
 
 @router.get("/proposals")
 async def list_proposals(crib: CribDep, caller: Caller) -> ProposalPage:
     """The tools of which a provider wants a change that waits for a person, by name."""
-    await crib.authorize(caller, newest=True)
-    found = await crib.lifecycle.proposals(principal=caller)
+    await crib.authorize(newest=True)
+    found = await crib.lifecycle.proposals()
     known = ((baseline, crib.registry.find(caller.realm, baseline.tool, None)) for baseline in found)
     return ProposalPage(
         items=tuple(baseline for baseline, tool in known if tool is not None and may_write(caller, tool.definition))
     )
 
 
-async def _writable(crib: Crib, caller: Principal, name: str, version: str | None = None) -> str:
+async def _writable(crib: ActingCrib, caller: Principal, name: str, version: str | None = None) -> str:
     """The reference to a tool that the caller may change."""
-    await crib.authorize(caller, newest=True)
+    await crib.authorize(newest=True)
     ref = f"{name}@={version}" if version else name
     demand_write(caller, crib.registry.require(caller.realm, ref).definition)
     return ref

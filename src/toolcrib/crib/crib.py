@@ -136,11 +136,7 @@ class ActingCrib:
     @cached_property
     def imports(self) -> Imports:
         """Tools made from what other systems describe."""
-
-        async def enter(_principal: Principal | None, *, newest: bool = False) -> Principal:
-            return await self.authorize(newest=newest)
-
-        return Imports(self._parts, enter)
+        return Imports(self._parts, self._actor)
 
     @cached_property
     def lifecycle(self) -> ToolLife:

@@ -1,9 +1,12 @@
 """One crib for several principals: who acts is said once, and holds for whatever is done then."""
 
+import inspect
+
 import pytest
 
 from toolcrib import Crib, Principal, tool
 from toolcrib.contracts import NotFound, PermissionDenied
+from toolcrib.crib import ActingCrib
 
 ANN = Principal(id="ann", grants=("ai://tools/*", "ai://workflows/*"))
 BEN = Principal(id="ben", grants=("ai://tools/*", "ai://workflows/*"))
@@ -79,3 +82,18 @@ async def test_a_principal_does_not_decide_on_its_own_call_and_the_application_d
             await ann.decide(waiting.run_id, "call", approve=True)
         assert await crib.decide(waiting.run_id, "call", approve=True)
         assert (await ann.resume(waiting.run_id)).output == "paid 5"
+
+
+def test_no_method_takes_a_principal():
+    crib = Crib("memory://").acting_as(ANN)
+    parts = [crib, *(getattr(crib, name) for name in dir(ActingCrib) if not name.startswith("_"))]
+    methods = [
+        method
+        for part in parts
+        if type(part).__module__.startswith("toolcrib.crib.")
+        for name, method in inspect.getmembers(part, callable)
+        if not name.startswith("_")
+    ]
+
+    assert len(methods) > 100
+    assert [method for method in methods if "principal" in inspect.signature(method).parameters] == []

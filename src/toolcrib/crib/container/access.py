@@ -8,7 +8,7 @@ Who may read a run, and who may act on it: whoever started it, and those whom a 
 from collections.abc import Sequence
 from collections.abc import Set as AbstractSet
 from dataclasses import dataclass
-from typing import Literal, Protocol, TypeAlias
+from typing import Literal, TypeAlias
 
 from toolcrib.contracts import LOOKS, InvalidInput, Json, NotFound, PermissionDenied, Principal, Run, ToolRevision
 from toolcrib.core.executor.envelope import plain
@@ -59,14 +59,6 @@ class Actor:
         """
         if self.caller is not None:
             await run_for(journal, run_id, self.caller, verb)
-
-
-class Enter(Protocol):
-    """Opens the store, and has the definitions of a principal's realm at hand."""
-
-    async def __call__(self, principal: Principal | None, /, *, newest: bool = False) -> Principal:
-        """Who acts."""
-        ...
 
 
 class Visibility:

@@ -20,7 +20,7 @@ from toolcrib.contracts import (
     ProviderDefinition,
 )
 from toolcrib.core.providers import ImportedApi
-from toolcrib.crib.container.access import Enter
+from toolcrib.crib.container.access import Actor
 from toolcrib.crib.container.container import CribServices
 from toolcrib.crib.providers.documents import import_document
 from toolcrib.crib.providers.entities import import_database, import_entities
@@ -39,12 +39,12 @@ class Imports:
 
     Args:
         parts: Of the crib.
-        enter: Has the definitions of a principal's realm at hand.
+        actor: Who acts.
     """
 
-    def __init__(self, parts: CribServices, enter: Enter) -> None:
+    def __init__(self, parts: CribServices, actor: Actor) -> None:
         self._parts = parts
-        self._enter = enter
+        self._actor = actor
 
     async def openapi(
         self,
@@ -57,7 +57,6 @@ class Imports:
         documents: Mapping[str, Json] | None = None,
         origins: Collection[str] = (),
         accept: bool = False,
-        principal: Principal | None = None,
     ) -> ImportedApi:
         """Import an OpenAPI document: a provider and a tool per operation.
 
@@ -70,7 +69,6 @@ class Imports:
             documents: What it refers to, by URI, if it is not fetched.
             origins: Where else than at its own origin a fetched document may refer to.
             accept: Take over also changes that could harm callers, and that a person would have to look at.
-            principal: Whose realm gets them.
 
         Raises:
             InvalidInput: The URL answers with something else than success.
@@ -78,7 +76,7 @@ class Imports:
             Conflict: A tool that is not the provider's has a name that one of its tools needs; or the provider would be
                 reached in another way than it is, and changes are not accepted.
         """
-        who = await self._enter(principal, newest=True)
+        who = await self._actor.authorize(newest=True)
         imported = await import_document(
             self._parts.session,
             document,
@@ -102,7 +100,6 @@ class Imports:
         auth: ProviderAuth | None = None,
         authority: str | None = None,
         accept: bool = False,
-        principal: Principal | None = None,
     ) -> ImportedApi:
         """Import the services of a gRPC server: a provider and a tool per unary or server-streaming method.
 
@@ -113,7 +110,6 @@ class Imports:
             auth: Authentication, also for reflection; what the provider has, if there is one already.
             authority: Name that the server's certificate is held against, if it is not the host.
             accept: Take over also changes that could harm callers, and that a person would have to look at.
-            principal: Whose realm gets them.
 
         Raises:
             InvalidSettings: The packages for gRPC are not installed.
@@ -125,7 +121,7 @@ class Imports:
             Conflict: A tool that is not the provider's has a name that one of its tools needs; or the provider would be
                 reached in another way than it is, and changes are not accepted.
         """
-        who = await self._enter(principal, newest=True)
+        who = await self._actor.authorize(newest=True)
         imported = await import_server(
             self._parts.grpc,
             address,
@@ -152,7 +148,6 @@ class Imports:
         environment: Mapping[str, str] | None = None,
         auth: ProviderAuth | None = None,
         accept: bool = False,
-        principal: Principal | None = None,
     ) -> ImportedApi:
         """Import what an MCP server offers: a provider, and a tool per tool, resource, template and prompt.
 
@@ -164,7 +159,6 @@ class Imports:
             environment: Variables of the program: text, or references such as `${env:NAME}`.
             auth: Authentication; what the provider has, if there is one already at the same URL.
             accept: Take over also changes that could harm callers, and that a person would have to look at.
-            principal: Whose realm gets them, and in whose name the server is asked.
 
         Raises:
             InvalidDefinition: The name or the address is none, or it is a program and a URL.
@@ -173,7 +167,7 @@ class Imports:
             Unavailable: It cannot be connected, or does not answer.
             InvalidInput: Its answers are no MCP.
         """
-        who = await self._enter(principal, newest=True)
+        who = await self._actor.authorize(newest=True)
         earlier = self._parts.providers.find(who.realm, name)
         known = earlier.connection if earlier is not None and isinstance(earlier.connection, McpConnection) else None
         connection = (known or McpConnection()).model_copy(
@@ -185,20 +179,19 @@ class Imports:
         )
         return await self._mcp(mcp_provider(name, connection, url, auth, earlier), who, accept=accept)
 
-    async def sync(self, name: str, *, accept: bool = False, principal: Principal | None = None) -> ImportedApi:
+    async def sync(self, name: str, *, accept: bool = False) -> ImportedApi:
         """Ask a provider's server again what it offers, and take in what is new and changed.
 
         Args:
             name: Of a provider that is an MCP server, or a gRPC server with reflection.
             accept: Take over also changes that could harm callers, and that a person would have to look at.
-            principal: Whose realm it is in, and in whose name the server is asked.
 
         Raises:
             NotFound: There is no such provider.
             InvalidInput: It is of another kind, which cannot be asked.
             ToolcribError: As importing it does.
         """
-        who = await self._enter(principal, newest=True)
+        who = await self._actor.authorize(newest=True)
         provider = self._parts.providers.find(who.realm, name)
         if provider is None:
             raise NotFound(f"there is no provider {name!r} in realm {who.realm!r}; import it first")
@@ -206,9 +199,7 @@ class Imports:
             case McpConnection():
                 return await self._mcp(provider, who, accept=accept)
             case GrpcConnection() as server:
-                return await self.grpc(
-                    provider.base_url, name=name, authority=server.authority, accept=accept, principal=principal
-                )
+                return await self.grpc(provider.base_url, name=name, authority=server.authority, accept=accept)
             case HttpConnection() | DatabaseConnection():
                 kind = provider.connection.kind
                 raise InvalidInput(f"provider {name!r} ({kind}) cannot be asked what it offers; import it once more")
@@ -225,7 +216,6 @@ class Imports:
         name: str,
         database: "Engine | str",
         *things: "type | Table | Entity",
-        principal: Principal | None = None,
     ) -> ImportedApi:
         """Make tools of the rows of tables that the application maps with SQLAlchemy.
 
@@ -236,14 +226,13 @@ class Imports:
             database: An engine of the application, which each process binds anew, or a reference to a URL:
                 `${env:SHOP_DATABASE_URL}`.
             *things: Mapped classes, with or without the decorator `entity`, and tables.
-            principal: Whose realm gets them.
 
         Raises:
             InvalidDefinition: One of them is not mapped.
             InvalidSettings: Threads cannot share the engine.
             Conflict: A tool that is not the provider's has a name that one of its tools needs.
         """
-        who = await self._enter(principal, newest=True)
+        who = await self._actor.authorize(newest=True)
         tools = self._parts.registry.current(who.realm)
         imported = await import_entities(self._parts.entities, name, database, things, who=who, tools=tools)
         return await self._adopt(imported, who, accept=True, partial=True)
@@ -257,7 +246,6 @@ class Imports:
         tables: Collection[str] | None = None,
         options: Mapping[str, EntityOptions] | None = None,
         accept: bool = False,
-        principal: Principal | None = None,
     ) -> ImportedApi:
         """Make tools of the tables that a database has: it is asked what they hold, and no row is read.
 
@@ -268,7 +256,6 @@ class Imports:
             tables: Which tables; all if null.
             options: Choices by table.
             accept: Take over also changes that could harm callers, and that a person would have to look at.
-            principal: Whose realm gets them.
 
         Raises:
             InvalidDefinition: The name or the reference is none.
@@ -279,7 +266,7 @@ class Imports:
             Conflict: A tool that is not the provider's has a name that one of its tools needs; or the provider would be
                 reached in another way than it is, and changes are not accepted.
         """
-        who = await self._enter(principal, newest=True)
+        who = await self._actor.authorize(newest=True)
         imported = await import_database(
             self._parts.entities,
             name=name,
@@ -298,7 +285,6 @@ class Imports:
         *,
         accept: bool = False,
         partial: bool = False,
-        principal: Principal | None = None,
     ) -> ImportedApi:
         """Store what an importer of one's own has made; returns it with the outcome.
 
@@ -306,13 +292,12 @@ class Imports:
             imported: A provider and its tools.
             accept: Take over also changes that could harm callers, and that a person would have to look at.
             partial: The tools are some of the provider's, so that the others are not gone.
-            principal: Whose realm gets them.
 
         Raises:
             Conflict: The provider would be reached in another way than it is, and changes are not accepted.
             InvalidDefinition: A definition is not well formed; nothing is stored.
         """
-        return await self._adopt(imported, await self._enter(principal), accept=accept, partial=partial)
+        return await self._adopt(imported, await self._actor.authorize(), accept=accept, partial=partial)
 
     async def _adopt(
         self, imported: ImportedApi, who: Principal, *, accept: bool = False, partial: bool = False

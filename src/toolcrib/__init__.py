@@ -26,7 +26,17 @@ if TYPE_CHECKING:
     from toolcrib.contracts.workflows import ConditionBinding, StepRegistration, WorkflowDefinition, WorkflowStep
     from toolcrib.core.registry import FunctionTool, ToolContext, code_tool, tool, tools_of
     from toolcrib.core.runs import Result, recorded_model
-    from toolcrib.crib import Agent, AgenticTool, CompositeTool, Crib, ToolUse, WorkflowHandle, use_tools_with_ai
+    from toolcrib.crib import (
+        Agent,
+        AgenticTool,
+        CompositeTool,
+        Crib,
+        DefinitionOptions,
+        SharingOptions,
+        ToolUse,
+        WorkflowHandle,
+        use_tools_with_ai,
+    )
     from toolcrib.infrastructure.net import EgressPolicy
     from toolcrib.kinds.entity.importer import EntityOptions, entity
     from toolcrib.llm import ScriptedModel
@@ -42,6 +52,7 @@ __all__ = [
     "CompositeTool",
     "ConditionBinding",
     "Crib",
+    "DefinitionOptions",
     "EgressPolicy",
     "EntityOptions",
     "FunctionTool",
@@ -51,6 +62,7 @@ __all__ = [
     "ReferenceSource",
     "Result",
     "ScriptedModel",
+    "SharingOptions",
     "StepRegistration",
     "ToolContext",
     "ToolDefinition",
@@ -74,11 +86,13 @@ _HOMES = {
     "CompositeTool": "toolcrib.crib",
     "ConditionBinding": "toolcrib.contracts.workflows",
     "Crib": "toolcrib.crib",
+    "DefinitionOptions": "toolcrib.crib",
     "EgressPolicy": "toolcrib.infrastructure.net",
     "EntityOptions": "toolcrib.kinds.entity.importer",
     "FunctionTool": "toolcrib.core.registry",
     "Result": "toolcrib.core.runs",
     "ScriptedModel": "toolcrib.llm",
+    "SharingOptions": "toolcrib.crib",
     "StepRegistration": "toolcrib.contracts.workflows",
     "ToolContext": "toolcrib.core.registry",
     "ToolUse": "toolcrib.crib",

@@ -11,7 +11,7 @@ Nothing is connected until the first call. Everything that a crib does goes thro
 
 import os
 from collections.abc import Awaitable, Callable, Mapping, Sequence
-from datetime import timedelta
+from dataclasses import replace
 from functools import cached_property
 from types import TracebackType
 from typing import IO, Self
@@ -25,9 +25,6 @@ from toolcrib.contracts import (
     Conflict,
     Json,
     JsonObject,
-    Limits,
-    LLMConfig,
-    ModelService,
     Principal,
     PromptFragment,
     ProviderDefinition,
@@ -43,10 +40,8 @@ from toolcrib.contracts import (
 from toolcrib.contracts.maintenance import RehearsalReport
 from toolcrib.contracts.workflows import ConditionBinding, StepRegistration
 from toolcrib.core.engines import DriveResult, SystemClock
-from toolcrib.core.engines.restate import RestateOptions
 from toolcrib.core.executor import Clock
 from toolcrib.core.export import ExportFormat, export_tools, select_available
-from toolcrib.core.policy import read_caps
 from toolcrib.core.providers import ImportedApi
 from toolcrib.core.runs import Result, read_trace
 from toolcrib.core.runs.journal.bundles import Manifest
@@ -57,11 +52,11 @@ from toolcrib.crib.agents.executions import Executions
 from toolcrib.crib.agents.questions import Handoffs, Questions
 from toolcrib.crib.container.access import Actor, RunVerb
 from toolcrib.crib.container.container import CribServices, Environment
-from toolcrib.crib.container.environment import resolve_store
+from toolcrib.crib.container.environment import DefinitionOptions, SharingOptions, resolve_store
 from toolcrib.crib.container.model_services import read_services
-from toolcrib.crib.container.plugins import NO_PLUGINS, Plugins, load_plugins
+from toolcrib.crib.container.plugins import load_plugins
 from toolcrib.crib.container.requests import refusal_of, refusal_of_run, request_of
-from toolcrib.crib.definitions import Defaults, Definer
+from toolcrib.crib.definitions import Definer
 from toolcrib.crib.providers.connections import Connections
 from toolcrib.crib.providers.entities import Source, Thing
 from toolcrib.crib.providers.imports import Imports
@@ -81,8 +76,7 @@ from toolcrib.crib.workflows.authoring import Authoring
 from toolcrib.crib.workflows.instances import Instances
 from toolcrib.crib.workflows.workflows import Workflows
 from toolcrib.infrastructure.net import EgressPolicy
-from toolcrib.infrastructure.redis import RedisServer
-from toolcrib.infrastructure.sandbox import Sandbox, machine_sandbox
+from toolcrib.infrastructure.sandbox import machine_sandbox
 from toolcrib.infrastructure.store import Store
 from toolcrib.infrastructure.store.memory.shadow import ShadowStore
 from toolcrib.llm import LanguageModel
@@ -498,28 +492,18 @@ class ActingCrib:
 class Crib(ActingCrib, Definer):
     """A crib of tools with its store, executor and engine.
 
+        Crib("memory://", models={"scripted:m": ScriptedModel(["Done."])})
+        Crib("postgresql://…", sharing=SharingOptions(budgets=["realm 50 usd/day"]))
+
     Args:
         store: A URL (`sqlite:///crib.db`, `postgresql://user:password@host/crib`, `memory://`) or a store.
-        redis: URL of the Redis server by which the processes of a crib share results, rate limits and budgets.
-        budgets: Caps on what many runs spend together, such as `realm 50 usd/day`; `toolcrib.core.policy.caps`
-            says how.
-        blobs: URL of the folder or bucket of a store's blobs, if they shall not lie where the store has them.
         principal: Who acts where `acting_as` names nobody else.
-        egress: Which addresses HTTP tools and models may reach.
         models: Models by reference that are used instead of opening one: scripted ones for tests and demonstrations.
+        egress: Which addresses HTTP tools and models may reach.
         environment: Where `${env:NAME}` and API keys are looked up; `os.environ` if null.
-        released: Patterns of the variables that tools may use as secrets.
-        prices: What models cost.
         clock: Time.
-        lease_s: Seconds after which the runs of a process that died are free.
-        default_model: The model of agentic tools that are defined here without one.
-        default_limits: What their runs may spend, if they are defined here without limits.
-        sandbox: Where code tools run; what this machine has if null.
-        mcp_commands: Programs that may be started as MCP servers, word for word; none by default.
-        plugins: Runtimes and model providers of other packages, as `load_plugins` finds them; none by default.
-        model_services: Model providers by name, beside those that everybody has.
-        keep_ended: How long serving processes keep what has ended; for ever if null.
-        restate: The Restate cluster whose workers drive the runs; this process drives them, if null.
+        definitions: What definitions may use, and what they get where they say nothing.
+        sharing: What the processes of the crib share, and how they divide the work.
     """
 
     def __init__(
@@ -527,47 +511,28 @@ class Crib(ActingCrib, Definer):
         store: str | Store = "sqlite:///toolcrib.db",
         *,
         principal: Principal = OWNER,
-        egress: EgressPolicy | None = None,
         models: Mapping[str, LanguageModel] | None = None,
+        egress: EgressPolicy | None = None,
         environment: Mapping[str, str] | None = None,
-        released: tuple[str, ...] = ("*",),
-        prices: Prices | None = None,
         clock: Clock | None = None,
-        lease_s: float = 10.0,
-        default_model: LLMConfig | None = None,
-        default_limits: Limits | None = None,
-        sandbox: Sandbox | None = None,
-        mcp_commands: tuple[str, ...] = (),
-        plugins: Plugins = NO_PLUGINS,
-        model_services: Mapping[str, ModelService] | None = None,
-        blobs: str | None = None,
-        redis: str | None = None,
-        budgets: Sequence[str] = (),
-        keep_ended: timedelta | None = None,
-        restate: RestateOptions | None = None,
+        definitions: DefinitionOptions | None = None,
+        sharing: SharingOptions | None = None,
     ) -> None:
+        definitions, sharing = definitions or DefinitionOptions(), sharing or SharingOptions()
         parts = CribServices.wire(
             Environment(
-                store=resolve_store(store, blobs),
+                store=resolve_store(store, sharing.blobs),
                 clock=clock or SystemClock(),
                 egress=egress or EgressPolicy(),
                 environment=os.environ if environment is None else environment,
-                released=released,
                 models=models or {},
-                prices=prices or Prices(),
-                sandbox=sandbox or machine_sandbox(),
-                mcp_commands=mcp_commands,
-                plugins=plugins,
-                model_services=model_services or {},
-                redis=None if redis is None else RedisServer(redis),
-                budgets=read_caps(budgets),
-                restate=restate,
-            ),
-            lease_s=lease_s,
+                sandbox=definitions.sandbox or machine_sandbox(),
+                definitions=definitions,
+                sharing=sharing,
+            )
         )
         super().__init__(parts, Actor(parts.catalogue, principal.realm, principal, is_application=True))
-        self._defaults = Defaults(default_model, default_limits)
-        self.retention = Retention(self.store, self.clock, self._actor, keep=keep_ended)
+        self.retention = Retention(self.store, self.clock, self._actor, keep=sharing.keep_ended)
         Authoring(lambda who: self.acting_as(who).workflows, self.registry).bind(parts.functions)
 
     @classmethod
@@ -603,24 +568,19 @@ class Crib(ActingCrib, Definer):
         return cls(
             store or settings.store,
             principal=principal,
-            egress=settings.egress.policy(),
             models=models,
+            egress=settings.egress.policy(),
             environment=environment,
-            released=settings.released_env,
-            prices=prices,
             clock=clock,
-            lease_s=settings.lease_s,
-            default_model=settings.llm(),
-            default_limits=settings.limits,
-            sandbox=settings.sandbox.open(),
-            mcp_commands=settings.mcp_commands,
-            plugins=load_plugins(settings.plugins),
-            model_services=read_services(settings.model_services) if settings.model_services else None,
-            restate=settings.restate if settings.engine == "restate" else None,
-            blobs=settings.blobs if store is None else None,
-            redis=settings.redis,
-            budgets=settings.budgets,
-            keep_ended=settings.retention.keep,
+            definitions=_definitions_of(settings, prices or Prices()),
+            sharing=SharingOptions(
+                blobs=settings.blobs if store is None else None,
+                redis=settings.redis,
+                budgets=settings.budgets,
+                lease_s=settings.lease_s,
+                keep_ended=settings.retention.keep,
+                restate=settings.restate if settings.engine == "restate" else None,
+            ),
         )
 
     def acting_as(self, principal: Principal) -> ActingCrib:
@@ -679,16 +639,11 @@ class Crib(ActingCrib, Definer):
         shadow = Crib(
             store,
             principal=self.principal,
-            egress=outside.egress,
             models=outside.models,
+            egress=outside.egress,
             environment=outside.environment,
-            released=outside.released,
-            prices=outside.prices,
             clock=clock,
-            sandbox=outside.sandbox,
-            mcp_commands=outside.mcp_commands,
-            plugins=outside.plugins,
-            model_services=outside.model_services,
+            definitions=replace(outside.definitions, sandbox=outside.sandbox),
         )
         realms = await self.store.retention.realms()
         try:
@@ -717,6 +672,20 @@ class Crib(ActingCrib, Definer):
         self, kind: type[BaseException] | None, error: BaseException | None, traceback: TracebackType | None
     ) -> None:
         await self.close()
+
+
+def _definitions_of(settings: Settings, prices: Prices) -> DefinitionOptions:
+    services = settings.model_services
+    return DefinitionOptions(
+        released=settings.released_env,
+        sandbox=settings.sandbox.open(),
+        mcp_commands=settings.mcp_commands,
+        plugins=load_plugins(settings.plugins),
+        model_services={} if services is None else read_services(services),
+        prices=prices,
+        default_model=settings.llm(),
+        default_limits=settings.limits,
+    )
 
 
 def _result(driven: DriveResult) -> Result:

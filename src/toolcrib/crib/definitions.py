@@ -9,7 +9,7 @@ Each is saved before the next call, and all but plain tools give a handle to cal
 
 from abc import ABC, abstractmethod
 from collections.abc import Awaitable, Callable, Sequence
-from typing import Any, NamedTuple, TypeAlias, TypedDict, Unpack
+from typing import Any, TypeAlias, TypedDict, Unpack
 
 from pydantic import ValidationError
 
@@ -268,22 +268,12 @@ def reference_of(tool: Usable, add: Callable[[FunctionTool[..., Any] | ToolDefin
     return f"{definition.name}@{definition.version}"
 
 
-class Defaults(NamedTuple):
-    """What is meant where a definition in code does not say it."""
-
-    model: LLMConfig | None
-    """Of agentic tools and agents."""
-    limits: Limits | None
-    """What their runs may spend."""
-
-
 class Definer(ABC):
     """The half of a crib that defines, in the realm and name of the crib's own principal."""
 
     principal: Principal
     _parts: CribServices
     _catalogue: Catalogue
-    _defaults: Defaults
 
     @abstractmethod
     async def invoke(self, ref: str, arguments: JsonObject) -> Result:
@@ -323,8 +313,9 @@ class Definer(ABC):
             InvalidDefinition: The prompt, the steps or the limits are not well formed.
             InvalidSettings: The model reference is malformed, its provider unknown, or there is none.
         """
-        llm = llm_of(name, model, base_url, default=self._defaults.model, models=self._parts.models)
-        definition = agentic_definition(name, mode=mode, llm=llm, limits=limits or self._defaults.limits, **options)
+        defaults = self._parts.outside.definitions
+        llm = llm_of(name, model, base_url, default=defaults.default_model, models=self._parts.models)
+        definition = agentic_definition(name, mode=mode, llm=llm, limits=limits or defaults.default_limits, **options)
         self._catalogue.add(definition, self.principal)
         return AgenticTool(self.invoke, definition)
 
@@ -352,9 +343,10 @@ class Definer(ABC):
             InvalidDefinition: An option is unknown or not of its type, or a function cannot be a tool.
             InvalidSettings: The model reference is malformed, its provider unknown, or there is none.
         """
-        llm = llm_of(name, model, base_url, default=self._defaults.model, models=self._parts.models)
+        defaults = self._parts.outside.definitions
+        llm = llm_of(name, model, base_url, default=defaults.default_model, models=self._parts.models)
         may_call = [one if isinstance(one, AllocatedTool) else reference_of(one, self.add) for one in tools]
-        definition = agent_definition(name, llm, may_call, limits or self._defaults.limits, **options)
+        definition = agent_definition(name, llm, may_call, limits or defaults.default_limits, **options)
         self._catalogue.add(definition.tool(), self.principal)
         return Agent(self._ask, definition)
 

@@ -8,7 +8,7 @@ from tests.contract.conformance.clock import TickingClock
 from tests.contract.conformance.envelopes import check_envelope
 from tests.contract.conformance.kind import NAME, Kind
 from tests.contract.conformance.world import ENVIRONMENT, Behaviour, World
-from toolcrib import Crib, EgressPolicy, Principal, Result
+from toolcrib import Crib, EgressPolicy, Principal, Result, SharingOptions
 from toolcrib.contracts import JsonObject, SecretReference, ToolEnvelope, ToolError, ToolRevision
 
 KEY = SecretReference(name="key", reference="${env:KEY}")
@@ -71,7 +71,7 @@ async def standing(kind: type[Kind], **changes: Any) -> AsyncGenerator[Stand]:
         crib = Crib(
             "memory://",
             clock=TickingClock(),
-            lease_s=100,
+            sharing=SharingOptions(lease_s=100),
             environment=ENVIRONMENT,
             models=made.models(),
             egress=EgressPolicy(allow=made.addresses()),

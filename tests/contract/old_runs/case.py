@@ -17,7 +17,7 @@ import orjson
 from tests.contract.old_runs import rows
 from tests.contract.old_runs.hands import KEY, LATER, Clock, Hands
 from tests.contract.old_runs.outside import Outside, outside
-from toolcrib import Crib, LLMConfig, ScriptedModel, ToolDefinition
+from toolcrib import Crib, LLMConfig, ScriptedModel, SharingOptions, ToolDefinition
 from toolcrib.contracts import (
     OWNER,
     AgentDefinition,
@@ -131,8 +131,7 @@ class Process:
             models={f"scripted:{name}": model for name, model in models.items()},
             environment={KEY: "key-0123456789"},
             egress=around.egress,
-            lease_s=60,
-            budgets=("tool=long_list 2 calls/month",),
+            sharing=SharingOptions(lease_s=60, budgets=("tool=long_list 2 calls/month",)),
         )
         self.crib.add(*self.hands.tools)
 

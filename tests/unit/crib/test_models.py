@@ -8,7 +8,7 @@ import pytest
 from aiohttp import web
 
 from tests.unit.net.servers import serving
-from toolcrib import Crib, EgressPolicy, LLMConfig, Principal, tool
+from toolcrib import Crib, DefinitionOptions, EgressPolicy, LLMConfig, Principal, tool
 from toolcrib.agents import agentic_definition
 from toolcrib.contracts import ErrorCode, InvalidSettings
 
@@ -96,7 +96,9 @@ async def test_an_address_that_is_trusted_later_is_used_from_then_on():
 
 @pytest.mark.requirement("crib.trusted_urls")
 async def test_a_definition_cannot_send_a_variable_that_is_not_released():
-    async with Crib("memory://", environment={"SERVER_KEY": "secret"}, released=("TOOLS_*",)) as crib:
+    async with Crib(
+        "memory://", environment={"SERVER_KEY": "secret"}, definitions=DefinitionOptions(released=("TOOLS_*",))
+    ) as crib:
         crib.add(look)
         llm = LLMConfig(model="openai:gpt-4o", api_key_env="SERVER_KEY")
         with pytest.raises(InvalidSettings, match="'SERVER_KEY', which is not released"):
@@ -109,7 +111,9 @@ async def test_a_server_that_needs_no_key_is_asked_without_one_and_never_with_on
     async with model_server() as (url, asked):
         llm = LLMConfig(model="openai-compatible:local", base_url=url)
         reach = EgressPolicy(allow=(url.split("/")[2],))
-        async with Crib("memory://", environment=environment, released=("TOOLS_*",), egress=reach) as crib:
+        async with Crib(
+            "memory://", environment=environment, definitions=DefinitionOptions(released=("TOOLS_*",)), egress=reach
+        ) as crib:
             crib.add(look)
             theirs = agentic_definition("theirs", mode="agentic", llm=llm, tools=["look"])
             await crib.acting_as(ANN).save(theirs)

@@ -12,7 +12,7 @@ import pytest
 
 from tests.servers.redis import RedisTestServer, running_redis
 from tests.unit.agents.crm import MODEL, PricedModel, asks
-from toolcrib import Crib, Limits, tool
+from toolcrib import Crib, Limits, SharingOptions, tool
 from toolcrib.contracts import CallStarted, ErrorCode, LimitReached, ModelStarted, Principal, Reason, ToolEnvelope
 from toolcrib.infrastructure.store import Charge, MemoryStore, Reserved
 
@@ -55,7 +55,8 @@ async def translate(cost: float) -> dict[str, float]:
 def crib_with(
     *budgets: str, answers: Sequence[Any] = (), store: str | MemoryStore = "memory://", **options: Any
 ) -> Crib:
-    crib = Crib(store, budgets=budgets, models={MODEL: PricedModel(list(answers))}, **options)
+    sharing = SharingOptions(budgets=budgets, **options)
+    crib = Crib(store, sharing=sharing, models={MODEL: PricedModel(list(answers))})
     crib.add(search, recall, send, translate, publish)
     return crib
 

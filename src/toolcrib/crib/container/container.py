@@ -71,7 +71,7 @@ class CribServices:
     """The code of each kind of run, with the models and the sandboxes that it opens."""
 
     @classmethod
-    def wire(cls, outside: Environment, *, lease_s: float) -> Self:
+    def wire(cls, outside: Environment) -> Self:
         """Make all parts."""
         session = HttpSession(outside.egress)
         kept = _Kept.of(outside.store.definitions)
@@ -81,7 +81,7 @@ class CribServices:
             session,
             providers.find,
             environment=outside.environment,
-            released=outside.released,
+            released=outside.definitions.released,
             clock=outside.clock,
         )
         models = _models(outside, session, keeping)
@@ -101,7 +101,7 @@ class CribServices:
             programs=at_home(code_of(models.model, outside.sandbox), catalogue),
             clock=outside.clock,
             new_run_id=new_run_id,
-            settings=EngineSettings(owner=_owner(), lease_s=lease_s),
+            settings=EngineSettings(owner=_owner(), lease_s=outside.sharing.lease_s),
             check_able=Abilities(registry, reaching.functions, models, reaching.plugins).check,
         )
         return cls(
@@ -128,7 +128,7 @@ class CribServices:
             ),
             references=references,
             executor=executor,
-            engine=_engine(local, outside, lease_s),
+            engine=_engine(local, outside),
             preparer=RunPreparer(models.model, registry, providers, references),
             programs=code_of,
         )
@@ -181,13 +181,14 @@ class CribServices:
 
 
 def _models(outside: Environment, session: HttpSession, keeping: CredentialServices) -> ModelPool:
+    given = outside.definitions
     return ModelPool(
         session,
         given=outside.models,
         environment=outside.environment,
         is_released=keeping.variables.is_released,
-        prices=outside.prices,
-        providers={**service_providers(outside.model_services), **outside.plugins.model_providers},
+        prices=given.prices,
+        providers={**service_providers(given.model_services), **given.plugins.model_providers},
     )
 
 
@@ -269,18 +270,19 @@ def _executor(
         blob_sink=outside.store.blobs,
         rates=sharing.rates,
         clock=outside.clock,
-        guardrails=Guardrails(outside.plugins.guardrails),
+        guardrails=Guardrails(outside.definitions.plugins.guardrails),
         accounts=kept.accounts,
         caps=sharing.caps,
     )
 
 
-def _engine(local: LocalEngine, outside: Environment, lease_s: float) -> Engine:
+def _engine(local: LocalEngine, outside: Environment) -> Engine:
     """What drives runs: this process, or the workers of a Restate cluster."""
-    if outside.restate is None:
+    sharing = outside.sharing
+    if sharing.restate is None:
         return local
     journal, clock = outside.store.journal, outside.clock
-    return RestateEngine.wire(local, journal, clock, owner=_owner(), lease_s=lease_s, options=outside.restate)
+    return RestateEngine.wire(local, journal, clock, owner=_owner(), lease_s=sharing.lease_s, options=sharing.restate)
 
 
 def _owner() -> str:

@@ -462,7 +462,7 @@ def _engine(parts: CribServices, shadow: ShadowStore, clock: Clock, able: Abilit
         blob_sink=shadow.blobs,
         rates=SlidingWindow(),
         clock=clock,
-        guardrails=Guardrails(parts.outside.plugins.guardrails),
+        guardrails=Guardrails(parts.outside.definitions.plugins.guardrails),
         accounts=parts.accounts,
     )
     return LocalEngine(

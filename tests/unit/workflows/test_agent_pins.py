@@ -127,7 +127,7 @@ async def test_nothing_is_kept_from_another_principal_or_realm(who: Principal):
             await crib.acting_as(who).save(agent(tools=[]))
             await crib.acting_as(who).workflows.publish(holding(KEPT))
 
-        assert (await run(crib, principal=who)).output == {"found": None}
+        assert (await run(crib.acting_as(who))).output == {"found": None}
 
 
 @pytest.mark.requirement("workflow_agents.stale")

@@ -2,8 +2,8 @@
 
 - A folder of `src/toolcrib` has at most 12 entries, and all of it at most 600 modules.
 - No two modules of one package have one name, and no public class name stands twice.
-- No constructor takes more than 8 arguments: an `__init__`, or the fields of a data class or a named tuple that has methods.
-  What has none is data, and may have as many fields as it needs.
+- No constructor takes more than 8 arguments: an `__init__`, or the fields of a data class that has methods. What
+  has none is data, and may have as many fields as it needs.
 - No module, class or function of the source is named with a word that `docs/glossary.md` bans, and no page of `docs/`
   uses one that it bans everywhere. Decision records keep the words of their time.
 

@@ -64,11 +64,11 @@ class Budget:
 
     limits: Limits
     parent: "Budget | None" = None
-    iterations: int = field(default=0, init=False)
-    tool_calls: int = field(default=0, init=False)
-    requests: int = field(default=0, init=False)
-    tokens: int = field(default=0, init=False)
-    cost_usd: Decimal = field(default_factory=Decimal, init=False)
+    iterations: int = 0
+    tool_calls: int = 0
+    requests: int = 0
+    tokens: int = 0
+    cost_usd: Decimal = field(default_factory=Decimal)
     reserved_tokens: int = field(default=0, init=False)
     """Set aside for model calls that are under way."""
     reserved_usd: Decimal = field(default_factory=Decimal, init=False)

@@ -76,7 +76,7 @@ class Catalogue:
 
     async def narrow_page(self) -> None:
         """The first fifty that a principal with two grants may see."""
-        await self._crib.listing.page(principal=self._narrow)
+        await self._crib.acting_as(self._narrow).listing.page()
 
     async def text_page(self) -> None:
         """The first fifty with a text that only the last tool has: every tool is looked at."""

@@ -2,6 +2,8 @@
 
 - A folder of `src/toolcrib` has at most 12 entries, and all of it at most 600 modules.
 - No two modules of one package have one name, and no public class name stands twice.
+- No constructor takes more than 8 arguments: an `__init__`, or the fields of a data class that has methods. What
+  has none is data, and may have as many fields as it needs.
 - No module, class or function of the source is named with a word that `docs/glossary.md` bans, and no page of `docs/`
   uses one that it bans everywhere. Decision records keep the words of their time.
 
@@ -22,6 +24,7 @@ SOURCE = Path("src/toolcrib")
 GLOSSARY = Path("docs/glossary.md")
 ENTRIES_LIMIT = 12
 MODULES_LIMIT = 600
+ARGUMENTS_LIMIT = 8
 KEPT = {"ToolError": "the code in a sandbox catches it by this name, as callers of tools do by the contract's"}
 """Public class names that may stand twice, each with the reason."""
 
@@ -37,6 +40,7 @@ def check(root: Path) -> Iterator[str]:
         yield f"{SOURCE}: {len(modules)} modules; the limit is {MODULES_LIMIT}; merge fragments with one importer"
     yield from _module_names(trees)
     yield from _class_names(trees)
+    yield from _constructors(trees)
     banned = banned_words((root / GLOSSARY).read_text(encoding="utf-8")) if (root / GLOSSARY).exists() else {}
     yield from _banned_names(trees, banned)
     yield from _banned_prose(root, banned)
@@ -96,6 +100,39 @@ def _class_names(trees: Mapping[Path, ast.Module]) -> Iterator[str]:
             yield f"two classes are named {name!r}: {', '.join(map(str, paths))}"
 
 
+def _constructors(trees: Mapping[Path, ast.Module]) -> Iterator[str]:
+    for path, tree in trees.items():
+        for node in ast.walk(tree):
+            count = _count_arguments(node) if isinstance(node, ast.ClassDef) else 0
+            if isinstance(node, ast.ClassDef) and count > ARGUMENTS_LIMIT:
+                place = f"{SOURCE / path}:{node.lineno}"
+                yield f"{place}: {node.name} is made of {count} arguments; the limit is {ARGUMENTS_LIMIT}; group them"
+
+
+def _count_arguments(node: ast.ClassDef) -> int:
+    functions = [each for each in node.body if isinstance(each, ast.FunctionDef | ast.AsyncFunctionDef)]
+    for function in functions:
+        if function.name == "__init__":
+            arguments = function.args
+            return len([*arguments.posonlyargs, *arguments.args, *arguments.kwonlyargs]) - 1
+    from_fields = [*map(ast.unparse, node.decorator_list), *map(ast.unparse, node.bases)]
+    is_made_of_fields = any("dataclass" in each or "NamedTuple" in each for each in from_fields)
+    if not is_made_of_fields or not any(map(_is_method, functions)):
+        return 0
+    return len([each for each in node.body if isinstance(each, ast.AnnAssign) and _is_argument(each)])
+
+
+def _is_method(function: ast.FunctionDef | ast.AsyncFunctionDef) -> bool:
+    """Whether a function of a class does something: it is neither special, nor a property, nor of the class."""
+    others = {"property", "cached_property", "classmethod", "staticmethod"}
+    return not function.name.startswith("__") and others.isdisjoint(map(ast.unparse, function.decorator_list))
+
+
+def _is_argument(field: ast.AnnAssign) -> bool:
+    made_inside = field.value is not None and "init=False" in ast.unparse(field.value)
+    return not made_inside and "ClassVar" not in ast.unparse(field.annotation)
+
+
 def _banned_names(trees: Mapping[Path, ast.Module], banned: Mapping[str, Banned]) -> Iterator[str]:
     for path, tree in trees.items():
         names = [(1, path.stem)]
@@ -139,7 +176,7 @@ def main(root: Path) -> int:
     for finding in findings:
         print(finding)
     if not findings:
-        print("structure: folders, module names, class names and words are as they should be")
+        print("structure: folders, names, constructors and words are as they should be")
     return 1 if findings else 0
 
 

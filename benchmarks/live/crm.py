@@ -17,7 +17,7 @@ import yaml
 
 from benchmarks.live.outcome import Outcome, Task, Verdict
 from examples.crm.demo import CREDENTIAL, Crm, running_crm
-from toolcrib import AgenticContext, Crib, EgressPolicy, Limits, LLMConfig, ReferenceSource, Result
+from toolcrib import AgenticContext, Crib, DefinitionOptions, EgressPolicy, Limits, LLMConfig, ReferenceSource, Result
 from toolcrib.contracts import BearerAuth
 from toolcrib.kinds.http.shape import ToolOverride
 from toolcrib.llm import LanguageModel
@@ -67,7 +67,7 @@ async def run_crm(task: Task, model: LanguageModel, *, seed: int, folder: Path) 
             models={model.name: model},
             egress=EgressPolicy(allow=(urlsplit(crm.url).netloc,)),
             environment={**os.environ, "CRM_TOKEN": crm.token},
-            released=("CRM_TOKEN",),
+            definitions=DefinitionOptions(released=("CRM_TOKEN",)),
         )
         async with crib:
             result = await _run(crib, crm, task, LLMConfig(model=model.name, extra={"seed": seed}))

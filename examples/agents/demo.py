@@ -115,24 +115,24 @@ async def define(crib: Crib) -> None:
 
 async def run(crib: Crib) -> tuple[AgentResponse, AgentResponse]:
     """Ann asks twice; in between Ben approves, and Ann's printer prints. Returns both answers."""
-    waiting = await crib.executions.execute("desk", AgentRequest(message="Return order 4711."), principal=ANN)
+    waiting = await crib.acting_as(ANN).executions.execute("desk", AgentRequest(message="Return order 4711."))
     print(f"{waiting.status}: nothing is refunded yet: {REFUNDED}")
 
-    [approval] = (await crib.approvals.page(principal=BEN)).items
+    [approval] = (await crib.acting_as(BEN).approvals.page()).items
     print(f"ben sees {approval.tool}({approval.input}) of {' -> '.join(approval.callers)} for {approval.requested_by}")
-    await crib.approvals.decide(approval.approval_id, approve=True, principal=BEN)
+    await crib.acting_as(BEN).approvals.decide(approval.approval_id, approve=True)
     await crib.resume(waiting.run_id)
 
-    handed = await crib.executions.respond(waiting.run_id, principal=ANN)
+    handed = await crib.acting_as(ANN).executions.respond(waiting.run_id)
     [prepared] = handed.tool_calls
     print(f"{handed.status}: ann's printer prints {prepared.output}")
     printed = ReturnedCall(call_id=prepared.call_id, output={"printed": "one page"})
     back = AgentRequest(tool_results=(printed,), run_id=handed.run_id)
-    first = await crib.executions.execute("desk", back, principal=ANN)
+    first = await crib.acting_as(ANN).executions.execute("desk", back)
     print(f"{first.response}  [{first.handles}]")
 
     question = AgentRequest(message="What was my receipt?", conversation_id=first.conversation_id)
-    second = await crib.executions.execute("desk", question, principal=ANN)
+    second = await crib.acting_as(ANN).executions.execute("desk", question)
     print(second.response)
     return first, second
 

@@ -21,7 +21,16 @@ from urllib.parse import urlsplit
 from examples.crm.planner import NAME, planner, read_task
 from examples.crm.verify import StageVerdict, verify_stage_change
 from examples.models import check_model
-from toolcrib import AgenticContext, AgenticTool, Crib, EgressPolicy, ReferenceSource, Result, ScriptedModel
+from toolcrib import (
+    AgenticContext,
+    AgenticTool,
+    Crib,
+    DefinitionOptions,
+    EgressPolicy,
+    ReferenceSource,
+    Result,
+    ScriptedModel,
+)
 from toolcrib.contracts import BearerAuth, Trace, Unavailable
 from toolcrib.kinds.http.shape import ToolOverride
 
@@ -106,7 +115,7 @@ async def demonstrate(
             models={SCRIPTED: script or planner()},
             egress=EgressPolicy(allow=(urlsplit(crm.url).netloc,)),
             environment={**os.environ, "CRM_TOKEN": crm.token},
-            released=("CRM_TOKEN",),
+            definitions=DefinitionOptions(released=("CRM_TOKEN",)),
         )
         async with crib:
             deal_manager = await make_deal_manager(crib, crm, model=model or SCRIPTED, base_url=base_url)

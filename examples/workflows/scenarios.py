@@ -37,9 +37,9 @@ async def expense_approval(crib: Crib, world: World) -> WorkflowInstance:
     """A large expense waits for a person, who allows a part of it."""
     asked = {"employee": "ann", "usd": 120, "what": "a drill"}
     waiting = await crib.instances.start("expense-approval", asked)
-    inbox = await crib.approvals.page(principal=BEN)
+    inbox = await crib.acting_as(BEN).approvals.page()
     (request,) = [item for item in inbox.items if item.run_id == waiting.run_id]
-    await crib.approvals.decide(request.approval_id, approve=True, edited_input={"usd": 100}, principal=BEN)
+    await crib.acting_as(BEN).approvals.decide(request.approval_id, approve=True, edited_input={"usd": 100})
     await crib.recover()
     return await crib.instances.get(waiting.run_id)
 
@@ -94,7 +94,7 @@ async def fulfillment_by_agent(crib: Crib, world: World) -> WorkflowInstance:
     """An agent has a workflow as a tool, which a person must allow (the example of 004)."""
     asked = await crib.executions.execute("order-clerk", AgentRequest(message="Send A1 and A2."))
     (waiting,) = asked.approvals
-    await crib.approvals.decide(waiting.approval_id, approve=True, principal=BEN)
+    await crib.acting_as(BEN).approvals.decide(waiting.approval_id, approve=True)
     await crib.recover()
     page = await crib.instances.page(workflow="fulfill-orders")
     return await crib.instances.get(page.items[0].run_id)
@@ -103,7 +103,7 @@ async def fulfillment_by_agent(crib: Crib, world: World) -> WorkflowInstance:
 async def authored_by_agent(crib: Crib, world: World) -> WorkflowInstance:
     """An agent writes a workflow, is told what is wrong with it, corrects it; a person publishes it; it runs."""
     await crib.executions.execute("workflow-author", AgentRequest(message="Greet our new people every week."))
-    await crib.workflows.publish("weekly-greeting", principal=BEN)
+    await crib.acting_as(BEN).workflows.publish("weekly-greeting")
     return await crib.instances.start("weekly-greeting", {"people": ["ann", "kim"]})
 
 

@@ -24,7 +24,17 @@ if TYPE_CHECKING:
     )
     from toolcrib.contracts.workflows import ConditionBinding, StepRegistration, WorkflowDefinition, WorkflowStep
     from toolcrib.core.runs import Result, recorded_model
-    from toolcrib.crib import Agent, AgenticTool, CompositeTool, Crib, ToolUse, WorkflowHandle, use_tools_with_ai
+    from toolcrib.crib import (
+        Agent,
+        AgenticTool,
+        CompositeTool,
+        Crib,
+        DefinitionOptions,
+        SharingOptions,
+        ToolUse,
+        WorkflowHandle,
+        use_tools_with_ai,
+    )
     from toolcrib.infrastructure.net import EgressPolicy
     from toolcrib.kinds.code.checks import code_tool
     from toolcrib.kinds.composite.shape import CompositeRoute
@@ -43,6 +53,7 @@ __all__ = [
     "CompositeTool",
     "ConditionBinding",
     "Crib",
+    "DefinitionOptions",
     "EgressPolicy",
     "EntityOptions",
     "FunctionTool",
@@ -52,6 +63,7 @@ __all__ = [
     "ReferenceSource",
     "Result",
     "ScriptedModel",
+    "SharingOptions",
     "StepRegistration",
     "ToolContext",
     "ToolDefinition",
@@ -76,11 +88,13 @@ _HOMES = {
     "CompositeRoute": "toolcrib.kinds.composite.shape",
     "ConditionBinding": "toolcrib.contracts.workflows",
     "Crib": "toolcrib.crib",
+    "DefinitionOptions": "toolcrib.crib",
     "EgressPolicy": "toolcrib.infrastructure.net",
     "EntityOptions": "toolcrib.kinds.entity.importer",
     "FunctionTool": "toolcrib.kinds.python.functions",
     "Result": "toolcrib.core.runs",
     "ScriptedModel": "toolcrib.llm",
+    "SharingOptions": "toolcrib.crib",
     "StepRegistration": "toolcrib.contracts.workflows",
     "ToolContext": "toolcrib.kinds.python.functions",
     "ToolUse": "toolcrib.crib",

@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import Any, cast
 
 from tests.chaos.ledger import LEASE_S, Ledger, script, tools
-from toolcrib import Crib, ScriptedModel
+from toolcrib import Crib, ScriptedModel, SharingOptions
 from toolcrib.contracts import Conflict, Event, Json, Run
 from toolcrib.infrastructure.store import Entry, Journal, Lease, RunChange, Store, open_store
 from toolcrib.llm import Message, Request, ScriptedAnswer, ToolCall
@@ -71,7 +71,9 @@ def _script(request: Request) -> ScriptedAnswer:
 
 
 def _crib(folder: Path, store: Store) -> Crib:
-    crib = Crib(store, models={"scripted:clerk": ScriptedModel(_script, name="clerk")}, lease_s=LEASE_S)
+    crib = Crib(
+        store, models={"scripted:clerk": ScriptedModel(_script, name="clerk")}, sharing=SharingOptions(lease_s=LEASE_S)
+    )
     crib.add(*tools(Ledger(folder)))
     model, named = "scripted:clerk", ["look", "put", "post", "pay"]
     crib.agentic_tool("clerk", mode="agentic", model=model, tools=named)

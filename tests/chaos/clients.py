@@ -5,7 +5,7 @@ from pathlib import Path
 from tests.chaos.crashing import CrashPoint, crashing
 from tests.chaos.ledger import LEASE_S
 from tests.unit.executions.house import MODEL, Desk, agent, turn
-from toolcrib import Crib, ScriptedModel
+from toolcrib import Crib, ScriptedModel, SharingOptions
 from toolcrib.contracts import AgentRequest, AgentResponse, Json, ReturnedCall
 from toolcrib.core.runs import read_tree
 from toolcrib.infrastructure.store import open_store
@@ -25,7 +25,9 @@ def _script(request: Request) -> ScriptedAnswer:
 def _crib(folder: Path, point: CrashPoint | None = None) -> Crib:
     store = open_store(f"sqlite:///{folder}/crib.db")
     models = {MODEL: ScriptedModel(_script)}
-    crib = Crib(store if point is None else crashing(store, point), models=models, lease_s=LEASE_S)
+    crib = Crib(
+        store if point is None else crashing(store, point), models=models, sharing=SharingOptions(lease_s=LEASE_S)
+    )
     crib.add(*Desk().tools, agent(), agent("boss", tools=["pick"], delegates=("clerk",)))
     return crib
 

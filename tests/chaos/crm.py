@@ -18,7 +18,7 @@ from examples.crm.store import Store as CrmDatabase
 from examples.crm.verify import verify_stage_change
 from tests.chaos.crashing import CrashPoint, crashing
 from tests.chaos.processes import announced
-from toolcrib import AgenticContext, Crib, EgressPolicy, ReferenceSource
+from toolcrib import AgenticContext, Crib, EgressPolicy, ReferenceSource, SharingOptions
 from toolcrib.contracts import Json, JsonSchema
 from toolcrib.infrastructure.store import open_store
 from toolcrib.kinds.http.shape import ToolOverride
@@ -71,7 +71,7 @@ def _crib(place: Place, point: CrashPoint | None = None) -> Crib:
         models={f"scripted:{NAME}": planner()},
         environment={"CRM_TOKEN": place.token},
         egress=EgressPolicy(allow=(urlsplit(place.url).netloc,)),
-        lease_s=LEASE_S,
+        sharing=SharingOptions(lease_s=LEASE_S),
     )
 
 

@@ -6,7 +6,7 @@ from typing import Literal, TypeAlias
 
 from tests.chaos.crashing import CrashPoint, crashing
 from tests.chaos.ledger import LEASE_S, Ledger
-from toolcrib import Crib, ScriptedModel, ToolContext, tool
+from toolcrib import Crib, ScriptedModel, SharingOptions, ToolContext, tool
 from toolcrib.contracts import ClientResult, ErrorCode, InvalidInput, Json, JsonObject, ToolError, Unavailable
 from toolcrib.infrastructure.store import open_store
 from toolcrib.kinds.python.functions import FunctionTool
@@ -57,7 +57,9 @@ def _script(name: Name) -> ScriptedModel:
 def _crib(folder: Path, name: Name, *, revised: bool = False, point: CrashPoint | None = None) -> Crib:
     store = open_store(f"sqlite:///{folder}/crib.db")
     crib = Crib(
-        store if point is None else crashing(store, point), models={"scripted:desk": _script(name)}, lease_s=LEASE_S
+        store if point is None else crashing(store, point),
+        models={"scripted:desk": _script(name)},
+        sharing=SharingOptions(lease_s=LEASE_S),
     )
     crib.add(*tools(Ledger(folder), revised=revised))
     return crib

@@ -10,7 +10,7 @@ import contextlib
 from pathlib import Path
 
 from tests.chaos.ledger import Ledger, tools
-from toolcrib import Crib, ScriptedModel, ToolContext, tool
+from toolcrib import Crib, ScriptedModel, SharingOptions, ToolContext, tool
 from toolcrib.contracts import Json, JsonObject
 from toolcrib.kinds.python.functions import FunctionTool
 from toolcrib.llm import Message, Request, ScriptedAnswer, ToolCall
@@ -91,7 +91,9 @@ def _script(request: Request) -> ScriptedAnswer:
 def crib_at(folder: Path) -> Crib:
     """A crib in the folder that can run the workflow."""
     model = ScriptedModel(_script, name="clerk")
-    crib = Crib(f"sqlite:///{folder}/crib.db", models={"scripted:clerk": model}, lease_s=LEASE_S)
+    crib = Crib(
+        f"sqlite:///{folder}/crib.db", models={"scripted:clerk": model}, sharing=SharingOptions(lease_s=LEASE_S)
+    )
     crib.add(*tools(Ledger(folder)), *more_tools(Ledger(folder)))
     crib.agent("clerk", model="scripted:clerk", tools=["look"])
     return crib

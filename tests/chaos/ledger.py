@@ -11,7 +11,7 @@ from collections import Counter
 from pathlib import Path
 
 from tests.chaos.crashing import CrashPoint, crashing
-from toolcrib import AgenticTool, Crib, ScriptedModel, ToolContext, tool
+from toolcrib import AgenticTool, Crib, ScriptedModel, SharingOptions, ToolContext, tool
 from toolcrib.contracts import Json
 from toolcrib.infrastructure.store import open_store
 from toolcrib.kinds.python.functions import FunctionTool
@@ -91,7 +91,7 @@ def _crib(folder: Path, point: CrashPoint | None = None, *, lease_s: float = LEA
     crib = Crib(
         store if point is None else crashing(store, point),
         models={"scripted:clerk": ScriptedModel(script, name="clerk")},
-        lease_s=lease_s,
+        sharing=SharingOptions(lease_s=lease_s),
     )
     crib.add(*tools(Ledger(folder)))
     return crib

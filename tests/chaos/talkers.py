@@ -7,7 +7,7 @@ from pathlib import Path
 from tests.chaos.crashing import CrashPoint, crashing
 from tests.chaos.ledger import LEASE_S
 from tests.unit.conversations.talk import MODEL, TOOLS, helper
-from toolcrib import Crib, ScriptedModel
+from toolcrib import Crib, ScriptedModel, SharingOptions
 from toolcrib.contracts import AgentRequest, Conflict, Json
 from toolcrib.core.runs import turn_run_id
 from toolcrib.infrastructure.store import open_store
@@ -27,7 +27,9 @@ def _script(request: Request) -> ScriptedAnswer:
 def _crib(folder: Path, point: CrashPoint | None = None) -> Crib:
     store = open_store(f"sqlite:///{folder}/crib.db")
     models = {MODEL: ScriptedModel(_script)}
-    crib = Crib(store if point is None else crashing(store, point), models=models, lease_s=LEASE_S)
+    crib = Crib(
+        store if point is None else crashing(store, point), models=models, sharing=SharingOptions(lease_s=LEASE_S)
+    )
     crib.add(*TOOLS, helper())
     return crib
 

@@ -112,19 +112,19 @@ async def begin(crib: Crib) -> str:
 
 async def waiting(crib: Crib) -> tuple[Approval, ...]:
     """The inbox."""
-    return (await crib.approvals.page(principal=BOSS)).items
+    return (await crib.acting_as(BOSS).approvals.page()).items
 
 
 async def act(crib: Crib, approval: Approval, action: Action) -> None:
     """What somebody does about a call that waits; who lets it expire does nothing."""
-    decide: Callable[..., Any] = crib.approvals.decide
+    decide: Callable[..., Any] = crib.acting_as(BOSS).approvals.decide
     match action:
         case "approve":
-            await decide(approval.approval_id, approve=True, principal=BOSS)
+            await decide(approval.approval_id, approve=True)
         case "edit":
-            await decide(approval.approval_id, approve=True, edited_input={"usd": 3}, principal=BOSS)
+            await decide(approval.approval_id, approve=True, edited_input={"usd": 3})
         case "reject":
-            await decide(approval.approval_id, approve=False, reason="too much", principal=BOSS)
+            await decide(approval.approval_id, approve=False, reason="too much")
         case "expire":
             pass
 

@@ -257,10 +257,10 @@ async def test_who_started_it_all_cannot_approve_at_any_depth(tmp_path: Path, de
         [approval] = await waiting(crib)
         for who in (crib.principal, BOSS.model_copy(update={"id": "bot", "kind": "service", "acts_for": "owner"})):
             with pytest.raises(PermissionDenied, match="has a part in the run"):
-                await crib.approvals.decide(approval.approval_id, approve=True, principal=who)
+                await crib.acting_as(who).approvals.decide(approval.approval_id, approve=True)
         robot = BOSS.model_copy(update={"kind": "agent"})
         with pytest.raises(PermissionDenied, match="is an agent"):
-            await crib.approvals.decide(approval.approval_id, approve=True, principal=robot)
+            await crib.acting_as(robot).approvals.decide(approval.approval_id, approve=True)
 
 
 @pytest.mark.requirement("approvals.binding")

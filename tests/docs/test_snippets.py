@@ -12,7 +12,7 @@ from sqlalchemy import Column, String, Table, create_engine
 from sqlalchemy.orm import DeclarativeBase, Mapped, mapped_column
 from sqlalchemy.pool import StaticPool
 
-from toolcrib import Crib, EgressPolicy, ScriptedModel, tool
+from toolcrib import Crib, DefinitionOptions, EgressPolicy, ScriptedModel, tool
 from toolcrib.contracts import Json, ToolcribError
 from toolcrib.contracts.workflows import WorkflowStep
 from toolcrib.crib.container.plugins import Plugins
@@ -228,7 +228,9 @@ async def test_the_application_of_the_page_about_the_server_is_made():
 async def test_the_plugin_of_its_page_is_called():
     async with Crib("memory://") as crib:
         names = await shown("plugins", crib)
-    async with Crib("memory://", plugins=Plugins(makers={"ledger": names["Ledger"]})) as crib:
+    async with Crib(
+        "memory://", definitions=DefinitionOptions(plugins=Plugins(makers={"ledger": names["Ledger"]}))
+    ) as crib:
         crib.add(names["book"])
         envelope = await crib.call("book", amount=12)
 

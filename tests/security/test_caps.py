@@ -4,7 +4,7 @@ from pathlib import Path
 
 import pytest
 
-from toolcrib import Crib, tool
+from toolcrib import Crib, SharingOptions, tool
 from toolcrib.contracts import JsonObject
 
 pytestmark = pytest.mark.requirement("shared_state.caps_bind")
@@ -21,7 +21,9 @@ def ask(cost: str) -> JsonObject:
 async def test_a_cost_that_no_counter_can_hold_uses_up_the_cap_and_breaks_nothing(
     tmp_path: Path, store: str, cost: str
 ):
-    async with Crib(store.format(tmp_path), budgets=["realm 50 usd/day", "tool=ask 500 usd/month"]) as crib:
+    async with Crib(
+        store.format(tmp_path), sharing=SharingOptions(budgets=["realm 50 usd/day", "tool=ask 500 usd/month"])
+    ) as crib:
         crib.add(ask)
         first, second = [await crib.call("ask", {"cost": cost}) for _ in range(2)]
 
@@ -32,7 +34,7 @@ async def test_a_cost_that_no_counter_can_hold_uses_up_the_cap_and_breaks_nothin
 
 @pytest.mark.parametrize("cost", ["-1000000", "-1e30", "NaN", "-Infinity"])
 async def test_a_tool_gives_no_money_back(cost: str):
-    async with Crib("memory://", budgets=["realm 1 usd/day"]) as crib:
+    async with Crib("memory://", sharing=SharingOptions(budgets=["realm 1 usd/day"])) as crib:
         crib.add(ask)
         told = [(await crib.call("ask", {"cost": each})).status for each in (cost, "1.5", "0")]
 

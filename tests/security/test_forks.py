@@ -16,7 +16,7 @@ BOSS = Principal(id="boss", grants=("ai://approvals/*",))
 async def approved(crib: Crib, run_id: str) -> str:
     """Have the boss approve the one thing that a run asks, and carry it on."""
     (asked,) = (await crib.approvals.page(run_id=run_id)).items
-    await crib.approvals.decide(asked.approval_id, approve=True, principal=BOSS)
+    await crib.acting_as(BOSS).approvals.decide(asked.approval_id, approve=True)
     return (await crib.instances.resume(run_id)).run_id
 
 
@@ -28,16 +28,16 @@ async def test_a_decision_lets_through_once_what_a_step_asked_for_and_no_fork_th
         shop.add_to(crib)
         ship = {**calls("ship", "ship", "a"), "depends_on": ["ask"]}
         await publish(crib, "pay", {"name": "ask", "approval": {"message": "Go?"}}, ship)
-        run_id = await approved(crib, (await crib.instances.start("pay", {}, principal=EVE)).run_id)
+        run_id = await approved(crib, (await crib.acting_as(EVE).instances.start("pay", {})).run_id)
         forks = [
-            await crib.fork(run_id, at=at, anew=anew, allow_writes=True, principal=EVE)
+            await crib.acting_as(EVE).fork(run_id, at=at, anew=anew, allow_writes=True)
             for at in range(1, len(await crib.store.journal.events(run_id)) + 1)
         ]
         assert {fork.status for fork in forks} == {"awaiting_approval"}
         assert shop.done == ["ship a"]
 
-        dry = await crib.fork(run_id, at="step:ship", anew=True, principal=EVE)
-        again = await crib.fork(dry.run_id, at="step:ship", anew=True, allow_writes=True, principal=EVE)
+        dry = await crib.acting_as(EVE).fork(run_id, at="step:ship", anew=True)
+        again = await crib.acting_as(EVE).fork(dry.run_id, at="step:ship", anew=True, allow_writes=True)
 
     assert (dry.status, again.status) == ("completed", "awaiting_approval")
     assert shop.done == ["ship a"]
@@ -51,12 +51,12 @@ async def test_who_may_write_an_agent_and_not_act_as_its_account_forks_its_runs_
         crib.add(*crm.tools)
         await crib.accounts.save(ServiceAccount(name="bot", grants=("ai://tools/*",)))
         await crib.agents.save(agent(tools=["search_deals"], principal_ref="bot"))
-        first = await crib.invoke("desk", {"message": "Hello"}, principal=EVE)
+        first = await crib.acting_as(EVE).invoke("desk", {"message": "Hello"})
 
         with pytest.raises(PermissionDenied, match="ai://accounts/bot/execute"):
-            await crib.fork(first.run_id, changes=changes, allow_writes=True, principal=EVE)
+            await crib.acting_as(EVE).fork(first.run_id, changes=changes, allow_writes=True)
 
-        assert (await crib.fork(first.run_id, principal=EVE)).status == "completed"
+        assert (await crib.acting_as(EVE).fork(first.run_id)).status == "completed"
 
 
 @pytest.mark.requirement("forks.people")
@@ -68,15 +68,15 @@ async def test_who_had_a_part_in_a_run_decides_on_nothing_in_a_fork_of_it():
             {"name": "news", "wait": {"signal": "news"}},
             {"name": "ask", "approval": {"message": "Pay ${news.amount}?"}, "depends_on": ["news"]},
         )
-        began = await crib.instances.start("flow", {}, principal=ann)
-        await crib.instances.signal(began.run_id, "news", {"amount": 1_000_000}, principal=bob)
+        began = await crib.acting_as(ann).instances.start("flow", {})
+        await crib.acting_as(bob).instances.signal(began.run_id, "news", {"amount": 1_000_000})
         await crib.instances.resume(began.run_id)
-        fork = await crib.fork(began.run_id, allow_writes=True, principal=cem)
+        fork = await crib.acting_as(cem).fork(began.run_id, allow_writes=True)
         (asked,) = (await crib.approvals.page(run_id=fork.run_id)).items
 
         for who in (ann, bob, cem):
             with pytest.raises(PermissionDenied, match="has a part in the run"):
-                await crib.approvals.decide(asked.approval_id, approve=True, principal=who)
-        answered = await crib.approvals.decide(asked.approval_id, approve=True, principal=dan)
+                await crib.acting_as(who).approvals.decide(asked.approval_id, approve=True)
+        answered = await crib.acting_as(dan).approvals.decide(asked.approval_id, approve=True)
 
     assert answered.status == "approved"

@@ -86,7 +86,7 @@ async def test_an_account_without_the_permission_to_update_writes_nothing(mode: 
         allotted: Any = {"steps" if mode == "deterministic" else "tools": tools}
         crib.agentic_tool("agent", mode=mode, model=MODEL, grounding="off", **allotted)
         task = {"task": "Move Acme's deals to Negotiation"}
-        result = await crib.invoke("agent", task, principal=reader)
+        result = await crib.acting_as(reader).invoke("agent", task)
 
     denied = [envelope for envelope in result.envelopes if envelope.name == "update_deals"]
     assert denied

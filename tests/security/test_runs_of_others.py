@@ -12,8 +12,8 @@ pytestmark = pytest.mark.requirement("crib.runs_of_others")
 ANN, BEN = Principal(id="ann"), Principal(id="ben", grants=("ai://tools/*",))
 STRANGER = Principal(id="ann", realm="elsewhere")
 STEPS: tuple[Callable[[Crib, str, Principal], Awaitable[bool]], ...] = (
-    lambda crib, run_id, who: crib.cancel(run_id, principal=who),
-    lambda crib, run_id, who: crib.return_client_result(run_id, "call", ClientResult(output="done"), principal=who),
+    lambda crib, run_id, who: crib.acting_as(who).cancel(run_id),
+    lambda crib, run_id, who: crib.acting_as(who).return_client_result(run_id, "call", ClientResult(output="done")),
 )
 
 
@@ -27,7 +27,7 @@ def show(text: str) -> str:
 async def test_who_has_no_part_in_a_run_does_nothing_to_it(step: Callable[[Crib, str, Principal], Awaitable[bool]]):
     async with Crib("memory://") as crib:
         crib.add(show)
-        run_id = (await crib.invoke("show", {"text": "hi"}, principal=ANN)).run_id
+        run_id = (await crib.acting_as(ANN).invoke("show", {"text": "hi"})).run_id
         with pytest.raises(PermissionDenied, match="ai://runs/show/execute"):
             await step(crib, run_id, BEN)
         with pytest.raises(NotFound):

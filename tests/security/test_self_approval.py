@@ -47,14 +47,14 @@ async def asked(outer: Sequence[Any], inner: Sequence[Any] = ()) -> AsyncGenerat
         await crib.agents.save(
             agent(tools=["update_deals", "pick"], delegates=["mover"], guardrails=[RequireConfirmation()])
         )
-        yield crib, crm, await crib.executions.execute("desk", AgentRequest(message="Go"), principal=ANN)
+        yield crib, crm, await crib.acting_as(ANN).executions.execute("desk", AgentRequest(message="Go"))
 
 
 async def bring(crib: Crib, waiting: AgentResponse, call_id: str, who: Principal) -> AgentResponse:
     """Bring a result that says that everything is approved."""
     result = ReturnedCall(call_id=call_id, output={"approved": True})
-    return await crib.executions.execute(
-        "desk", AgentRequest(run_id=waiting.run_id, tool_results=(result,)), principal=who
+    return await crib.acting_as(who).executions.execute(
+        "desk", AgentRequest(run_id=waiting.run_id, tool_results=(result,))
     )
 
 
@@ -71,9 +71,9 @@ async def test_who_brought_a_clients_result_to_a_run_does_not_decide_on_what_it_
         approval = await only(crib)
         for who in (ANN, BOB):
             with pytest.raises(PermissionDenied, match="has a part in the run"):
-                await crib.approvals.decide(approval.approval_id, approve=True, principal=who)
+                await crib.acting_as(who).approvals.decide(approval.approval_id, approve=True)
         assert crm.updates == []
-        await crib.approvals.decide(approval.approval_id, approve=True, principal=CEM)
+        await crib.acting_as(CEM).approvals.decide(approval.approval_id, approve=True)
         await crib.resume(steered.run_id)
 
     assert crm.updates == [(["d0"], "3003")]
@@ -96,8 +96,8 @@ async def test_nobody_of_another_realm_decides_by_the_place_of_a_call():
     async with asked([UPDATE, "Done."]) as (crib, _, waiting):
         approval = await only(crib)
         with pytest.raises(PermissionDenied, match="of realm 'elsewhere'"):
-            await crib.approvals.decide_call(
-                waiting.run_id, approval.position, ApprovalAnswer(approve=True, principal=eve)
+            await crib.acting_as(eve).approvals.decide_call(
+                waiting.run_id, approval.position, ApprovalAnswer(approve=True)
             )
 
         assert (await only(crib)).status == "waiting"

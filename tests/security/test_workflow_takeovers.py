@@ -123,9 +123,9 @@ async def test_who_may_carry_on_the_instances_of_others_but_not_read_them_gets_n
     async with Crib("memory://") as crib:
         held = await run(crib, made, {**HOLD, "depends_on": ["made"]})
         with pytest.raises(PermissionDenied, match="ai://runs/flow/read"):
-            await crib.instances.cancel(held.run_id, principal=keeper)
+            await crib.acting_as(keeper).instances.cancel(held.run_id)
         await crib.instances.cancel(held.run_id)
         with pytest.raises(PermissionDenied, match="ai://runs/flow/read"):
-            await crib.instances.resume(held.run_id, principal=keeper)
+            await crib.acting_as(keeper).instances.resume(held.run_id)
         with pytest.raises(PermissionDenied, match="ai://runs/flow/read"):
-            await crib.instances.rerun(held.run_id, "hold", principal=keeper)
+            await crib.acting_as(keeper).instances.rerun(held.run_id, "hold")

@@ -11,24 +11,26 @@ Nothing is connected until the first call. Everything that a crib does goes thro
 
 import os
 from collections.abc import Awaitable, Callable, Mapping, Sequence
-from datetime import timedelta
+from dataclasses import replace
+from functools import cached_property
 from types import TracebackType
 from typing import IO, Self
 
 from toolcrib.contracts import (
     OWNER,
+    AgentRequest,
+    AgentResponse,
     ApprovalRequested,
     ClientResult,
     Conflict,
     Json,
     JsonObject,
-    Limits,
-    LLMConfig,
-    ModelService,
     Principal,
+    PromptFragment,
     ProviderDefinition,
     Replay,
     RunRequest,
+    ServiceAccount,
     ToolDefinition,
     ToolEnvelope,
     ToolError,
@@ -36,11 +38,10 @@ from toolcrib.contracts import (
     Trace,
 )
 from toolcrib.contracts.maintenance import RehearsalReport
+from toolcrib.contracts.workflows import ConditionBinding, StepRegistration
 from toolcrib.core.engines import DriveResult, SystemClock
-from toolcrib.core.engines.restate import RestateOptions
 from toolcrib.core.executor import Clock
 from toolcrib.core.export import ExportFormat, export_tools, select_available
-from toolcrib.core.policy import read_caps
 from toolcrib.core.providers import ImportedApi
 from toolcrib.core.runs import Result, read_trace
 from toolcrib.core.runs.journal.bundles import Manifest
@@ -49,12 +50,13 @@ from toolcrib.crib.agents.conversations import Conversations
 from toolcrib.crib.agents.evaluations import Evaluations
 from toolcrib.crib.agents.executions import Executions
 from toolcrib.crib.agents.questions import Handoffs, Questions
+from toolcrib.crib.container.access import Actor, RunVerb
 from toolcrib.crib.container.container import CribServices, Environment
-from toolcrib.crib.container.environment import resolve_store
+from toolcrib.crib.container.environment import DefinitionOptions, SharingOptions, resolve_store
 from toolcrib.crib.container.model_services import read_services
-from toolcrib.crib.container.plugins import NO_PLUGINS, Plugins, load_plugins
+from toolcrib.crib.container.plugins import load_plugins
 from toolcrib.crib.container.requests import refusal_of, refusal_of_run, request_of
-from toolcrib.crib.definitions import Defaults, Definer
+from toolcrib.crib.definitions import Definer
 from toolcrib.crib.providers.connections import Connections
 from toolcrib.crib.providers.imports import Imports
 from toolcrib.crib.providers.reference_data import ReferenceData
@@ -73,8 +75,7 @@ from toolcrib.crib.workflows.authoring import Authoring
 from toolcrib.crib.workflows.instances import Instances
 from toolcrib.crib.workflows.workflows import Workflows
 from toolcrib.infrastructure.net import EgressPolicy
-from toolcrib.infrastructure.redis import RedisServer
-from toolcrib.infrastructure.sandbox import Sandbox, machine_sandbox
+from toolcrib.infrastructure.sandbox import machine_sandbox
 from toolcrib.infrastructure.store import Store
 from toolcrib.infrastructure.store.memory.shadow import ShadowStore
 from toolcrib.kinds.entity.commands import BoundDatabase, Mapped
@@ -83,31 +84,426 @@ from toolcrib.llm.base.prices import Prices
 from toolcrib.llm.local import MODELS_FOLDER
 
 
-class Crib(Definer):
+class ActingCrib:
+    """A crib as one principal uses it: everything is defined, run and looked at in its realm and name.
+
+    `Crib.acting_as` makes one. It is cheap, holds no connection of its own, and lives as long as its crib. The parts
+    that it shows (`store`, `registry`, ...) are those of the whole crib, whoever acts.
+
+    Args:
+        parts: Of the crib.
+        actor: Who acts.
+    """
+
+    def __init__(self, parts: CribServices, actor: Actor) -> None:
+        self._parts = parts
+        self._actor = actor
+        self._catalogue = parts.catalogue
+        self.principal = actor.principal
+        outside = parts.outside
+        self.store, self.clock = outside.store, outside.clock
+        self.sandbox, self.egress = outside.sandbox, outside.egress
+        self.registry, self.providers = parts.registry, parts.providers
+        self.executor, self.engine = parts.executor, parts.engine
+
+    async def authorize(self, *, newest: bool = False) -> Principal:
+        """Who acts, with the definitions of the realm at hand; with `newest`, those that other processes saved too."""
+        return await self._actor.authorize(newest=newest)
+
+    # Subjects ---------------------------------------------------------------------------------------------------------
+
+    @cached_property
+    def approvals(self) -> Approvals:
+        """Calls that wait for a person."""
+        return Approvals(self._parts, self._actor)
+
+    @cached_property
+    def settlements(self) -> Settlements:
+        """What is said of calls whose outcome is unknown."""
+        return Settlements(self._parts, self._actor)
+
+    @cached_property
+    def reference_data(self) -> ReferenceData:
+        """The lists that providers declare."""
+        return ReferenceData(self._parts, self._actor, self.invoke)
+
+    @cached_property
+    def imports(self) -> Imports:
+        """Tools made from what other systems describe."""
+        return Imports(self._parts, self._actor)
+
+    @cached_property
+    def lifecycle(self) -> ToolLife:
+        """Deprecating and blocking tools, and what providers want to change."""
+        return ToolLife(self._parts, self._actor)
+
+    @cached_property
+    def listing(self) -> ToolListing:
+        """The tools that the principal may see."""
+        return ToolListing(self.registry, self._parts.visibility, self._actor)
+
+    @cached_property
+    def agents(self) -> Agents:
+        """Agents."""
+        return Agents(self._parts, self.listing, self._actor)
+
+    @cached_property
+    def prompts(self) -> Prompts:
+        """The prompts of agentic tools."""
+        return Prompts.of(self._parts, self._actor)
+
+    @cached_property
+    def secrets(self) -> Secrets:
+        """Secrets of the vault."""
+        return Secrets(self._parts, self._actor)
+
+    @cached_property
+    def fragments(self) -> NamedThings[PromptFragment]:
+        """Prompt fragments."""
+        return NamedThings(self._parts.fragments, self._actor, self.clock)
+
+    @cached_property
+    def accounts(self) -> NamedThings[ServiceAccount]:
+        """Service accounts."""
+        return NamedThings(self._parts.accounts, self._actor, self.clock, check_grants)
+
+    @cached_property
+    def steps(self) -> NamedThings[StepRegistration]:
+        """Handlers that workflow steps name."""
+        return NamedThings(self._parts.steps, self._actor, self.clock, self._catalogue.check_step)
+
+    @cached_property
+    def conditions(self) -> NamedThings[ConditionBinding]:
+        """Conditions that workflows name."""
+        return NamedThings(self._parts.conditions, self._actor, self.clock, self._catalogue.check_condition)
+
+    @cached_property
+    def connections(self) -> Connections:
+        """Connections to providers."""
+        return Connections(self._parts, self._actor)
+
+    @cached_property
+    def conversations(self) -> Conversations:
+        """Conversations with agents."""
+        return Conversations(self.store, self.engine, self.clock, self._actor)
+
+    @cached_property
+    def evaluate(self) -> Evaluations:
+        """Runs tasks by candidates, and compares them."""
+        return Evaluations(self._parts, self._actor)
+
+    @cached_property
+    def questions(self) -> Questions:
+        """What runs ask."""
+        return Questions(self._parts, self._actor)
+
+    @cached_property
+    def executions(self) -> Executions:
+        """Executions of agents and agentic tools."""
+        return Executions(self._parts, self.conversations, self._actor, self.questions)
+
+    @cached_property
+    def workflows(self) -> Workflows:
+        """Workflows and their drafts."""
+        return Workflows(self._parts, self.listing, self.lifecycle, self.executions, self._actor)
+
+    @cached_property
+    def instances(self) -> Instances:
+        """Instances of workflows."""
+        return Instances(self._parts, self.executions, self._actor)
+
+    @cached_property
+    def forks(self) -> Forks:
+        """Forks of runs."""
+        return Forks(self._parts, self.executions, self._actor)
+
+    @property
+    def fork(self):  # noqa: ANN201 - the type is that of the method
+        """See `Forks.fork`."""
+        return self.forks.fork
+
+    @property
+    def compare(self):  # noqa: ANN201 - the type is that of the method
+        """See `Forks.compare`."""
+        return self.forks.compare
+
+    @property
+    def stream(self):  # noqa: ANN201 - the type is that of the method
+        """See `Executions.follow`."""
+        return self.executions.follow
+
+    @cached_property
+    def _handoffs(self) -> Handoffs:
+        return Handoffs(self.store.journal, self.engine, self.clock)
+
+    async def _open(self, run_id: str, verb: RunVerb) -> None:
+        """Open the crib; refuse a caller who may not look at the run, or act on it."""
+        await self._actor.authorize()
+        await self._actor.check_run(self.store.journal, run_id, verb)
+
+    # Defining ---------------------------------------------------------------------------------------------------------
+
+    async def save(self, definition: ToolDefinition, *, after: int | None = None) -> ToolRevision:
+        """Check a definition and store it as a revision.
+
+        Args:
+            definition: The definition.
+            after: Number of the revision that the author has changed; null to save over whatever is there.
+
+        Raises:
+            InvalidDefinition: It is not well formed.
+            NotFound: It is allotted a tool that does not exist.
+            Conflict: Another revision has been saved since `after`.
+        """
+        return await self._catalogue.save(definition, await self.authorize(), after=after)
+
+    async def check(self, definition: ToolDefinition) -> ToolDefinition:
+        """The definition as `save` would store it; raises what `save` would, and stores nothing."""
+        who = await self.authorize()
+        return self._catalogue.check_tool(definition, who.realm)
+
+    async def save_provider(self, provider: ProviderDefinition) -> None:
+        """Store a provider."""
+        await self._catalogue.save_provider(provider, await self.authorize())
+
+    async def add_entities(self, name: str, database: BoundDatabase, *things: Mapped) -> ImportedApi:
+        """Make tools of tables that the application maps; see `Imports.entities`."""
+        return await self.imports.entities(name, database, *things)
+
+    async def export(self, *names: str, form: ExportFormat = "universal") -> list[JsonObject]:
+        """Describe tools in the shape of another system.
+
+        Args:
+            *names: `name` or `name@range`; if none is given, every tool that is available to such a system.
+            form: `universal`, `openai`, `anthropic`, `langchain` or `mcp`.
+
+        Raises:
+            NotFound: No such tool.
+        """
+        who = await self.authorize(newest=True)
+        found = [self.registry.require(who.realm, name) for name in names] or select_available(
+            self.registry.current(who.realm), form
+        )
+        return export_tools(found, form, beside=self.registry.names(who.realm))
+
+    # Running ----------------------------------------------------------------------------------------------------------
+
+    async def invoke(
+        self,
+        ref: str,
+        arguments: JsonObject,
+        *,
+        conversation_id: str | None = None,
+        session_id: str | None = None,
+        dry_run: bool = False,
+        as_call: bool = False,
+        test: bool = False,
+    ) -> Result:
+        """Run a tool of any kind and wait until the run ends or suspends.
+
+        Args:
+            ref: `name` or `name@range`.
+            arguments: The tool's input.
+            conversation_id: Conversation that the run belongs to.
+            session_id: Session that the run belongs to.
+            dry_run: Skip every call that would write.
+            as_call: Make one call of the tool, as an agent would, so that an agentic tool has an envelope too.
+            test: The run is its caller's test of an agentic tool, which may be a draft of the same author.
+
+        Raises:
+            NotFound: No such tool. Everything else that goes wrong is in the result.
+        """
+        request, refusal = await self._admit(
+            ref,
+            arguments,
+            conversation_id=conversation_id,
+            session_id=session_id,
+            dry_run=dry_run,
+            as_call=as_call,
+            test=test,
+        )
+        driven = self.engine.start(request) if refusal is None else self.engine.refuse(request, refusal)
+        return _result(await driven)
+
+    async def submit(
+        self,
+        ref: str,
+        arguments: JsonObject,
+        *,
+        conversation_id: str | None = None,
+        session_id: str | None = None,
+        dry_run: bool = False,
+    ) -> str:
+        """Write a run into the journal for a serving engine to drive, and return its id; a refused one is ended."""
+        request, refusal = await self._admit(
+            ref,
+            arguments,
+            conversation_id=conversation_id,
+            session_id=session_id,
+            dry_run=dry_run,
+        )
+        if refusal is not None:
+            return (await self.engine.refuse(request, refusal)).result.run_id
+        return await self.engine.create(request)
+
+    async def _admit(
+        self,
+        ref: str,
+        arguments: JsonObject,
+        *,
+        conversation_id: str | None,
+        session_id: str | None,
+        dry_run: bool,
+        as_call: bool = False,
+        test: bool = False,
+    ) -> tuple[RunRequest, ToolError | None]:
+        """The request of a run, and why it is refused, if it is."""
+        who = await self.authorize()
+        tool = await self._catalogue.require(who.realm, ref)
+        request = request_of(
+            tool,
+            arguments,
+            who,
+            self.registry,
+            conversation_id=conversation_id,
+            session_id=session_id,
+            dry_run=dry_run,
+            as_call=as_call,
+        )
+        return request, refusal_of_run(self.executor, tool, request, test=test)
+
+    async def refusal(self, ref: str, arguments: JsonObject) -> ToolError | None:
+        """Why a call would be refused before anything runs: arguments, policy, permission. Null if it would run.
+
+        Raises:
+            NotFound: No such tool.
+        """
+        who = await self.authorize()
+        tool = await self._catalogue.require(who.realm, ref)
+        return refusal_of(self.executor, tool, arguments, who)
+
+    async def call(self, ref: str, arguments: JsonObject | None = None, /, **keywords: Json) -> ToolEnvelope:
+        """Call a tool once and get its envelope.
+
+        Args:
+            ref: `name` or `name@range`.
+            arguments: The tool's input.
+            **keywords: The same, as keywords.
+
+        Raises:
+            NotFound: No such tool.
+            Conflict: The call waits for a person or a client; its run can be resumed.
+        """
+        result = await self.invoke(ref, {**(arguments or {}), **keywords}, as_call=True)
+        if not result.envelopes:
+            msg = f"run {result.run_id} {result.summary.status.replace('_', ' ')}; decide it and resume it"
+            raise Conflict(msg)
+        return result.envelopes[-1]
+
+    async def resume(self, run_id: str) -> Result:
+        """Carry a run on: after a decision, or after the process that drove it died.
+
+        Raises:
+            NotFound: No such run, or none of the principal's realm.
+            PermissionDenied: It is somebody else's.
+        """
+        await self._open(run_id, "execute")
+        return _result(await self.engine.resume(run_id))
+
+    async def cancel(self, run_id: str, *, reason: str | None = None) -> bool:
+        """End a run and its nested runs, whatever they do or wait for; false if somebody has done so before.
+
+        Raises:
+            NotFound: No such run, or none of the principal's realm.
+            PermissionDenied: It is somebody else's.
+            Conflict: It has ended.
+        """
+        await self._open(run_id, "execute")
+        return await self.engine.cancel(run_id, by=self.principal.id, reason=reason)
+
+    async def trace(self, run_id: str) -> Trace:
+        """What a run has done so far, step by step, with its nested runs.
+
+        Raises:
+            NotFound: No such run, or none of the principal's realm.
+            PermissionDenied: It is somebody else's.
+        """
+        await self._open(run_id, "read")
+        return await read_trace(self.store.journal, run_id)
+
+    async def replay(self, run_id: str, *, parked: bool = False) -> Replay:
+        """Make the events of a run again, from its recording alone, and tell where they are others.
+
+        No tool runs, no model is asked, nothing is written. With `parked`, a run that has not ended is replayed as far
+        as it has come. `recorded_model` is for running it again for real.
+
+        Raises:
+            NotFound: No such run, or none of the principal's realm.
+            PermissionDenied: It is somebody else's.
+            Conflict: It has not ended.
+        """
+        await self._open(run_id, "read")
+        return await replay_run(self._parts, run_id, parked=parked)
+
+    async def pending_approvals(self, run_id: str) -> Sequence[ApprovalRequested]:
+        """Calls of a run that wait for a person."""
+        return await self.approvals.of_run(run_id)
+
+    async def pending_handoffs(self, run_id: str) -> Sequence[ToolEnvelope]:
+        """Prepared calls of a run that wait for a client."""
+        await self._open(run_id, "read")
+        return await self._handoffs.of_run(run_id)
+
+    async def decide(
+        self,
+        run_id: str,
+        position: str,
+        *,
+        approve: bool,
+        edited_input: JsonObject | None = None,
+        reason: str | None = None,
+    ) -> bool:
+        """Approve or reject a call that waits. The first decision counts; false if there was one.
+
+        The application decides in its own name. A principal must have no part in the run.
+
+        Raises:
+            Conflict: No call at this position waits for a person, or its time is over.
+            PermissionDenied: The principal may not decide on it.
+            InvalidInput: The edited arguments do not fit the schema; the call still waits.
+        """
+        answer = ApprovalAnswer(approve, edited_input, reason)
+        return await self.approvals.decide_call(run_id, position, answer)
+
+    async def return_client_result(self, run_id: str, position: str, result: ClientResult) -> bool:
+        """Bring back what a client did with a prepared call. The first result counts; false if there was another.
+
+        The same result from the same client counts however often it comes: an answer that was lost can be asked for.
+
+        Raises:
+            NotFound: No such run, or none of the principal's realm.
+            PermissionDenied: It is somebody else's.
+            Conflict: No call at this position waits for a client.
+        """
+        await self._open(run_id, "execute")
+        return await self._handoffs.return_result(run_id, position, result, self.principal)
+
+
+class Crib(ActingCrib, Definer):
     """A crib of tools with its store, executor and engine.
+
+        Crib("memory://", models={"scripted:m": ScriptedModel(["Done."])})
+        Crib("postgresql://…", sharing=SharingOptions(budgets=["realm 50 usd/day"]))
 
     Args:
         store: A URL (`sqlite:///crib.db`, `postgresql://user:password@host/crib`, `memory://`) or a store.
-        redis: URL of the Redis server by which the processes of a crib share results, rate limits and budgets.
-        budgets: Caps on what many runs spend together, such as `realm 50 usd/day`; `toolcrib.core.policy.caps`
-            says how.
-        blobs: URL of the folder or bucket of a store's blobs, if they shall not lie where the store has them.
-        principal: Who acts when nobody else is named.
-        egress: Which addresses HTTP tools and models may reach.
+        principal: Who acts where `acting_as` names nobody else.
         models: Models by reference that are used instead of opening one: scripted ones for tests and demonstrations.
+        egress: Which addresses HTTP tools and models may reach.
         environment: Where `${env:NAME}` and API keys are looked up; `os.environ` if null.
-        released: Patterns of the variables that tools may use as secrets.
-        prices: What models cost.
         clock: Time.
-        lease_s: Seconds after which the runs of a process that died are free.
-        default_model: The model of agentic tools that are defined here without one.
-        default_limits: What their runs may spend, if they are defined here without limits.
-        sandbox: Where code tools run; what this machine has if null.
-        mcp_commands: Programs that may be started as MCP servers, word for word; none by default.
-        plugins: Runtimes and model providers of other packages, as `load_plugins` finds them; none by default.
-        model_services: Model providers by name, beside those that everybody has.
-        keep_ended: How long serving processes keep what has ended; for ever if null.
-        restate: The Restate cluster whose workers drive the runs; this process drives them, if null.
+        definitions: What definitions may use, and what they get where they say nothing.
+        sharing: What the processes of the crib share, and how they divide the work.
     """
 
     def __init__(
@@ -115,80 +511,29 @@ class Crib(Definer):
         store: str | Store = "sqlite:///toolcrib.db",
         *,
         principal: Principal = OWNER,
-        egress: EgressPolicy | None = None,
         models: Mapping[str, LanguageModel] | None = None,
+        egress: EgressPolicy | None = None,
         environment: Mapping[str, str] | None = None,
-        released: tuple[str, ...] = ("*",),
-        prices: Prices | None = None,
         clock: Clock | None = None,
-        lease_s: float = 10.0,
-        default_model: LLMConfig | None = None,
-        default_limits: Limits | None = None,
-        sandbox: Sandbox | None = None,
-        mcp_commands: tuple[str, ...] = (),
-        plugins: Plugins = NO_PLUGINS,
-        model_services: Mapping[str, ModelService] | None = None,
-        blobs: str | None = None,
-        redis: str | None = None,
-        budgets: Sequence[str] = (),
-        keep_ended: timedelta | None = None,
-        restate: RestateOptions | None = None,
+        definitions: DefinitionOptions | None = None,
+        sharing: SharingOptions | None = None,
     ) -> None:
+        definitions, sharing = definitions or DefinitionOptions(), sharing or SharingOptions()
         parts = CribServices.wire(
             Environment(
-                store=resolve_store(store, blobs),
+                store=resolve_store(store, sharing.blobs),
                 clock=clock or SystemClock(),
                 egress=egress or EgressPolicy(),
                 environment=os.environ if environment is None else environment,
-                released=released,
                 models=models or {},
-                prices=prices or Prices(),
-                sandbox=sandbox or machine_sandbox(),
-                mcp_commands=mcp_commands,
-                plugins=plugins,
-                model_services=model_services or {},
-                redis=None if redis is None else RedisServer(redis),
-                budgets=read_caps(budgets),
-                restate=restate,
-            ),
-            lease_s=lease_s,
+                sandbox=definitions.sandbox or machine_sandbox(),
+                definitions=definitions,
+                sharing=sharing,
+            )
         )
-        super().__init__(parts, principal, Defaults(default_model, default_limits))
-        outside = parts.outside
-        self.store, self.clock = outside.store, outside.clock
-        self.sandbox, self.egress = outside.sandbox, outside.egress
-        self.registry, self.providers = parts.registry, parts.providers
-        self.executor, self.engine = parts.executor, parts.engine
-        self.retention = Retention(self.store, self.clock, self.authorize, keep=keep_ended)
-        self._open_services(parts)
-
-    def _open_services(self, parts: CribServices) -> None:
-        """Make what the parts are asked through."""
-        self._handoffs = Handoffs(self.store.journal, self.engine, self.clock)
-        self.approvals, self.settlements = Approvals(parts, self.authorize), Settlements(parts, self.authorize)
-        self.reference_data, self.imports = (
-            ReferenceData(parts, self.authorize, self.invoke),
-            Imports(parts, self.authorize),
-        )
-        self.lifecycle, self.listing = ToolLife(parts, self.authorize), ToolListing(self.registry, self.authorize)
-        self.agents = Agents(parts, self.listing, self.authorize)
-        self.prompts = Prompts.of(parts, self.authorize)
-        self.secrets = Secrets(parts, self.authorize)
-        self.fragments = NamedThings(parts.fragments, self.authorize, self.clock)
-        self.accounts = NamedThings(parts.accounts, self.authorize, self.clock, check_grants)
-        self.steps = NamedThings(parts.steps, self.authorize, self.clock, parts.catalogue.check_step)
-        self.conditions = NamedThings(parts.conditions, self.authorize, self.clock, parts.catalogue.check_condition)
-        self.connections = Connections(parts, self.authorize)
-        self.conversations = Conversations(self.store, self.engine, self.clock, self.authorize)
-        self.evaluate = Evaluations(parts, self.authorize)
-        self.questions = Questions(parts, self.authorize)
-        self.executions = Executions(parts, self.conversations, self.authorize, self.questions)
-        self.workflows = Workflows(parts, self.listing, self.lifecycle, self.executions, self.authorize)
-        Authoring(self.workflows, self.registry).bind(parts.functions)
-        self.instances = Instances(parts, self.executions, self.authorize)
-        self.forks = Forks(parts, self.executions, self.authorize)
-        self.fork, self.compare = self.forks.fork, self.forks.compare
-        self.stream = self.executions.follow
+        super().__init__(parts, Actor(parts.catalogue, principal.realm, principal, is_application=True))
+        self.retention = Retention(self.store, self.clock, self._actor, keep=sharing.keep_ended)
+        Authoring(lambda who: self.acting_as(who).workflows, self.registry).bind(parts.functions)
 
     @classmethod
     def from_settings(
@@ -223,241 +568,44 @@ class Crib(Definer):
         return cls(
             store or settings.store,
             principal=principal,
-            egress=settings.egress.policy(),
             models=models,
+            egress=settings.egress.policy(),
             environment=environment,
-            released=settings.released_env,
-            prices=prices,
             clock=clock,
-            lease_s=settings.lease_s,
-            default_model=settings.llm(),
-            default_limits=settings.limits,
-            sandbox=settings.sandbox.open(),
-            mcp_commands=settings.mcp_commands,
-            plugins=load_plugins(settings.plugins),
-            model_services=read_services(settings.model_services) if settings.model_services else None,
-            restate=settings.restate if settings.engine == "restate" else None,
-            blobs=settings.blobs if store is None else None,
-            redis=settings.redis,
-            budgets=settings.budgets,
-            keep_ended=settings.retention.keep,
+            definitions=_definitions_of(settings, prices or Prices()),
+            sharing=SharingOptions(
+                blobs=settings.blobs if store is None else None,
+                redis=settings.redis,
+                budgets=settings.budgets,
+                lease_s=settings.lease_s,
+                keep_ended=settings.retention.keep,
+                restate=settings.restate if settings.engine == "restate" else None,
+            ),
         )
 
-    # Defining ---------------------------------------------------------------------------------------------------------
+    def acting_as(self, principal: Principal) -> ActingCrib:
+        """This crib for one principal: what it does, it does in the principal's realm and name, as far as it may.
 
-    async def save(
-        self, definition: ToolDefinition, *, principal: Principal | None = None, after: int | None = None
-    ) -> ToolRevision:
-        """Check a definition and store it as a revision.
+            ann = crib.acting_as(Principal(id="ann", grants=("ai://tools/crm/*/execute",)))
+            result = await ann.invoke("search_deals", {"text": "Acme"})
 
-        Args:
-            definition: The definition.
-            principal: In whose realm and name.
-            after: Number of the revision that the author has changed; null to save over whatever is there.
-
-        Raises:
-            InvalidDefinition: It is not well formed.
-            NotFound: It is allotted a tool that does not exist.
-            Conflict: Another revision has been saved since `after`.
+        The crib itself is the application, which also sees and decides what no principal is asked for.
         """
-        return await self._catalogue.save(definition, await self.authorize(principal), after=after)
+        return ActingCrib(self._parts, Actor(self._catalogue, self.principal.realm, principal))
 
-    async def check(self, definition: ToolDefinition, *, principal: Principal | None = None) -> ToolDefinition:
-        """The definition as `save` would store it; raises what `save` would, and stores nothing."""
-        who = await self.authorize(principal)
-        return self._catalogue.check_tool(definition, who.realm)
+    async def _ask(self, agent: str, request: AgentRequest) -> AgentResponse:
+        return await self.executions.execute(agent, request)
 
-    async def save_provider(self, provider: ProviderDefinition, *, principal: Principal | None = None) -> None:
-        """Store a provider."""
-        await self._catalogue.save_provider(provider, await self.authorize(principal))
+    # Life -------------------------------------------------------------------------------------------------------------
 
-    async def add_entities(self, name: str, database: BoundDatabase, *things: Mapped) -> ImportedApi:
-        """Make tools of tables that the application maps; see `Imports.entities`, which takes a principal too."""
-        return await self.imports.entities(name, database, *things)
-
-    async def export(
-        self, *names: str, form: ExportFormat = "universal", principal: Principal | None = None
-    ) -> list[JsonObject]:
-        """Describe tools in the shape of another system.
-
-        Args:
-            *names: `name` or `name@range`; if none is given, every tool that is available to such a system.
-            form: `universal`, `openai`, `anthropic`, `langchain` or `mcp`.
-            principal: Whose tools.
-
-        Raises:
-            NotFound: No such tool.
-        """
-        who = await self.authorize(principal, newest=True)
-        found = [self.registry.require(who.realm, name) for name in names] or select_available(
-            self.registry.current(who.realm), form
-        )
-        return export_tools(found, form, beside=self.registry.names(who.realm))
-
-    # Running ----------------------------------------------------------------------------------------------------------
-
-    async def invoke(
-        self,
-        ref: str,
-        arguments: JsonObject,
-        *,
-        principal: Principal | None = None,
-        conversation_id: str | None = None,
-        session_id: str | None = None,
-        dry_run: bool = False,
-        as_call: bool = False,
-        test: bool = False,
-    ) -> Result:
-        """Run a tool of any kind and wait until the run ends or suspends.
-
-        Args:
-            ref: `name` or `name@range`.
-            arguments: The tool's input.
-            principal: Who calls.
-            conversation_id: Conversation that the run belongs to.
-            session_id: Session that the run belongs to.
-            dry_run: Skip every call that would write.
-            as_call: Make one call of the tool, as an agent would, so that an agentic tool has an envelope too.
-            test: The run is its caller's test of an agentic tool, which may be a draft of the same author.
-
-        Raises:
-            NotFound: No such tool. Everything else that goes wrong is in the result.
-        """
-        request, refusal = await self._admit(
-            ref,
-            arguments,
-            principal=principal,
-            conversation_id=conversation_id,
-            session_id=session_id,
-            dry_run=dry_run,
-            as_call=as_call,
-            test=test,
-        )
-        driven = self.engine.start(request) if refusal is None else self.engine.refuse(request, refusal)
-        return _result(await driven)
-
-    async def submit(
-        self,
-        ref: str,
-        arguments: JsonObject,
-        *,
-        principal: Principal | None = None,
-        conversation_id: str | None = None,
-        session_id: str | None = None,
-        dry_run: bool = False,
-    ) -> str:
-        """Write a run into the journal for a serving engine to drive, and return its id; a refused one is ended."""
-        request, refusal = await self._admit(
-            ref,
-            arguments,
-            principal=principal,
-            conversation_id=conversation_id,
-            session_id=session_id,
-            dry_run=dry_run,
-        )
-        if refusal is not None:
-            return (await self.engine.refuse(request, refusal)).result.run_id
-        return await self.engine.create(request)
-
-    async def _admit(
-        self,
-        ref: str,
-        arguments: JsonObject,
-        *,
-        principal: Principal | None,
-        conversation_id: str | None,
-        session_id: str | None,
-        dry_run: bool,
-        as_call: bool = False,
-        test: bool = False,
-    ) -> tuple[RunRequest, ToolError | None]:
-        """The request of a run, and why it is refused, if it is."""
-        who = await self.authorize(principal)
-        tool = await self._catalogue.require(who.realm, ref)
-        request = request_of(
-            tool,
-            arguments,
-            who,
-            self.registry,
-            conversation_id=conversation_id,
-            session_id=session_id,
-            dry_run=dry_run,
-            as_call=as_call,
-        )
-        return request, refusal_of_run(self.executor, tool, request, test=test)
-
-    async def refusal(self, ref: str, arguments: JsonObject, *, principal: Principal | None = None) -> ToolError | None:
-        """Why a call would be refused before anything runs: arguments, policy, permission. Null if it would run.
-
-        Raises:
-            NotFound: No such tool.
-        """
-        who = await self.authorize(principal)
-        tool = await self._catalogue.require(who.realm, ref)
-        return refusal_of(self.executor, tool, arguments, who)
-
-    async def call(self, ref: str, arguments: JsonObject | None = None, /, **keywords: Json) -> ToolEnvelope:
-        """Call a tool once and get its envelope.
-
-        Args:
-            ref: `name` or `name@range`.
-            arguments: The tool's input.
-            **keywords: The same, as keywords.
-
-        Raises:
-            NotFound: No such tool.
-            Conflict: The call waits for a person or a client; its run can be resumed.
-        """
-        result = await self.invoke(ref, {**(arguments or {}), **keywords}, as_call=True)
-        if not result.envelopes:
-            msg = f"run {result.run_id} {result.summary.status.replace('_', ' ')}; decide it and resume it"
-            raise Conflict(msg)
-        return result.envelopes[-1]
-
-    async def resume(self, run_id: str) -> Result:
-        """Carry a run on: after a decision, or after the process that drove it died."""
-        await self.open()
-        return _result(await self.engine.resume(run_id))
-
-    async def cancel(self, run_id: str, *, reason: str | None = None, principal: Principal | None = None) -> bool:
-        """End a run and its nested runs, whatever they do or wait for; false if somebody has done so before.
-
-        Raises:
-            NotFound: No such run, or none of the principal's realm.
-            PermissionDenied: It is somebody else's.
-            Conflict: It has ended.
-        """
-        await self.open()
-        if principal is not None:
-            await self.executions.run_for(run_id, principal, "execute")
-        return await self.engine.cancel(run_id, by=(principal or self.principal).id, reason=reason)
+    async def open(self) -> None:
+        """Connect the store and save what was added; called by everything that needs it."""
+        await self._catalogue.open(self.principal.realm)
 
     async def recover(self) -> Sequence[Result]:
         """Carry on every run that can go on now."""
         await self.open()
         return [_result(driven) for driven in await self.engine.recover()]
-
-    async def trace(self, run_id: str) -> Trace:
-        """What a run has done so far, step by step, with its nested runs.
-
-        Raises:
-            NotFound: No such run.
-        """
-        await self.open()
-        return await read_trace(self.store.journal, run_id)
-
-    async def replay(self, run_id: str, *, parked: bool = False) -> Replay:
-        """Make the events of a run again, from its recording alone, and tell where they are others.
-
-        No tool runs, no model is asked, nothing is written. With `parked`, a run that has not ended is replayed as far
-        as it has come. `recorded_model` is for running it again for real.
-
-        Raises:
-            NotFound: No such run.
-            Conflict: It has not ended.
-        """
-        await self.open()
-        return await replay_run(self._parts, run_id, parked=parked)
 
     async def export_run(self, run_id: str, file: IO[bytes], *, sees: Sees = lambda _: True) -> Manifest:
         """Write a run, ended or not, with all that is needed to replay it elsewhere into one file, which can seek.
@@ -491,16 +639,11 @@ class Crib(Definer):
         shadow = Crib(
             store,
             principal=self.principal,
-            egress=outside.egress,
             models=outside.models,
+            egress=outside.egress,
             environment=outside.environment,
-            released=outside.released,
-            prices=outside.prices,
             clock=clock,
-            sandbox=outside.sandbox,
-            mcp_commands=outside.mcp_commands,
-            plugins=outside.plugins,
-            model_services=outside.model_services,
+            definitions=replace(outside.definitions, sandbox=outside.sandbox),
         )
         realms = await self.store.retention.realms()
         try:
@@ -512,68 +655,6 @@ class Crib(Definer):
             return RehearsalReport(at=self.clock.now(), runs=await rehearsal.of_all(realms))
         finally:
             await shadow._parts.let_go()
-
-    async def pending_approvals(self, run_id: str) -> Sequence[ApprovalRequested]:
-        """Calls of a run that wait for a person."""
-        await self.open()
-        return await self.approvals.of_run(run_id)
-
-    async def pending_handoffs(self, run_id: str) -> Sequence[ToolEnvelope]:
-        """Prepared calls of a run that wait for a client."""
-        await self.open()
-        return await self._handoffs.of_run(run_id)
-
-    async def decide(
-        self,
-        run_id: str,
-        position: str,
-        *,
-        approve: bool,
-        edited_input: JsonObject | None = None,
-        reason: str | None = None,
-        principal: Principal | None = None,
-    ) -> bool:
-        """Approve or reject a call that waits. The first decision counts; false if there was one.
-
-        Without a principal the application decides in its own name. With one it must not be its own call.
-
-        Raises:
-            Conflict: No call at this position waits for a person, or its time is over.
-            PermissionDenied: The principal may not decide on it.
-            InvalidInput: The edited arguments do not fit the schema; the call still waits.
-        """
-        answer = ApprovalAnswer(approve, edited_input, reason, principal)
-        return await self.approvals.decide_call(run_id, position, answer)
-
-    async def return_client_result(
-        self, run_id: str, position: str, result: ClientResult, *, principal: Principal | None = None
-    ) -> bool:
-        """Bring back what a client did with a prepared call. The first result counts; false if there was another.
-
-        The same result from the same client counts however often it comes: an answer that was lost can be asked for.
-
-        Raises:
-            NotFound: No such run, or none of the principal's realm.
-            PermissionDenied: It is somebody else's.
-            Conflict: No call at this position waits for a client.
-        """
-        await self.open()
-        if principal is not None:
-            await self.executions.run_for(run_id, principal, "execute")
-        return await self._handoffs.return_result(run_id, position, result, principal or self.principal)
-
-    # Life -------------------------------------------------------------------------------------------------------------
-
-    async def open(self) -> None:
-        """Connect the store and save what was added; called by everything that needs it."""
-        await self._catalogue.open(self.principal.realm)
-
-    async def authorize(self, principal: Principal | None, *, newest: bool = False) -> Principal:
-        """Who acts, with the definitions of the realm at hand; with `newest`, those that other processes saved too."""
-        await self.open()
-        who = principal or self.principal
-        await (self._catalogue.renew(who.realm) if newest else self._catalogue.read(who.realm))
-        return who
 
     async def refresh(self, realm: str | None = None) -> None:
         """Read definitions that other processes have saved."""
@@ -591,6 +672,20 @@ class Crib(Definer):
         self, kind: type[BaseException] | None, error: BaseException | None, traceback: TracebackType | None
     ) -> None:
         await self.close()
+
+
+def _definitions_of(settings: Settings, prices: Prices) -> DefinitionOptions:
+    services = settings.model_services
+    return DefinitionOptions(
+        released=settings.released_env,
+        sandbox=settings.sandbox.open(),
+        mcp_commands=settings.mcp_commands,
+        plugins=load_plugins(settings.plugins),
+        model_services={} if services is None else read_services(services),
+        prices=prices,
+        default_model=settings.llm(),
+        default_limits=settings.limits,
+    )
 
 
 def _result(driven: DriveResult) -> Result:

@@ -9,7 +9,7 @@ Each is saved before the next call, and all but plain tools give a handle to cal
 
 from abc import ABC, abstractmethod
 from collections.abc import Awaitable, Callable, Sequence
-from typing import Any, NamedTuple, TypeAlias, TypedDict, Unpack
+from typing import Any, TypeAlias, TypedDict, Unpack
 
 from pydantic import ValidationError
 
@@ -40,7 +40,7 @@ from toolcrib.contracts import (
 )
 from toolcrib.contracts.workflows import WorkflowDefinition, WorkflowStep
 from toolcrib.core.runs import Result
-from toolcrib.crib.agents.executions import Executions
+from toolcrib.crib.container.catalogue import Catalogue
 from toolcrib.crib.container.container import CribServices
 from toolcrib.crib.container.model_services import llm_of
 from toolcrib.kinds.composite.checks import composite_definition
@@ -269,35 +269,20 @@ def reference_of(tool: Usable, add: Callable[[FunctionTool[..., Any] | ToolDefin
     return f"{definition.name}@{definition.version}"
 
 
-class Defaults(NamedTuple):
-    """What is meant where a definition in code does not say it."""
-
-    model: LLMConfig | None
-    """Of agentic tools and agents."""
-    limits: Limits | None
-    """What their runs may spend."""
-
-
 class Definer(ABC):
-    """The half of a crib that defines.
+    """The half of a crib that defines, in the realm and name of the crib's own principal."""
 
-    Args:
-        parts: Of the crib.
-        principal: In whose realm and name it is all saved.
-        defaults: For what is not said.
-    """
-
-    executions: Executions
-
-    def __init__(self, parts: CribServices, principal: Principal, defaults: Defaults) -> None:
-        self._parts = parts
-        self._defaults = defaults
-        self.principal = principal
-        self._catalogue = parts.catalogue
+    principal: Principal
+    _parts: CribServices
+    _catalogue: Catalogue
 
     @abstractmethod
     async def invoke(self, ref: str, arguments: JsonObject) -> Result:
         """Run a tool, as the crib does: what the handles call."""
+
+    @abstractmethod
+    async def _ask(self, agent: str, request: AgentRequest) -> AgentResponse:
+        """Ask an agent, as the crib does."""
 
     def add(self, *tools: FunctionTool[..., Any] | Callable[..., Any] | ToolDefinition) -> None:
         """Add tools: decorated functions, plain ones (taken to write), or definitions. Saved before the next call."""
@@ -329,8 +314,9 @@ class Definer(ABC):
             InvalidDefinition: The prompt, the steps or the limits are not well formed.
             InvalidSettings: The model reference is malformed, its provider unknown, or there is none.
         """
-        llm = llm_of(name, model, base_url, default=self._defaults.model, models=self._parts.models)
-        definition = agentic_definition(name, mode=mode, llm=llm, limits=limits or self._defaults.limits, **options)
+        defaults = self._parts.outside.definitions
+        llm = llm_of(name, model, base_url, default=defaults.default_model, models=self._parts.models)
+        definition = agentic_definition(name, mode=mode, llm=llm, limits=limits or defaults.default_limits, **options)
         self._catalogue.add(definition, self.principal)
         return AgenticTool(self.invoke, definition)
 
@@ -358,11 +344,12 @@ class Definer(ABC):
             InvalidDefinition: An option is unknown or not of its type, or a function cannot be a tool.
             InvalidSettings: The model reference is malformed, its provider unknown, or there is none.
         """
-        llm = llm_of(name, model, base_url, default=self._defaults.model, models=self._parts.models)
+        defaults = self._parts.outside.definitions
+        llm = llm_of(name, model, base_url, default=defaults.default_model, models=self._parts.models)
         may_call = [one if isinstance(one, AllocatedTool) else reference_of(one, self.add) for one in tools]
-        definition = agent_definition(name, llm, may_call, limits or self._defaults.limits, **options)
+        definition = agent_definition(name, llm, may_call, limits or defaults.default_limits, **options)
         self._catalogue.add(definition.tool(), self.principal)
-        return Agent(self.executions.execute, definition)
+        return Agent(self._ask, definition)
 
     def composite_tool(
         self,

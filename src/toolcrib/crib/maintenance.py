@@ -40,9 +40,8 @@ async def maintenance_loop(crib: Crib) -> AsyncGenerator[None]:
 async def sync_reference_data(crib: Crib) -> None:
     """Read the lists that are due, in every realm that this process has met, as the crib's own principal."""
     for realm in {crib.principal.realm, *crib.providers.realms}:
-        for snapshot in await crib.reference_data.sync_due(
-            principal=crib.principal.model_copy(update={"realm": realm})
-        ):
+        reader = crib.acting_as(crib.principal.model_copy(update={"realm": realm}))
+        for snapshot in await reader.reference_data.sync_due():
             if snapshot.error is not None:
                 _logger.warning("provider %s: %s", snapshot.provider, snapshot.error)
 

@@ -74,7 +74,8 @@ async def use_tools_with_ai(
             limits=limits,
             **_options(system_prompt, response_format),
         )
-        run = await crib.invoke(agent.definition.name, {"message": user_prompt}, principal=principal)
+        acting = crib if principal is None else crib.acting_as(principal)
+        run = await acting.invoke(agent.definition.name, {"message": user_prompt})
         return ToolUse(_output(run, "response" if response_format is None else "output"), run)
 
 

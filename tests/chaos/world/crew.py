@@ -12,7 +12,7 @@ from typing import Final
 
 from tests.chaos.world.book import Book
 from tests.chaos.world.place import Place
-from toolcrib import Crib, ScriptedModel, ToolContext, tool
+from toolcrib import Crib, ScriptedModel, SharingOptions, ToolContext, tool
 from toolcrib.contracts import Json, JsonObject, Limits
 from toolcrib.infrastructure.store import Store
 from toolcrib.kinds.python.functions import FunctionTool
@@ -163,7 +163,12 @@ def crib_at(place: Place, store: Store | None = None) -> Crib:
     """A crib at a place that has what its runs need."""
     model = ScriptedModel(_follow_plan, name="clerk")
     models = {"scripted:clerk": model}
-    crib = Crib(store or place.store, models=models, lease_s=place.lease_s, restate=place.restate, clock=place.clock)
+    crib = Crib(
+        store or place.store,
+        models=models,
+        sharing=SharingOptions(lease_s=place.lease_s, restate=place.restate),
+        clock=place.clock,
+    )
     crib.add(*tools(place.book))
     named = ["look", "put", "charge", "post", "pay"]
     crib.agentic_tool("helper", mode="agentic", model="scripted:clerk", tools=named, limits=LIMITS)

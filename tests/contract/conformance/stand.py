@@ -8,7 +8,7 @@ from tests.contract.conformance.clock import TickingClock
 from tests.contract.conformance.envelopes import check_envelope
 from tests.contract.conformance.kind import NAME, Kind
 from tests.contract.conformance.world import ENVIRONMENT, Behaviour, World
-from toolcrib import Crib, EgressPolicy, Principal, Result
+from toolcrib import Crib, EgressPolicy, Principal, Result, SharingOptions
 from toolcrib.contracts import JsonObject, SecretReference, ToolEnvelope, ToolError, ToolRevision
 
 KEY = SecretReference(name="key", reference="${env:KEY}")
@@ -41,7 +41,8 @@ class Stand:
         """Make one call of the tool; the run may wait for somebody."""
         await self.kind.prepare(self.crib, behaviour)
         asked = self.kind.arguments(behaviour) if arguments is None else arguments
-        return await self.crib.invoke(NAME, asked, principal=principal, dry_run=dry_run, as_call=True)
+        crib = self.crib if principal is None else self.crib.acting_as(principal)
+        return await crib.invoke(NAME, asked, dry_run=dry_run, as_call=True)
 
     async def call(self, behaviour: Behaviour = Behaviour.SUCCEED, **options: Any) -> ToolEnvelope:
         """Make one call of the tool to its end; its envelope, which is in order."""
@@ -70,7 +71,7 @@ async def standing(kind: type[Kind], **changes: Any) -> AsyncGenerator[Stand]:
         crib = Crib(
             "memory://",
             clock=TickingClock(),
-            lease_s=100,
+            sharing=SharingOptions(lease_s=100),
             environment=ENVIRONMENT,
             models=made.models(),
             egress=EgressPolicy(allow=made.addresses()),

@@ -29,8 +29,8 @@ async def play(crib: Crib, name: str) -> Outcome:
     while result.summary.status not in ENDED:
         if result.summary.status == "awaiting_client":
             await _bring_nothing(crib)
-        for approval in (await crib.approvals.page(principal=_BOSS)).items:
-            await crib.approvals.decide(approval.approval_id, approve=True, principal=_BOSS)
+        for approval in (await crib.acting_as(_BOSS).approvals.page()).items:
+            await crib.acting_as(_BOSS).approvals.decide(approval.approval_id, approve=True)
         result = await crib.resume(result.run_id)
     ended = result.summary
     return Outcome(ended.status, ended.output, ended.error, tuple(ended.warnings))

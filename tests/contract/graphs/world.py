@@ -7,7 +7,7 @@ Nothing is reached outside of the process, and nothing depends on time.
 import json
 from typing import Any, cast
 
-from toolcrib import Crib, ScriptedModel
+from toolcrib import Crib, DefinitionOptions, ScriptedModel
 from toolcrib.contracts import (
     AgentImplementation,
     AllocatedTool,
@@ -103,7 +103,9 @@ def tool(name: str, *, input_schema: JsonSchema = STOCK, **fields: Any) -> ToolD
 def crib(url: str = "memory://") -> Crib:
     """A crib with the world's runtime, and a model that reads what its tools take."""
     plugins = Plugins(makers={"world": lambda _host: World()})
-    return Crib(url, plugins=plugins, models={MODEL: ScriptedModel(_answer, name="reader")})
+    return Crib(
+        url, definitions=DefinitionOptions(plugins=plugins), models={MODEL: ScriptedModel(_answer, name="reader")}
+    )
 
 
 async def furnish(crib: Crib) -> None:

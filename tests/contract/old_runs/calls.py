@@ -7,7 +7,7 @@ from tests.contract.old_runs.case import Case, Rounds
 from tests.contract.old_runs.hands import DAY
 from tests.contract.old_runs.outside import TEXT
 from toolcrib import CompositeRoute
-from toolcrib.contracts import JsonObject, Principal, ToolDefinition
+from toolcrib.contracts import OWNER, JsonObject, Principal, ToolDefinition
 from toolcrib.kinds.code.shape import CodeImplementation
 from toolcrib.kinds.composite.checks import composite_definition
 
@@ -26,6 +26,7 @@ def case(
     how: str = "invoke",
     define: Sequence[ToolDefinition] = (),
     options: JsonObject | None = None,
+    principal: Principal = OWNER,
     **given: Any,
 ) -> Case:
     """A run of one call."""
@@ -38,6 +39,7 @@ def case(
         how=how,
         define=define,
         options=options or {},
+        principal=principal,
     )
 
 
@@ -77,8 +79,8 @@ def _functions() -> Iterator[Case]:
     yield case("rate_refused", "seldom", item="hat")
     yield case("dry_reads", "look", options={"dry_run": True}, item="hat")
     yield case("dry_writes", "send", options={"dry_run": True}, item="hat")
-    yield case("denied", "send", options={"principal": READER}, item="hat")
-    yield case("allowed", "look", options={"principal": READER}, item="hat")
+    yield case("denied", "send", principal=READER, item="hat")
+    yield case("allowed", "look", principal=READER, item="hat")
     yield case("as_call", "look", options={"as_call": True}, item="hat")
     yield case("in_session", "look", options={"session_id": "s-1"}, item="hat")
     yield case("deals", "search_deals", company="Acme")

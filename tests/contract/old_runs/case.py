@@ -17,8 +17,9 @@ import orjson
 from tests.contract.old_runs import rows
 from tests.contract.old_runs.hands import KEY, LATER, Clock, Hands
 from tests.contract.old_runs.outside import Outside, outside
-from toolcrib import Crib, LLMConfig, ScriptedModel, ToolDefinition
+from toolcrib import Crib, LLMConfig, ScriptedModel, SharingOptions, ToolDefinition
 from toolcrib.contracts import (
+    OWNER,
     AgentDefinition,
     AgentRequest,
     ApprovalRequested,
@@ -26,6 +27,7 @@ from toolcrib.contracts import (
     Json,
     JsonObject,
     ModelError,
+    Principal,
     Run,
     ToolEnvelope,
 )
@@ -101,6 +103,8 @@ class Case:
     """What models answer, by their names."""
     options: Mapping[str, Any] = field(default_factory=dict[str, Any])
     """Of `Crib.invoke`."""
+    principal: Principal = OWNER
+    """Who runs it."""
     how: str = "invoke"
     """One of `_WAYS`."""
     before: Rounds = ()
@@ -127,8 +131,7 @@ class Process:
             models={f"scripted:{name}": model for name, model in models.items()},
             environment={KEY: "key-0123456789"},
             egress=around.egress,
-            lease_s=60,
-            budgets=("tool=long_list 2 calls/month",),
+            sharing=SharingOptions(lease_s=60, budgets=("tool=long_list 2 calls/month",)),
         )
         self.crib.add(*self.hands.tools)
 
@@ -205,11 +208,11 @@ def _in_order(answer: Any) -> Sequence[ToolEnvelope]:
 
 
 async def _invoke(process: Process, case: Case) -> str:
-    return (await process.crib.invoke(case.ref, case.given, **case.options)).run_id
+    return (await process.crib.acting_as(case.principal).invoke(case.ref, case.given, **case.options)).run_id
 
 
 async def _submit(process: Process, case: Case) -> str:
-    return await process.crib.submit(case.ref, case.given, **case.options)
+    return await process.crib.acting_as(case.principal).submit(case.ref, case.given, **case.options)
 
 
 async def _ask(process: Process, case: Case) -> str:
@@ -234,7 +237,7 @@ async def _die_at_the_start(process: Process, case: Case) -> str:
 async def _begin_to_hang(process: Process, case: Case) -> tuple[str, asyncio.Task[Any]]:
     process.hands.hangs, process.hands.reached = True, asyncio.Event()
     known = {run.run_id for run in await process.crib.store.journal.runs("default", limit=_FAMILY)}
-    going = asyncio.create_task(process.crib.invoke(case.ref, case.given, **case.options))
+    going = asyncio.create_task(process.crib.acting_as(case.principal).invoke(case.ref, case.given, **case.options))
     await process.hands.reached.wait()
     runs = await process.crib.store.journal.runs("default", limit=_FAMILY)
     [run_id] = [run.run_id for run in runs if run.run_id not in known and run.request.parent_run_id is None]
@@ -261,7 +264,7 @@ async def _cancel_in_a_call(process: Process, case: Case) -> str:
 
 async def _run_out_of_time(process: Process, case: Case) -> str:
     process.hands.hangs = True
-    result = await process.crib.invoke(case.ref, case.given, **case.options)
+    result = await process.crib.acting_as(case.principal).invoke(case.ref, case.given, **case.options)
     process.hands.hangs = False
     return result.run_id
 

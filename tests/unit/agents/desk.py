@@ -44,7 +44,8 @@ async def ask(
         said: Any = {"tools": ["search_deals", "update_deals"], **fields}
         await crib.agents.save(agent(**said))
         asked = arguments or {"message": "How many deals has Acme?"}
-        return await crib.invoke("desk", asked, principal=principal, dry_run=dry_run), model
+        asker = crib if principal is None else crib.acting_as(principal)
+        return await asker.invoke("desk", asked, dry_run=dry_run), model
 
 
 def noted(result: Result, kind: str) -> list[JsonObject]:

@@ -6,7 +6,7 @@ import pytest
 
 from tests.unit.agents.crm import MODEL, Crm
 from tests.unit.agents.desk import agent
-from toolcrib import AllocatedTool, Crib, Limits, ScriptedModel
+from toolcrib import AllocatedTool, Crib, DefinitionOptions, Limits, ScriptedModel
 from toolcrib.contracts import (
     AgentDefinition,
     AgentImplementation,
@@ -177,7 +177,7 @@ async def test_nobody_sees_agents_that_no_grant_of_theirs_names(grants: tuple[st
         crib.add(*Crm(1).tools)
         await crib.agents.save(agent("first"))
         await crib.agents.save(agent("second"))
-        page = await crib.agents.page(principal=Principal(id="ann", grants=grants))
+        page = await crib.acting_as(Principal(id="ann", grants=grants)).agents.page()
 
     assert [each.name for each in page.items] == seen
 
@@ -185,7 +185,9 @@ async def test_nobody_sees_agents_that_no_grant_of_theirs_names(grants: tuple[st
 @pytest.mark.requirement("agent.facade")
 async def test_an_agent_is_defined_and_asked_in_code():
     model = ScriptedModel(['{"n": 1}', "Fine.", "Two."])
-    async with Crib("memory://", models={MODEL: model}, default_limits=Limits(max_iterations=3)) as crib:
+    async with Crib(
+        "memory://", models={MODEL: model}, definitions=DefinitionOptions(default_limits=Limits(max_iterations=3))
+    ) as crib:
         crib.add(*Crm(1).tools)
         await crib.fragments.save(PromptFragment(name="tone", text="Be kind."))
         counting = crib.agent(

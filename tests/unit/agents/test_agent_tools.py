@@ -38,7 +38,8 @@ async def resolved(
     async with Crib("memory://", models={MODEL: ScriptedModel([])}) as crib:
         crib.add(*tools)
         await crib.agents.save(definition)
-        return list(await crib.agents.tools(definition.name, message=message, principal=principal))
+        asker = crib if principal is None else crib.acting_as(principal)
+        return list(await asker.agents.tools(definition.name, message=message))
 
 
 def by_availability(found: list[ResolvedTool]) -> dict[str, list[str]]:

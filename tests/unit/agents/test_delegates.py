@@ -40,7 +40,8 @@ async def delegated(
         crib.add(*(crm or Crm(2)).tools)
         await crib.agents.save(researcher(**(inner_fields or {})))
         await crib.agents.save(agent(delegates=["researcher"], **(outer_fields or {})))
-        result = await crib.invoke("desk", {"message": "What has Acme?"}, principal=principal)
+        asker = crib if principal is None else crib.acting_as(principal)
+        result = await asker.invoke("desk", {"message": "What has Acme?"})
         [envelope] = [each for each in result.envelopes if each.name == "researcher"]
         nested = envelope.metadata.get("run_id")
         return result, await crib.resume(nested) if nested else None
@@ -148,7 +149,7 @@ async def test_a_delegate_acts_as_its_caller_or_as_its_own_account():
         await crib.accounts.save(ServiceAccount(name="bot", grants=("ai://tools/*/update_deals/execute",)))
         await crib.agents.save(researcher(tools=["update_deals"], principal_ref="bot"))
         await crib.agents.save(agent(delegates=["researcher"]))
-        await crib.invoke("desk", {"message": "Move it"}, principal=who)
+        await crib.acting_as(who).invoke("desk", {"message": "Move it"})
 
     assert crm.updates == [(["d0"], "3003")]
 
@@ -159,7 +160,7 @@ async def test_a_caller_that_may_not_ask_the_delegate_is_not_offered_it():
         crib.add(*Crm(1).tools)
         await crib.agents.save(researcher())
         await crib.agents.save(agent(delegates=["researcher"]))
-        result = await crib.invoke("desk", {"message": "hi"}, principal=who)
+        result = await crib.acting_as(who).invoke("desk", {"message": "hi"})
 
     assert (result.summary.status, result.summary.stop_reason) == ("failed", "no_tools")
 

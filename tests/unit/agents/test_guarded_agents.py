@@ -7,7 +7,7 @@ import pytest
 
 from tests.unit.agents.crm import MODEL, Crm, PricedModel, asks
 from tests.unit.agents.desk import agent
-from toolcrib import Crib, Limits, Result, ScriptedModel, tool
+from toolcrib import Crib, DefinitionOptions, Limits, Result, ScriptedModel, tool
 from toolcrib.contracts import (
     CallFinished,
     ContentFilter,
@@ -130,7 +130,9 @@ async def test_a_rule_of_a_package_is_asked_before_models_and_tools():
         return check
 
     model = ScriptedModel([SEARCH, "never"])
-    crib = Crib("memory://", models={MODEL: model}, plugins=Plugins(guardrails={"few": make}))
+    crib = Crib(
+        "memory://", models={MODEL: model}, definitions=DefinitionOptions(plugins=Plugins(guardrails={"few": make}))
+    )
 
     result = await guarded(model, CustomGuardrail(name="few", parameters={"most": 2}), crib=crib)
 

@@ -127,7 +127,7 @@ async def test_a_list_that_is_too_old_is_read_again_and_the_same_values_have_the
 @pytest.mark.requirement("agentic.reference_sync")
 async def test_runs_that_begin_together_read_a_list_once():
     house = await House().ready()
-    await house.crib.authorize(None)
+    await house.crib.authorize()
     house.open.clear()
 
     runs = [asyncio.create_task(house.run()) for _ in range(5)]
@@ -176,7 +176,7 @@ async def test_a_snapshot_is_nothing_for_a_principal_who_may_not_read_the_list()
     grants = ("ai://tools/agentic/*", "ai://tools/utility/update_deals/execute")
     other = Principal(id="user:guest", grants=grants)
 
-    result = await house.crib.invoke("agent", {"task": "Look."}, principal=other)
+    result = await house.crib.acting_as(other).invoke("agent", {"task": "Look."})
 
     assert result.summary.status == "failed"
     assert result.summary.error is not None

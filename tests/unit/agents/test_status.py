@@ -51,7 +51,7 @@ async def test_an_author_tests_a_draft_and_nobody_else_does():
         other = Principal(id="user:other", grants=("ai://*",))
 
         mine = await crib.invoke("agent", {"task": "x"}, test=True)
-        theirs = await crib.invoke("agent", {"task": "x"}, principal=other, test=True)
+        theirs = await crib.acting_as(other).invoke("agent", {"task": "x"}, test=True)
 
     assert mine.output == {"summary": "Fine."}
     assert theirs.summary.error is not None

@@ -93,7 +93,7 @@ async def test_the_same_result_may_be_posted_again_and_no_other_one_counts():
             await crib.return_client_result(run_id, "elsewhere", done)
         assert await crib.return_client_result(run_id, "call", done)
         assert await crib.return_client_result(run_id, "call", done)
-        assert not await crib.return_client_result(run_id, "call", done, principal=Principal(id="x", realm="default"))
+        assert not await crib.acting_as(Principal(id="x", realm="default")).return_client_result(run_id, "call", done)
         with pytest.raises(Conflict):
             await crib.return_client_result(run_id, "call", other)
         assert (await crib.resume(run_id)).output == "this"

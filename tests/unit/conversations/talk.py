@@ -107,7 +107,7 @@ class Talk:
     ) -> AgentResponse:
         """Send a message and wait for the answer."""
         request = AgentRequest(message=message, conversation_id=conversation_id, context=context or {})
-        return await self.crib.executions.execute(agent, request, principal=who)
+        return await self.crib.acting_as(who).executions.execute(agent, request)
 
     async def begin(self, *messages: str, agent: str = "helper", who: Principal = ANN) -> str:
         """Send messages one after the other; returns the id of the conversation."""

@@ -121,8 +121,8 @@ async def test_a_variable_is_told_once_as_long_as_the_model_sees_it():
     async with talking(lambda _: "ok") as talk:
         first = await talk.say("one", context={"name": "Ann", "city": "Bonn"})
         await talk.say("two", first.conversation_id, context={"city": "Köln"})
-        await talk.crib.conversations.change(
-            first.conversation_id or "", shared_context={"name": "Ann", "city": "Köln", "plan": "gold"}, principal=ANN
+        await talk.crib.acting_as(ANN).conversations.change(
+            first.conversation_id or "", shared_context={"name": "Ann", "city": "Köln", "plan": "gold"}
         )
         await talk.say("three", first.conversation_id)
 
@@ -171,10 +171,10 @@ async def test_a_turn_that_goes_on_after_a_wait_is_shown_the_same():
     async with talking(script) as talk:
         first = await talk.say("one", context={"name": "Ann"})
         waiting = await talk.say("send", first.conversation_id)
-        await talk.crib.conversations.change(
-            first.conversation_id or "", shared_context={"name": "Eve"}, title="x", principal=ANN
+        await talk.crib.acting_as(ANN).conversations.change(
+            first.conversation_id or "", shared_context={"name": "Eve"}, title="x"
         )
-        await talk.crib.decide(waiting.run_id, "t1.c1", approve=True, principal=BOB)
+        await talk.crib.acting_as(BOB).decide(waiting.run_id, "t1.c1", approve=True)
         await talk.crib.resume(waiting.run_id)
 
     _, before, after = talk.model.requests
@@ -239,7 +239,7 @@ async def test_a_structured_answer_that_was_asked_for_apart_stands_as_what_was_p
 async def test_the_store_holds_what_was_said_once():
     async with talking(lambda _: "ok") as talk:
         conversation_id = await talk.begin(*("x" * 1000 for _ in range(10)))
-        turns = await talk.crib.conversations.turns(conversation_id, principal=ANN)
+        turns = await talk.crib.acting_as(ANN).conversations.turns(conversation_id)
         sizes = [
             sum(len(entry.model_dump_json()) for entry in await talk.crib.store.journal.events(turn.run_id))
             for turn in turns

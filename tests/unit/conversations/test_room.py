@@ -64,7 +64,7 @@ async def test_a_run_that_goes_on_shortens_the_same_and_the_next_turn_shows_it_s
     agent = helper(llm={"max_input_tokens": 1500}, memory=AgentMemory(max_context_tokens=1400))
     async with talking(script, agent) as talk:
         waiting = await talk.say("Look, then send.")
-        await talk.crib.decide(waiting.run_id, "t5.c1", approve=True, principal=BOB)
+        await talk.crib.acting_as(BOB).decide(waiting.run_id, "t5.c1", approve=True)
         await talk.crib.resume(waiting.run_id)
         await talk.say("And now?", waiting.conversation_id, who=ANN)
 

@@ -31,7 +31,7 @@ def summaries(talk: Talk) -> list[str]:
 async def test_what_falls_out_is_summarized_once_and_the_summary_is_built_upon():
     async with talking(script, helper(memory=memory())) as talk:
         conversation_id = await talk.begin(*(f"message {number}" for number in range(1, 7)))
-        found = await talk.crib.conversations.get(conversation_id, principal=ANN)
+        found = await talk.crib.acting_as(ANN).conversations.get(conversation_id)
 
     first, second = summaries(talk)
     assert [f"message {number}" in first for number in range(1, 5)] == [True, True, False, False]
@@ -78,7 +78,7 @@ async def test_an_agent_summarizes_in_a_run_of_its_own():
         for number in range(3):
             answers.append(await talk.say(str(number), answers[0].conversation_id))
         events = [entry.event for entry in await talk.crib.store.journal.events(answers[-1].run_id)]
-        found = await talk.crib.conversations.get(answers[0].conversation_id or "", principal=ANN)
+        found = await talk.crib.acting_as(ANN).conversations.get(answers[0].conversation_id or "")
 
     assert [event.tool for event in events if isinstance(event, ChildStarted)] == ["scribe@1.0.0"]
     assert found.summary == "short"

@@ -33,7 +33,7 @@ async def server() -> AsyncGenerator[Server]:
 
 async def say(server: Server, message: str, conversation_id: str | None = None) -> AgentResponse:
     request = AgentRequest(message=message, conversation_id=conversation_id)
-    return await server.crib.executions.execute("helper", request, principal=PRINCIPALS["owner"])
+    return await server.crib.acting_as(PRINCIPALS["owner"]).executions.execute("helper", request)
 
 
 async def test_conversations_are_listed_read_changed_and_deleted_over_rest(server: Server):

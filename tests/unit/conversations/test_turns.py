@@ -28,8 +28,8 @@ async def test_messages_become_turns_of_one_conversation():
         first = await talk.say("Hello there.")
         second = await talk.say("And again.", first.conversation_id)
         assert first.conversation_id is not None
-        found = await talk.crib.conversations.get(first.conversation_id, principal=ANN)
-        turns = await talk.crib.conversations.turns(first.conversation_id, principal=ANN)
+        found = await talk.crib.acting_as(ANN).conversations.get(first.conversation_id)
+        turns = await talk.crib.acting_as(ANN).conversations.turns(first.conversation_id)
 
     assert second.conversation_id == first.conversation_id
     assert (found.agent, found.principal, found.realm, found.status) == ("helper", "ann", "default", "active")
@@ -46,8 +46,8 @@ async def test_a_turn_tells_its_calls_and_the_pages_of_turns_follow_each_other()
     script = [calls(("look_up", '{"word": "a"}'), ("look_up", '{"word": "b"}')), "one", "two", "three"]
     async with talking(script) as talk:
         conversation_id = await talk.begin("1", "2", "3")
-        first = await talk.crib.conversations.turns(conversation_id, limit=2, principal=ANN)
-        rest = await talk.crib.conversations.turns(conversation_id, after=2, principal=ANN)
+        first = await talk.crib.acting_as(ANN).conversations.turns(conversation_id, limit=2)
+        rest = await talk.crib.acting_as(ANN).conversations.turns(conversation_id, after=2)
 
     assert [turn.index for turn in (*first, *rest)] == [1, 2, 3]
     assert [len(turn.call_ids) for turn in first] == [2, 0]
@@ -77,13 +77,13 @@ def test_a_title_is_the_first_sentence_cut_between_words(message: str, title: st
 async def test_a_person_sets_title_status_and_variables():
     async with talking() as talk:
         conversation_id = await talk.begin("Hello.")
-        changed = await talk.crib.conversations.change(
-            conversation_id, title="Greetings", status="archived", shared_context={"a": 1}, principal=ANN
+        changed = await talk.crib.acting_as(ANN).conversations.change(
+            conversation_id, title="Greetings", status="archived", shared_context={"a": 1}
         )
-        same = await talk.crib.conversations.change(conversation_id, principal=ANN)
+        same = await talk.crib.acting_as(ANN).conversations.change(conversation_id)
         with pytest.raises(Conflict, match="is archived; set its status to active"):
             await talk.say("More.", conversation_id)
-        await talk.crib.conversations.change(conversation_id, status="active", principal=ANN)
+        await talk.crib.acting_as(ANN).conversations.change(conversation_id, status="active")
         again = await talk.say("More.", conversation_id)
 
     assert (changed.title, changed.status, changed.shared_context) == ("Greetings", "archived", {"a": 1})
@@ -95,16 +95,15 @@ async def test_a_person_sets_title_status_and_variables():
 async def test_the_conversation_of_another_looks_missing():
     async with talking() as talk:
         conversation_id = await talk.begin("Hello.")
-        everything = talk.crib.conversations
         limited = BOB.model_copy(update={"grants": ("ai://conversations/own/*", "ai://tools/*", "ai://agents/*")})
         for attempt in (
-            everything.get(conversation_id, principal=limited),
-            everything.turns(conversation_id, principal=limited),
-            everything.change(conversation_id, title="x", principal=BOB),
-            everything.delete(conversation_id, principal=limited),
+            talk.crib.acting_as(limited).conversations.get(conversation_id),
+            talk.crib.acting_as(limited).conversations.turns(conversation_id),
+            talk.crib.acting_as(BOB).conversations.change(conversation_id, title="x"),
+            talk.crib.acting_as(limited).conversations.delete(conversation_id),
             talk.say("Hi.", conversation_id, who=BOB),
             talk.say("Hi.", conversation_id, who=limited),
-            everything.get(conversation_id, principal=Principal(id="ann", realm="elsewhere")),
+            talk.crib.acting_as(Principal(id="ann", realm="elsewhere")).conversations.get(conversation_id),
         ):
             with pytest.raises(NotFound, match=f"there is no conversation '{conversation_id}'"):
                 await attempt
@@ -114,27 +113,26 @@ async def test_the_conversation_of_another_looks_missing():
 async def test_grants_say_who_reads_and_deletes_conversations():
     async with talking() as talk:
         mine, theirs = await talk.begin("Mine."), await talk.begin("Theirs.", who=BOB)
-        everything = talk.crib.conversations
         reader = ANN.model_copy(update={"grants": ("ai://conversations/*/read",)})
         nobody = ANN.model_copy(update={"grants": ()})
 
-        assert [each.conversation_id for each in await everything.list(principal=reader)] == [mine]
-        both = await everything.list(everybody=True, principal=reader)
+        assert [each.conversation_id for each in await talk.crib.acting_as(reader).conversations.list()] == [mine]
+        both = await talk.crib.acting_as(reader).conversations.list(everybody=True)
         assert [each.conversation_id for each in both] == [theirs, mine]
-        assert (await everything.get(theirs, principal=reader)).title == "Theirs"
+        assert (await talk.crib.acting_as(reader).conversations.get(theirs)).title == "Theirs"
         for attempt in (
-            everything.list(principal=nobody),
-            everything.get(mine, principal=nobody),
-            everything.change(mine, title="x", principal=nobody),
-            everything.delete(mine, principal=reader),
+            talk.crib.acting_as(nobody).conversations.list(),
+            talk.crib.acting_as(nobody).conversations.get(mine),
+            talk.crib.acting_as(nobody).conversations.change(mine, title="x"),
+            talk.crib.acting_as(reader).conversations.delete(mine),
         ):
             with pytest.raises(PermissionDenied, match="no grant for 'ai://conversations/own/"):
                 await attempt
         with pytest.raises(NotFound):
-            await everything.delete(theirs, principal=reader)
-        await everything.delete(theirs, principal=ANN)  # who may do everything
+            await talk.crib.acting_as(reader).conversations.delete(theirs)
+        await talk.crib.acting_as(ANN).conversations.delete(theirs)  # who may do everything
         with pytest.raises(NotFound):
-            await everything.get(theirs, principal=BOB)
+            await talk.crib.acting_as(BOB).conversations.get(theirs)
 
 
 @pytest.mark.requirement("conversations.owner")
@@ -155,7 +153,7 @@ async def test_an_unknown_conversation_is_not_begun():
     async with talking() as talk:
         with pytest.raises(NotFound, match="there is no conversation 'conv_x'"):
             await talk.say("Hi.", "conv_x")
-        assert not await talk.crib.conversations.list(principal=ANN)
+        assert not await talk.crib.acting_as(ANN).conversations.list()
 
 
 @pytest.mark.requirement("conversations.closed")
@@ -163,10 +161,10 @@ async def test_a_deleted_conversation_is_gone_and_its_runs_stay():
     async with talking() as talk:
         first = await talk.say("Hello.")
         assert first.conversation_id is not None
-        await talk.crib.conversations.delete(first.conversation_id, principal=ANN)
+        await talk.crib.acting_as(ANN).conversations.delete(first.conversation_id)
         for attempt in (
-            talk.crib.conversations.get(first.conversation_id, principal=ANN),
-            talk.crib.conversations.delete(first.conversation_id, principal=ANN),
+            talk.crib.acting_as(ANN).conversations.get(first.conversation_id),
+            talk.crib.acting_as(ANN).conversations.delete(first.conversation_id),
             talk.say("More.", first.conversation_id),
         ):
             with pytest.raises(NotFound):
@@ -180,7 +178,7 @@ async def test_an_agent_that_keeps_no_conversations_leaves_only_runs():
         answer = await talk.say("Hello.")
 
         assert (answer.conversation_id, answer.status) == (None, "completed")
-        assert not await talk.crib.conversations.list(principal=ANN)
+        assert not await talk.crib.acting_as(ANN).conversations.list()
         with pytest.raises(InvalidInput, match="keeps no conversations"):
             await talk.say("More.", "conv_x")
 
@@ -191,12 +189,12 @@ async def test_variables_are_merged_and_carried_across_turns():
         first = await talk.say("Hello.", context={"name": "Ann", "city": "Bonn"})
         assert first.conversation_id is not None
         await talk.say("More.", first.conversation_id, context={"city": "Köln"})
-        found = await talk.crib.conversations.get(first.conversation_id, principal=ANN)
+        found = await talk.crib.acting_as(ANN).conversations.get(first.conversation_id)
         with pytest.raises(InvalidInput, match="at most 65536 are kept"):
             await talk.say("Big.", first.conversation_id, context={"big": "x" * 70_000})
         with pytest.raises(InvalidInput, match="at most 65536 are kept"):
-            await talk.crib.conversations.change(
-                first.conversation_id, shared_context={"big": "x" * 70_000}, principal=ANN
+            await talk.crib.acting_as(ANN).conversations.change(
+                first.conversation_id, shared_context={"big": "x" * 70_000}
             )
 
     assert found.shared_context == {"name": "Ann", "city": "Köln"}
@@ -210,8 +208,8 @@ async def test_a_turn_that_waits_for_a_person_keeps_its_place_until_it_is_decide
         with pytest.raises(Conflict, match=rf"turn 1 .* waits in run '{waiting.run_id}' .* for approval:t1\.c1"):
             await talk.say("Well?", waiting.conversation_id)
         with pytest.raises(Conflict, match=r"waits in run"):
-            await talk.crib.conversations.delete(waiting.conversation_id or "", principal=ANN)
-        await talk.crib.decide(waiting.run_id, "t1.c1", approve=True, principal=BOB)
+            await talk.crib.acting_as(ANN).conversations.delete(waiting.conversation_id or "")
+        await talk.crib.acting_as(BOB).decide(waiting.run_id, "t1.c1", approve=True)
         await talk.crib.resume(waiting.run_id)
         after = await talk.say("Well?", waiting.conversation_id)
 
@@ -240,7 +238,7 @@ async def test_of_messages_at_the_same_time_one_becomes_the_turn():
         answers = await asyncio.gather(
             *(talk.say(f"{number}", conversation_id) for number in range(20)), return_exceptions=True
         )
-        found = await talk.crib.conversations.get(conversation_id, principal=ANN)
+        found = await talk.crib.acting_as(ANN).conversations.get(conversation_id)
 
     accepted = [answer for answer in answers if not isinstance(answer, BaseException)]
     refused = [answer for answer in answers if isinstance(answer, BaseException)]
@@ -259,9 +257,9 @@ async def test_a_turn_whose_run_was_never_created_is_free_for_the_next_message(s
         agent = talk.crib.registry.require("default", "helper")
         request = AgentRequest(message="lost", conversation_id=conversation_id)
         lost = await talk.crib.conversations.begin(agent, request, ANN)  # and then its process dies
-        found = await talk.crib.conversations.get(conversation_id, principal=ANN)
+        found = await talk.crib.acting_as(ANN).conversations.get(conversation_id)
         after = await talk.say("Again.", conversation_id)
-        turns = await talk.crib.conversations.turns(conversation_id, principal=ANN)
+        turns = await talk.crib.acting_as(ANN).conversations.turns(conversation_id)
 
     assert (lost.index, found.turn_count, found.ended_turns) == (2, 2, 1)
     assert after.run_id == lost.run_id
@@ -289,7 +287,7 @@ async def test_a_turn_that_failed_is_over_and_counted():
         first = await talk.say("Hello.")
         assert (first.status, first.conversation_id is not None) == ("failed", True)
         second = await talk.say("Again.", first.conversation_id)
-        turns = await talk.crib.conversations.turns(first.conversation_id or "", principal=ANN)
+        turns = await talk.crib.acting_as(ANN).conversations.turns(first.conversation_id or "")
 
     assert second.response == "Fine."
     assert [turn.status for turn in turns] == ["failed", "completed"]
@@ -299,8 +297,8 @@ async def test_a_turn_that_failed_is_over_and_counted():
 async def test_turns_whose_runs_the_store_has_forgotten_are_left_out():
     async with talking(store=MemoryStore(keep_ended=2)) as talk:
         conversation_id = await talk.begin("1", "2", "3", "4")
-        turns = await talk.crib.conversations.turns(conversation_id, principal=ANN)
-        found = await talk.crib.conversations.get(conversation_id, principal=ANN)
+        turns = await talk.crib.acting_as(ANN).conversations.turns(conversation_id)
+        found = await talk.crib.acting_as(ANN).conversations.get(conversation_id)
 
     assert [turn.message for turn in turns] == ["3", "4"]
     assert found.turn_count == 4
@@ -310,10 +308,10 @@ async def test_turns_whose_runs_the_store_has_forgotten_are_left_out():
 async def test_results_of_a_client_go_on_with_the_turn():
     async with talking([calls(("pick", '{"question": "?"}')), "Red it is."]) as talk:
         waiting = await talk.say("Ask me.")
-        await talk.crib.return_client_result(waiting.run_id, "t1.c1", ClientResult(output="red"), principal=ANN)
+        await talk.crib.acting_as(ANN).return_client_result(waiting.run_id, "t1.c1", ClientResult(output="red"))
         await talk.crib.resume(waiting.run_id)
-        turns = await talk.crib.conversations.turns(waiting.conversation_id or "", principal=ANN)
-        listed = await talk.crib.conversations.list(principal=ANN)
+        turns = await talk.crib.acting_as(ANN).conversations.turns(waiting.conversation_id or "")
+        listed = await talk.crib.acting_as(ANN).conversations.list()
 
     assert [(turn.status, turn.response) for turn in turns] == [("completed", "Red it is.")]
     assert [each.ended_turns for each in listed] == [1]

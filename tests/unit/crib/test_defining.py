@@ -134,9 +134,9 @@ async def test_an_unknown_tool_is_the_only_thing_that_raises():
 @pytest.mark.requirement("crib.realms")
 async def test_a_tool_belongs_to_the_realm_of_who_saved_it():
     async with Crib("memory://") as crib:
-        await crib.save(make_definition("theirs"), principal=ANN)
+        await crib.acting_as(ANN).save(make_definition("theirs"))
 
-        found = await crib.invoke("theirs", {}, principal=ANN)
+        found = await crib.acting_as(ANN).invoke("theirs", {})
         assert found.summary.error is not None
         assert found.summary.error.reason is Reason.RUNTIME_MISSING
         with pytest.raises(NotFound):
@@ -148,10 +148,10 @@ async def test_a_realm_is_read_when_somebody_acts_in_it(tmp_path: Path):
     url = f"sqlite:///{tmp_path / 'crib.db'}"
     async with Crib(url, models={"scripted:m": ScriptedModel(["hello"])}) as crib:
         crib.add(decorated)
-        await crib.save(make_definition("looks", implementation=ELSEWHERE), principal=ANN)
+        await crib.acting_as(ANN).save(make_definition("looks", implementation=ELSEWHERE))
         agent = agentic_definition("agent", mode="agentic", llm=LLMConfig(model="scripted:m"), tools=["looks"])
-        await crib.save(agent, principal=ANN)
-        waiting = await crib.submit("agent", {"task": "go"}, principal=ANN)
+        await crib.acting_as(ANN).save(agent)
+        waiting = await crib.acting_as(ANN).submit("agent", {"task": "go"})
 
     async with Crib(url, models={"scripted:m": ScriptedModel(["hello"])}) as crib:
         [result] = await crib.recover()

@@ -56,9 +56,9 @@ async def test_who_may_not_read_a_run_does_not_hear_it():
         begun = await crib.executions.execute("desk", AgentRequest(message="how is the deal?"))
 
         with pytest.raises(PermissionDenied, match="ai://runs/desk/read"):
-            await anext(crib.stream(begun.run_id, principal=ANN))
+            await anext(crib.acting_as(ANN).stream(begun.run_id))
         with pytest.raises(NotFound):
-            await anext(crib.stream(begun.run_id, principal=Principal(id="ann", realm="elsewhere")))
+            await anext(crib.acting_as(Principal(id="ann", realm="elsewhere")).stream(begun.run_id))
         with pytest.raises(InvalidInput, match="no place"):
             await anext(crib.stream(begun.run_id, after="99"))
 
@@ -70,7 +70,7 @@ async def test_a_waiting_run_is_cancelled_in_somebody_s_name():
         run_id = (await crib.invoke("sign", {})).run_id
 
         signer = Principal(id="ann", grants=("ai://runs/sign/execute",))
-        assert await crib.cancel(run_id, reason="no deal", principal=signer)
+        assert await crib.acting_as(signer).cancel(run_id, reason="no deal")
 
         trace = await crib.trace(run_id)
         assert trace.status == "cancelled"

@@ -45,8 +45,8 @@ async def test_nobody_is_shown_what_no_grant_of_theirs_names():
     async with Crib("memory://") as crib:
         crib.add(*TOOLS)
 
-        page = await crib.listing.page(principal=NARROW)
-        hits = await crib.listing.search("pay an invoice for a deal", principal=NARROW)
+        page = await crib.acting_as(NARROW).listing.page()
+        hits = await crib.acting_as(NARROW).listing.search("pay an invoice for a deal")
 
     assert [tool.name for tool in page.items] == ["find_deals", "move_deal"]
     assert {tool.name for tool, _ in hits} == {"find_deals", "move_deal"}

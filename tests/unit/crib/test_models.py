@@ -8,7 +8,7 @@ import pytest
 from aiohttp import web
 
 from tests.unit.net.servers import serving
-from toolcrib import Crib, EgressPolicy, LLMConfig, Principal, tool
+from toolcrib import Crib, DefinitionOptions, EgressPolicy, LLMConfig, Principal, tool
 from toolcrib.agents import agentic_definition
 from toolcrib.contracts import ErrorCode, InvalidSettings
 
@@ -57,8 +57,8 @@ async def test_an_address_in_a_definition_that_was_saved_must_not_be_a_local_one
     async with model_server() as (url, asked), Crib("memory://", environment={}) as crib:
         crib.add(look)
         llm = LLMConfig(model="openai-compatible:local", base_url=url)
-        await crib.save(agentic_definition("theirs", mode="agentic", llm=llm, tools=["look"]), principal=ANN)
-        result = await crib.invoke("theirs", {"task": "go"}, principal=ANN)
+        await crib.acting_as(ANN).save(agentic_definition("theirs", mode="agentic", llm=llm, tools=["look"]))
+        result = await crib.acting_as(ANN).invoke("theirs", {"task": "go"})
 
     assert result.summary.status == "failed"
     assert result.summary.error is not None
@@ -73,8 +73,8 @@ async def test_an_address_that_only_resembles_a_trusted_one_is_not_trusted():
         crib.add(look)
         crib.agentic_tool("ours", mode="agentic", model="openai-compatible:local", base_url=url, tools=["look"])
         llm = LLMConfig(model="openai-compatible:local", base_url=f"{url}/../admin")
-        await crib.save(agentic_definition("theirs", mode="agentic", llm=llm, tools=["look"]), principal=ANN)
-        result = await crib.invoke("theirs", {"task": "go"}, principal=ANN)
+        await crib.acting_as(ANN).save(agentic_definition("theirs", mode="agentic", llm=llm, tools=["look"]))
+        result = await crib.acting_as(ANN).invoke("theirs", {"task": "go"})
 
     assert result.summary.status == "failed"
     assert asked == []
@@ -96,11 +96,13 @@ async def test_an_address_that_is_trusted_later_is_used_from_then_on():
 
 @pytest.mark.requirement("crib.trusted_urls")
 async def test_a_definition_cannot_send_a_variable_that_is_not_released():
-    async with Crib("memory://", environment={"SERVER_KEY": "secret"}, released=("TOOLS_*",)) as crib:
+    async with Crib(
+        "memory://", environment={"SERVER_KEY": "secret"}, definitions=DefinitionOptions(released=("TOOLS_*",))
+    ) as crib:
         crib.add(look)
         llm = LLMConfig(model="openai:gpt-4o", api_key_env="SERVER_KEY")
         with pytest.raises(InvalidSettings, match="'SERVER_KEY', which is not released"):
-            await crib.save(agentic_definition("theirs", mode="agentic", llm=llm, tools=["look"]), principal=ANN)
+            await crib.acting_as(ANN).save(agentic_definition("theirs", mode="agentic", llm=llm, tools=["look"]))
 
 
 @pytest.mark.requirement("crib.trusted_urls")
@@ -109,15 +111,17 @@ async def test_a_server_that_needs_no_key_is_asked_without_one_and_never_with_on
     async with model_server() as (url, asked):
         llm = LLMConfig(model="openai-compatible:local", base_url=url)
         reach = EgressPolicy(allow=(url.split("/")[2],))
-        async with Crib("memory://", environment=environment, released=("TOOLS_*",), egress=reach) as crib:
+        async with Crib(
+            "memory://", environment=environment, definitions=DefinitionOptions(released=("TOOLS_*",)), egress=reach
+        ) as crib:
             crib.add(look)
             theirs = agentic_definition("theirs", mode="agentic", llm=llm, tools=["look"])
-            await crib.save(theirs, principal=ANN)
-            first = await crib.invoke("theirs", {"task": "go"}, principal=ANN)
+            await crib.acting_as(ANN).save(theirs)
+            first = await crib.acting_as(ANN).invoke("theirs", {"task": "go"})
             environment["OPENAI_COMPATIBLE_API_KEY"] = "secret"
-            second = await crib.invoke("theirs", {"task": "go"}, principal=ANN)
+            second = await crib.acting_as(ANN).invoke("theirs", {"task": "go"})
             with pytest.raises(InvalidSettings, match="TOOLCRIB_RELEASED_ENV"):
-                await crib.save(theirs.model_copy(update={"name": "other"}), principal=ANN)
+                await crib.acting_as(ANN).save(theirs.model_copy(update={"name": "other"}))
 
     assert first.output == second.output == {"summary": "hello"}
     assert [call["authorization"] for call in asked] == [None, None]

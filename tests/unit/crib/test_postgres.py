@@ -7,7 +7,7 @@ from typing import Any, Self
 import pytest
 
 from tests.servers.postgres import PostgresServer, running_postgres
-from toolcrib import Crib, ScriptedModel, tool
+from toolcrib import Crib, ScriptedModel, SharingOptions, tool
 from toolcrib.contracts import Json
 from toolcrib.contracts.base.errors import StoreUnavailable
 from toolcrib.llm import Message, Request, ScriptedAnswer, ToolCall, ToolResult
@@ -41,7 +41,7 @@ class Machine:
             """More than fits."""
             return [f"item {number}" for number in range(100)]
 
-        self.crib = Crib(url, models={"scripted:m": ScriptedModel(script)}, lease_s=0.5)
+        self.crib = Crib(url, models={"scripted:m": ScriptedModel(script)}, sharing=SharingOptions(lease_s=0.5))
         self.crib.add(note, long_list)
         self.crib.agent("clerk", model="scripted:m", tools=["note"])
         self.crib.agent("head", model="scripted:m", delegates=("clerk",))
@@ -127,7 +127,7 @@ async def _goes_on(server: PostgresServer) -> None:
         return Message("assistant", (ToolCall(str(seen), "look", json.dumps({"place": "abc"[seen]})),))
 
     models: Any = {"scripted:m": ScriptedModel(looks)}
-    async with Crib(server.database(), models=models, lease_s=0.5) as crib:
+    async with Crib(server.database(), models=models, sharing=SharingOptions(lease_s=0.5)) as crib:
         crib.add(look)
         crib.agent("scout", model="scripted:m", tools=["look"])
         run_id = await crib.submit("scout", {"message": "look"})

@@ -112,7 +112,7 @@ async def test_arguments_that_a_person_has_edited_are_those_that_were_asked_for(
         waiting = await crib.invoke("a", {"message": "go"})
         [asked] = await crib.pending_approvals(waiting.run_id)
         edited = {"ids": ["d0"], "stage": "3003"}
-        await crib.decide(waiting.run_id, asked.position, approve=True, edited_input=edited, principal=COLLEAGUE)
+        await crib.acting_as(COLLEAGUE).decide(waiting.run_id, asked.position, approve=True, edited_input=edited)
         result = await crib.resume(waiting.run_id)
         assert result.output == {"response": "Moved."}
 

@@ -13,7 +13,7 @@ import pytest
 
 from tests.twins import ManualClock
 from tests.unit.agents.crm import Crm, asks
-from toolcrib import Crib, LLMConfig, ScriptedModel
+from toolcrib import Crib, LLMConfig, ScriptedModel, SharingOptions
 from toolcrib.contracts import AgentDefinition, AgentRequest, InvalidInput, NotFound, ToolDefinition
 from toolcrib.contracts.maintenance import PrunedCounts
 from toolcrib.infrastructure.store import MemoryStore, Store
@@ -28,8 +28,9 @@ def agent(name: str, **fields: Any) -> ToolDefinition:
     return AgentDefinition.model_validate({"name": name, **values, **fields}).tool()
 
 
-async def crib_on(store: str | Store, clock: ManualClock, *script: Any, **options: Any) -> Crib:
-    crib = Crib(store, clock=clock, models={"scripted:m": ScriptedModel(script or ["done"])}, **options)
+async def crib_on(store: str | Store, clock: ManualClock, *script: Any, keep: timedelta | None = None) -> Crib:
+    models = {"scripted:m": ScriptedModel(script or ["done"])}
+    crib = Crib(store, clock=clock, models=models, sharing=SharingOptions(keep_ended=keep))
     crib.add(*Crm(1).tools)
     await crib.save(agent("helper"))
     return crib
@@ -138,8 +139,8 @@ async def test_blobs_go_with_the_last_run_that_names_them():
 async def test_of_all_processes_one_prunes_a_day_and_none_that_was_not_told_to(tmp_path: Path):
     clock, url = ManualClock(), f"sqlite:///{tmp_path}/crib.db"
     async with (
-        await crib_on(url, clock, keep_ended=MONTH) as one,
-        await crib_on(url, clock, keep_ended=MONTH) as other,
+        await crib_on(url, clock, keep=MONTH) as one,
+        await crib_on(url, clock, keep=MONTH) as other,
         await crib_on(url, clock) as untold,
     ):
         await one.invoke("search_deals", {"company": "Acme"})

@@ -117,8 +117,8 @@ async def test_a_stranger_is_refused_and_the_refusal_is_in_the_journal(agentic: 
         crib.agentic_tool("agent", mode="agentic", model="scripted:m", tools=["add"])
         name, arguments = ("agent", {"task": "go"}) if agentic else ("add", {"a": 1})
 
-        result = await crib.invoke(name, arguments, principal=STRANGER)
-        why = await crib.refusal(name, arguments, principal=STRANGER)
+        result = await crib.acting_as(STRANGER).invoke(name, arguments)
+        why = await crib.acting_as(STRANGER).refusal(name, arguments)
         events = await crib.store.journal.events(result.run_id)
 
     assert (result.summary.status, result.summary.stop_reason) == ("failed", "policy")
@@ -164,7 +164,7 @@ async def test_a_submitted_run_that_is_refused_is_ended_at_once():
     async with Crib("memory://", models={"scripted:m": ScriptedModel([])}) as crib:
         crib.add(add)
         crib.agentic_tool("agent", mode="agentic", model="scripted:m", tools=["add"])
-        run_id = await crib.submit("agent", {}, principal=STRANGER)
+        run_id = await crib.acting_as(STRANGER).submit("agent", {})
         run = await crib.store.journal.run(run_id)
 
         assert run.status == "failed"
@@ -216,7 +216,7 @@ async def test_a_person_may_edit_the_arguments_or_reject():
     async with Crib("memory://") as crib:
         crib.add(till.pay)
         first = await crib.invoke("pay", {"amount": 5})
-        await crib.decide(first.run_id, "call", approve=True, edited_input={"amount": 3}, principal=boss)
+        await crib.acting_as(boss).decide(first.run_id, "call", approve=True, edited_input={"amount": 3})
         edited = await crib.resume(first.run_id)
         second = await crib.invoke("pay", {"amount": 9})
         await crib.decide(second.run_id, "call", approve=False, reason="too much")

@@ -26,8 +26,8 @@ async def test_what_took_effect_is_taken_over_with_the_output_that_was_told():
     shop = Shop()
     async with Crib("memory://") as crib:
         run_id = await in_doubt(crib, shop)
-        said = await crib.settlements.settle(
-            run_id, "ship", happened=True, output=SHIPPED, reason="the carrier has it", principal=BEN
+        said = await crib.acting_as(BEN).settlements.settle(
+            run_id, "ship", happened=True, output=SHIPPED, reason="the carrier has it"
         )
         done = await crib.instances.resume(run_id)
         traced, before = await crib.trace(done.run_id), await crib.trace(run_id)
@@ -59,7 +59,7 @@ async def test_a_call_of_a_nested_workflow_is_settled_in_its_own_run():
         await publish(crib, "outer", {"name": "below", "workflow": "inner", "input": {"item": "${input.item}"}})
         run_id = await cut_off(crib, shop, "outer", "ship x")
         [nested] = [each for each in (await crib.instances.page()).items if each.parent_run_id is not None]
-        await crib.settlements.settle(nested.run_id, "ship", happened=True, output=SHIPPED, principal=BEN)
+        await crib.acting_as(BEN).settlements.settle(nested.run_id, "ship", happened=True, output=SHIPPED)
         shown = await crib.trace(run_id)
         done = await crib.instances.resume(run_id)
         with pytest.raises(Conflict, match=f"was taken up by {done.run_id}"):
@@ -76,7 +76,7 @@ async def test_the_first_answer_counts():
     shop = Shop()
     async with Crib("memory://") as crib:
         run_id = await in_doubt(crib, shop)
-        await crib.settlements.settle(run_id, "ship", happened=False, principal=BEN)
+        await crib.acting_as(BEN).settlements.settle(run_id, "ship", happened=False)
         with pytest.raises(Conflict, match="was settled by 'ben'"):
             await crib.settlements.settle(run_id, "ship", happened=True, output=SHIPPED)
 
@@ -95,7 +95,7 @@ async def test_nobody_settles_a_call_who_may_not_decide_on_it(who: Principal):
     async with Crib("memory://") as crib:
         run_id = await in_doubt(crib, shop)
         with pytest.raises(PermissionDenied):
-            await crib.settlements.settle(run_id, "ship", happened=False, principal=who)
+            await crib.acting_as(who).settlements.settle(run_id, "ship", happened=False)
 
 
 @pytest.mark.requirement("effects.settled_bound")
@@ -104,7 +104,7 @@ async def test_the_operator_may_let_those_settle_who_have_a_part_in_the_run():
     async with Crib("memory://") as crib:
         run_id = await in_doubt(crib, shop)
         owner = Principal(id=crib.principal.id, grants=("ai://*",))
-        said = await crib.settlements.settle(run_id, "ship", happened=False, principal=owner, allow_self=True)
+        said = await crib.acting_as(owner).settlements.settle(run_id, "ship", happened=False, allow_self=True)
 
     assert said.made_by == owner.id
 
@@ -116,13 +116,13 @@ async def test_a_run_of_another_realm_is_none_and_who_may_not_decide_is_not_told
         run_id = await in_doubt(crib, shop)
         stranger = Principal(id="ann", realm="elsewhere", grants=("ai://*",))
         with pytest.raises(NotFound, match="there is no run"):
-            await crib.settlements.settle(run_id, "ship", happened=False, principal=stranger)
+            await crib.acting_as(stranger).settlements.settle(run_id, "ship", happened=False)
         with pytest.raises(NotFound, match="there is no run"):
             await crib.settlements.settle("run_none", "ship", happened=False)
         with pytest.raises(NotFound, match="no outcome of a call at 'pay'"):
             await crib.settlements.settle(run_id, "pay", happened=False)
         with pytest.raises(PermissionDenied):
-            await crib.settlements.settle(run_id, "pay", happened=False, principal=BEN)
+            await crib.acting_as(BEN).settlements.settle(run_id, "pay", happened=False)
 
 
 @pytest.mark.requirement("effects.settled_bound")

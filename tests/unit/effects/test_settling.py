@@ -30,7 +30,7 @@ async def test_who_has_a_part_in_the_run_cannot_settle_its_calls():
     async with Crib("memory://") as crib:
         _, question = await asked(crib)
         with pytest.raises(PermissionDenied):
-            await crib.approvals.decide(question, approve=True, happened=False, principal=crib.principal)
+            await crib.acting_as(crib.principal).approvals.decide(question, approve=True, happened=False)
 
 
 @pytest.mark.parametrize(
@@ -48,16 +48,16 @@ async def test_an_answer_that_is_none_leaves_the_question_open(said: JsonObject,
     async with Crib("memory://") as crib:
         _, question = await asked(crib)
         with pytest.raises(InvalidInput, match=problem):
-            await crib.approvals.decide(question, principal=BEN, **said)
+            await crib.acting_as(BEN).approvals.decide(question, **said)
         assert (await crib.approvals.get(question)).approval.status == "waiting"
 
 
 async def test_the_first_answer_counts_and_the_run_goes_on_with_it():
     async with Crib("memory://") as crib:
         run_id, question = await asked(crib)
-        await crib.approvals.decide(question, approve=True, happened=True, output={"sent": "yes"}, principal=BEN)
+        await crib.acting_as(BEN).approvals.decide(question, approve=True, happened=True, output={"sent": "yes"})
         with pytest.raises(Conflict):
-            await crib.approvals.decide(question, approve=False, principal=BEN)
+            await crib.acting_as(BEN).approvals.decide(question, approve=False)
         done = await crib.resume(run_id)
 
     assert done.envelopes[-1].output == {"sent": "yes"}

@@ -11,7 +11,7 @@ from functools import partial
 from pathlib import Path
 
 from tests.chaos.ledger import Ledger
-from toolcrib import Crib, ToolContext, tool
+from toolcrib import Crib, SharingOptions, ToolContext, tool
 from toolcrib.contracts import Json, JsonObject
 from toolcrib.core.engines.restate import RestateEngine, RestateOptions, WorkerTerms
 from toolcrib.kinds.python.functions import FunctionTool
@@ -46,7 +46,7 @@ class Shop:
 
     def crib(self, *, tools: bool = True) -> Crib:
         """A crib in this process."""
-        crib = Crib(self.store, restate=self.options, lease_s=LEASE_S)
+        crib = Crib(self.store, sharing=SharingOptions(restate=self.options, lease_s=LEASE_S))
         if tools:
             crib.add(*_tools(self))
             asked: JsonObject = {"name": "asked", "tool": "sign", "input": {"what": MARK}}

@@ -17,7 +17,7 @@ from tests.twins import ManualClock
 from tests.unit.agents.crm import Crm
 from tests.unit.cli.command import toolcrib
 from tests.unit.engines_restate.shop import until
-from toolcrib import Crib
+from toolcrib import Crib, SharingOptions
 from toolcrib.contracts import InvalidInput, NotFound
 from toolcrib.core.engines.restate import RestateEngine, RestateOptions, WorkerTerms
 from toolcrib.interfaces.cli.support.applications import load_crib
@@ -112,7 +112,7 @@ async def test_a_worker_that_is_told_to_stop_while_it_starts_does_so():
         del url
         os.kill(os.getpid(), signal.SIGTERM)
 
-    async with Crib("memory://", restate=options) as crib:
+    async with Crib("memory://", sharing=SharingOptions(restate=options)) as crib:
         assert isinstance(crib.engine, RestateEngine)
         async with asyncio.timeout(30):
             await crib.engine.worker.serve(WorkerTerms(register=False), told)
@@ -221,7 +221,9 @@ def test_a_worker_that_listens_everywhere_must_be_told_how_it_is_reached(folder:
 @pytest.mark.requirement("restate.optional")
 def test_a_process_that_is_no_worker_loads_nothing_of_restate_s_library():
     code = (
-        "import sys; from toolcrib import Crib; from toolcrib.core.engines.restate import RestateOptions; "
-        "Crib('memory://', restate=RestateOptions()); print(sorted({'restate', 'hypercorn', 'h2'} & set(sys.modules)))"
+        "import sys; from toolcrib import Crib, SharingOptions; "
+        "from toolcrib.core.engines.restate import RestateOptions; "
+        "Crib('memory://', sharing=SharingOptions(restate=RestateOptions())); "
+        "print(sorted({'restate', 'hypercorn', 'h2'} & set(sys.modules)))"
     )
     assert subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True).stdout == "[]\n"

@@ -129,8 +129,8 @@ async def test_a_message_does_not_overtake_a_turn_that_waits_for_the_client():
 async def test_who_may_not_use_an_agent_gets_an_execution_that_was_refused():
     stranger = Principal(id="stranger", grants=())
     async with await open_crib() as crib:
-        answer = await crib.executions.execute("clerk", GO, principal=stranger)
-        queued = await crib.executions.submit("clerk", GO, principal=stranger)
+        answer = await crib.acting_as(stranger).executions.execute("clerk", GO)
+        queued = await crib.acting_as(stranger).executions.submit("clerk", GO)
 
     assert (answer.status, answer.stop_reason, answer.conversation_id) == ("failed", "policy", None)
     assert answer.error is not None
@@ -144,7 +144,7 @@ async def test_who_may_read_the_runs_of_an_agent_sees_how_they_stand():
     async with await open_crib("Hello.") as crib:
         answer = await crib.executions.execute("clerk", GO)
 
-        assert await crib.executions.respond(answer.run_id, principal=reader) == answer
+        assert await crib.acting_as(reader).executions.respond(answer.run_id) == answer
 
 
 @pytest.mark.requirement("executions.asked")

@@ -5,8 +5,9 @@ from typing import Any
 import pytest
 
 from tests.unit.executions.house import agent, open_crib, turn
-from toolcrib import Crib, Principal
+from toolcrib import Principal
 from toolcrib.contracts import AgentRequest, AgentResponse, ErrorCode, InvalidDefinition, PinnedHandle, PinSelector
+from toolcrib.crib import ActingCrib
 from toolcrib.llm import Message, ToolCall
 
 LOOKS, DOES_NOT = (turn(("look", "hat")), "A hat."), ("Nothing.",)
@@ -20,8 +21,8 @@ def kept(tool: str = "look", *, name: str = "found") -> PinnedHandle:
     return pinned(tool, name=name, on_missing="stale_last_success")
 
 
-async def asked(crib: Crib, name: str = "clerk", **fields: Any) -> AgentResponse:
-    return await crib.executions.execute(name, AgentRequest(message="go"), **fields)
+async def asked(crib: ActingCrib, name: str = "clerk") -> AgentResponse:
+    return await crib.executions.execute(name, AgentRequest(message="go"))
 
 
 @pytest.mark.requirement("pins.missing", "outputs.always")
@@ -61,7 +62,7 @@ async def test_a_handle_that_must_not_be_empty_and_is_not_fails_nothing():
 async def test_an_execution_that_failed_anyway_keeps_its_own_error():
     stranger = Principal(id="stranger", grants=())
     async with await open_crib(definition=agent(pins=[pinned(on_missing="error")])) as crib:
-        answer = await asked(crib, principal=stranger)
+        answer = await asked(crib.acting_as(stranger))
 
     assert answer.error is not None
     assert (answer.error.reason, answer.handles) == ("permission_missing", {"found": None})
@@ -73,7 +74,7 @@ async def test_a_handle_keeps_what_the_last_successful_execution_had():
     answers: tuple[Message | str, ...] = (turn(("look", "coat")), "A coat.", *LOOKS, *DOES_NOT, *DOES_NOT)
     async with await open_crib(*answers, definition=clerk) as crib:
         held = [(await asked(crib)).handles["found"] for _ in range(4)]
-        last = await asked(crib, principal=Principal(id="ann"))
+        last = await asked(crib.acting_as(Principal(id="ann")))
 
     assert held == ["coat is here", "hat is here", "hat is here", "hat is here"]
     assert last.status == "failed"
@@ -137,8 +138,8 @@ async def test_nothing_is_kept_from_another_principal_or_realm(who: Principal):
     async with await open_crib(*LOOKS, *DOES_NOT, definition=agent(pins=[kept()])) as crib:
         await asked(crib)
         if who.realm == "elsewhere":
-            await crib.save(agent(tools=[], pins=[kept()]), principal=who)
-        answer = await asked(crib, principal=who)
+            await crib.acting_as(who).save(agent(tools=[], pins=[kept()]))
+        answer = await asked(crib.acting_as(who))
 
     assert (answer.status, answer.handles) == ("completed", {"found": None})
 

@@ -3,12 +3,11 @@
 import asyncio
 from itertools import permutations
 from pathlib import Path
-from typing import Any
 
 import pytest
 
 from tests.unit.executions.house import Desk, agent, open_crib, results, turn
-from toolcrib import Crib, Principal
+from toolcrib import Principal
 from toolcrib.contracts import (
     AgentRequest,
     AgentResponse,
@@ -20,13 +19,14 @@ from toolcrib.contracts import (
     ReturnedCall,
     ToolError,
 )
+from toolcrib.crib import ActingCrib
 from toolcrib.llm import Message, ToolCall
 
 GO = AgentRequest(message="go")
 
 
-async def returned(crib: Crib, waiting: AgentResponse, *brought: ReturnedCall, **fields: Any) -> AgentResponse:
-    return await crib.executions.execute("clerk", AgentRequest(run_id=waiting.run_id, tool_results=brought), **fields)
+async def returned(crib: ActingCrib, waiting: AgentResponse, *brought: ReturnedCall) -> AgentResponse:
+    return await crib.executions.execute("clerk", AgentRequest(run_id=waiting.run_id, tool_results=brought))
 
 
 @pytest.mark.requirement("handoff.mixed", "outputs.standing")
@@ -193,8 +193,8 @@ async def test_a_result_of_somebody_else_is_another_result():
         brought = results(waiting, "red", "long")
         await returned(crib, waiting, brought[0])
         with pytest.raises(Conflict, match="has another result already"):
-            await returned(crib, waiting, brought[0], principal=helper)
-        answer = await returned(crib, waiting, brought[1], principal=helper)
+            await returned(crib.acting_as(helper), waiting, brought[0])
+        answer = await returned(crib.acting_as(helper), waiting, brought[1])
 
     assert answer.response == "Done."
 
@@ -217,11 +217,11 @@ async def test_only_who_started_the_run_or_has_the_grant_may_bring_results():
     async with await open_crib(turn(("pick", "hat")), "Done.") as crib:
         waiting = await crib.executions.execute("clerk", GO)
         with pytest.raises(PermissionDenied, match="'stranger' has no grant for 'ai://runs/clerk/execute'"):
-            await returned(crib, waiting, *results(waiting, "red"), principal=stranger)
+            await returned(crib.acting_as(stranger), waiting, *results(waiting, "red"))
         with pytest.raises(PermissionDenied, match="ai://runs/clerk/read"):
-            await crib.executions.respond(waiting.run_id, principal=stranger)
+            await crib.acting_as(stranger).executions.respond(waiting.run_id)
         with pytest.raises(NotFound, match="there is no run"):
-            await crib.executions.respond(waiting.run_id, principal=elsewhere)
+            await crib.acting_as(elsewhere).executions.respond(waiting.run_id)
         with pytest.raises(NotFound, match="there is no run 'run_0'"):
             await crib.executions.respond("run_0")
 

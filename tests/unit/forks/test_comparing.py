@@ -70,7 +70,7 @@ async def test_who_may_not_read_both_runs_sees_no_difference():
         first = await crib.invoke("a", {"message": "go"})
 
         with pytest.raises(PermissionDenied):
-            await crib.compare(first.run_id, first.run_id, principal=Principal(id="eve", grants=()))
+            await crib.acting_as(Principal(id="eve", grants=())).compare(first.run_id, first.run_id)
 
 
 def test_values_differ_at_the_places_where_they_do():

@@ -9,7 +9,7 @@ import pytest
 
 from tests.unit.agents.crm import Crm, asks
 from tests.unit.forks.forking import ended, made_itself, same_at_every_event
-from toolcrib import Crib, LLMConfig, ScriptedModel
+from toolcrib import Crib, LLMConfig, ScriptedModel, SharingOptions
 from toolcrib.contracts import AgentDefinition, JsonObject, NotFound, Run, RunEvent, ToolDefinition
 from toolcrib.infrastructure.store import Entry, Journal, MemoryStore, RunChange, Store
 
@@ -91,10 +91,10 @@ async def test_a_fork_whose_process_dies_goes_on_with_what_it_knew(after: int):
     crm, store = Crm(1), MemoryStore()
     shared = models("Other.")
     journal = _Dying(store.journal, after=after)
-    async with Crib(store, models=shared, lease_s=0.05) as crib:
+    async with Crib(store, models=shared, sharing=SharingOptions(lease_s=0.05)) as crib:
         first = await first_run(crib, crm)
         house: Any = _House(store, journal)
-        async with Crib(house, models=shared, lease_s=0.05) as dying:
+        async with Crib(house, models=shared, sharing=SharingOptions(lease_s=0.05)) as dying:
             dying.add(*crm.tools)
             forking = asyncio.create_task(dying.fork(first, at="turn:1", changes=CHANGES))
             dead = asyncio.create_task(journal.dead.wait())
@@ -104,7 +104,11 @@ async def test_a_fork_whose_process_dies_goes_on_with_what_it_knew(after: int):
             await asyncio.gather(forking, dead, return_exceptions=True)
         [newest, *_] = await store.journal.runs("default", limit=5)
         assert newest.run_id != first
-        again = Crib(store, models={**shared, "scripted:o": ScriptedModel(_answers, name="o")}, lease_s=0.05)
+        again = Crib(
+            store,
+            models={**shared, "scripted:o": ScriptedModel(_answers, name="o")},
+            sharing=SharingOptions(lease_s=0.05),
+        )
         again.add(*crm.tools)
         await again.resume(newest.run_id)
 

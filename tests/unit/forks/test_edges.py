@@ -179,7 +179,7 @@ async def test_changes_that_a_kind_of_run_does_not_have_are_refused():
         with pytest.raises(NotFound, match=r"no tool .nothing. to call in another version"):
             await crib.fork(flow, changes={"tool:nothing": "1.0.0"})
         with pytest.raises(PermissionDenied, match="publish"):
-            await crib.fork(flow, changes={"policy": {}}, principal=Principal(id="eve", grants=("ai://runs/*/read",)))
+            await crib.acting_as(Principal(id="eve", grants=("ai://runs/*/read",))).fork(flow, changes={"policy": {}})
         bounded = await crib.fork(flow, at="step:reserve", changes={"policy": {"limits": {"timeout_s": 9}}})
         assert bounded.status == "completed"
 

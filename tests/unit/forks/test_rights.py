@@ -37,10 +37,10 @@ async def test_who_may_not_read_the_run_or_not_execute_its_tool_makes_no_fork():
         first = await crib.invoke("a", {"message": "go"})
 
         with pytest.raises(PermissionDenied, match="ai://runs/a/read"):
-            await crib.fork(first.run_id, principal=Principal(id="eve", grants=(ASKS,)))
+            await crib.acting_as(Principal(id="eve", grants=(ASKS,))).fork(first.run_id)
         with pytest.raises(NotFound):
-            await crib.fork(first.run_id, principal=Principal(id="eve", realm="elsewhere", grants=("ai://*",)))
-        refused = await crib.fork(first.run_id, principal=Principal(id="eve", grants=(READS,)))
+            await crib.acting_as(Principal(id="eve", realm="elsewhere", grants=("ai://*",))).fork(first.run_id)
+        refused = await crib.acting_as(Principal(id="eve", grants=(READS,))).fork(first.run_id)
 
         assert (refused.status, refused.stop_reason) == ("failed", "policy")
         assert refused.error is not None
@@ -56,7 +56,7 @@ async def test_a_fork_calls_with_the_rights_of_whoever_makes_it_and_belongs_to_t
         first = await crib.invoke("a", {"message": "go"})
         eve = Principal(id="eve", grants=(READS, ASKS))
 
-        fork = await crib.fork(first.run_id, at="turn:2", anew=True, principal=eve)
+        fork = await crib.acting_as(eve).fork(first.run_id, at="turn:2", anew=True)
 
         assert (fork.made_by, fork.output) == ("eve", {"response": "Refused."})
         calls = await envelopes(crib, fork.run_id)
@@ -76,10 +76,10 @@ async def test_who_may_not_write_the_definition_forks_a_run_unchanged_only(chang
         eve = Principal(id="eve", grants=(READS, ASKS))
 
         with pytest.raises(PermissionDenied, match="ai://agents/a/write"):
-            await crib.fork(first.run_id, changes=changes, principal=eve)
+            await crib.acting_as(eve).fork(first.run_id, changes=changes)
 
-        assert (await crib.fork(first.run_id, principal=eve)).output == {"response": "Ok."}
-        other = await crib.fork(first.run_id, changes={"input.message": "stay"}, principal=eve)
+        assert (await crib.acting_as(eve).fork(first.run_id)).output == {"response": "Ok."}
+        other = await crib.acting_as(eve).fork(first.run_id, changes={"input.message": "stay"})
         assert other.output == {"response": "Input."}
 
 

@@ -24,7 +24,7 @@ def agent(name: str, **fields: Any) -> ToolDefinition:
 async def approve(crib: Crib, run_id: str, edited: Json = None) -> None:
     """Have a colleague approve the one call of a run that waits."""
     [asked] = await crib.pending_approvals(run_id)
-    await crib.decide(run_id, asked.position, approve=True, edited_input=edited, principal=COLLEAGUE)
+    await crib.acting_as(COLLEAGUE).decide(run_id, asked.position, approve=True, edited_input=edited)
 
 
 @pytest.mark.requirement("forks.people", "forks.known", "forks.same")
@@ -81,8 +81,8 @@ async def test_signals_clients_and_waits_are_taken_and_steps_that_ask_people_ask
             if at < decided:
                 assert fork.status == "awaiting_approval", at
                 [asked] = (await crib.approvals.page(run_id=fork.run_id)).items
-                await crib.approvals.decide(
-                    asked.approval_id, approve=True, edited_input={"item": "b"}, principal=COLLEAGUE, allow_self=True
+                await crib.acting_as(COLLEAGUE).approvals.decide(
+                    asked.approval_id, approve=True, edited_input={"item": "b"}, allow_self=True
                 )
                 await crib.resume(fork.run_id)
                 fork = await crib.store.journal.run(fork.run_id)
@@ -100,8 +100,8 @@ async def test_a_run_that_a_person_confirmed_as_a_whole_keeps_what_they_made_of_
         await publish(crib, "order", calls("ship", "ship"), requires_confirmation=True)
         waiting = await crib.instances.start("order", {"item": "a"})
         [asked] = (await crib.approvals.page()).items
-        await crib.approvals.decide(
-            asked.approval_id, approve=True, edited_input={"item": "b"}, principal=COLLEAGUE, allow_self=True
+        await crib.acting_as(COLLEAGUE).approvals.decide(
+            asked.approval_id, approve=True, edited_input={"item": "b"}, allow_self=True
         )
         done = await crib.instances.resume(waiting.run_id)
         assert (done.status, shop.done) == ("completed", ["ship b"])

@@ -11,7 +11,7 @@ from aiohttp import web
 
 from tests.unit.grpc.server import Crm, Deal, local
 from tests.unit.net.servers import serving as http_serving
-from toolcrib import Crib, EgressPolicy
+from toolcrib import Crib, DefinitionOptions, EgressPolicy
 from toolcrib.contracts import ApiKeyAuth, BasicAuth, BearerAuth, ErrorCode, OAuth2Auth, ProviderDefinition, Reason
 from toolcrib.kinds.grpc.shape import GrpcImplementation
 
@@ -217,7 +217,9 @@ async def test_credentials_and_headers_travel_as_metadata_and_are_not_shown(
     port: int, crm: Crm, auth: Any, name: str, value: str | None
 ) -> None:
     environment = {"CRM_TOKEN": "s3cret-token"}
-    async with Crib("memory://", egress=local(port), environment=environment, released=("CRM_*",)) as crib:
+    async with Crib(
+        "memory://", egress=local(port), environment=environment, definitions=DefinitionOptions(released=("CRM_*",))
+    ) as crib:
         await crib.imports.grpc(f"grpc://127.0.0.1:{port}", name="crm", auth=auth)
         await change(crib, headers={"X-Tenant": "t1"})
         crm.deal.display_name = "echo s3cret-token"
@@ -231,7 +233,12 @@ async def test_credentials_and_headers_travel_as_metadata_and_are_not_shown(
 @pytest.mark.requirement("grpc.credentials")
 async def test_credentials_of_a_query_are_refused_with_the_remedy(port: int, crm: Crm, crib: Crib) -> None:
     await crib.close()
-    async with Crib("memory://", egress=local(port), environment={"CRM_TOKEN": "s3cret"}, released=("CRM_*",)) as other:
+    async with Crib(
+        "memory://",
+        egress=local(port),
+        environment={"CRM_TOKEN": "s3cret"},
+        definitions=DefinitionOptions(released=("CRM_*",)),
+    ) as other:
         await other.imports.grpc(f"grpc://127.0.0.1:{port}", name="crm")
         await change(other, auth=ApiKeyAuth(key="${env:CRM_TOKEN}", name="key", place="query"))
         envelope = await other.call("DealService_GetDeal", id="7")

@@ -10,7 +10,7 @@ from pathlib import Path
 
 import pytest
 
-from toolcrib import Crib
+from toolcrib import Crib, DefinitionOptions
 from toolcrib.contracts import ErrorCode, Reason, Unavailable
 
 pytestmark = pytest.mark.requirement("mcp_client.program")
@@ -29,7 +29,7 @@ async def crib_for(mode: str) -> AsyncGenerator[Crib]:
     """A crib with the tool of a program."""
     around = {"PATH": os.defpath, "TOKEN": SECRET, "OTHER_SECRET": "never given"}
     line = f"TOKEN= {shlex.join(command(mode))}"
-    async with Crib("memory://", environment=around, mcp_commands=(line,)) as crib:
+    async with Crib("memory://", environment=around, definitions=DefinitionOptions(mcp_commands=(line,))) as crib:
         await crib.imports.mcp(name="there", command=command(mode), environment={"TOKEN": "${env:TOKEN}"})
         yield crib
 
@@ -105,13 +105,17 @@ async def test_a_program_that_does_not_answer_in_time_is_a_timeout_and_is_killed
 
 
 async def test_a_program_that_ends_at_once_is_an_error_that_tells_what_it_said():
-    async with Crib("memory://", environment={}, mcp_commands=(shlex.join(command("stillborn")),)) as crib:
+    async with Crib(
+        "memory://", environment={}, definitions=DefinitionOptions(mcp_commands=(shlex.join(command("stillborn")),))
+    ) as crib:
         with pytest.raises(Unavailable, match="it cannot start today"):
             await crib.imports.mcp(name="there", command=command("stillborn"))
 
 
 async def test_a_program_that_is_not_there_is_an_error_that_says_so():
-    async with Crib("memory://", environment={}, mcp_commands=("/nowhere/server",)) as crib:
+    async with Crib(
+        "memory://", environment={}, definitions=DefinitionOptions(mcp_commands=("/nowhere/server",))
+    ) as crib:
         with pytest.raises(Unavailable, match="No such file"):
             await crib.imports.mcp(name="there", command=["/nowhere/server"])
 

@@ -11,7 +11,7 @@ from pathlib import Path
 import pytest
 
 from tests.node import node_command
-from toolcrib import Crib, EgressPolicy
+from toolcrib import Crib, DefinitionOptions, EgressPolicy
 from toolcrib.contracts import ErrorCode, McpTransport
 
 pytestmark = [pytest.mark.requirement("mcp_client.real_servers"), pytest.mark.slow]
@@ -64,7 +64,9 @@ async def use(crib: Crib) -> None:
 
 async def test_the_server_that_has_everything_is_used_as_a_program():
     command = node_command(EVERYTHING, "stdio")
-    async with Crib("memory://", environment={}, mcp_commands=(shlex.join(command),)) as crib:
+    async with Crib(
+        "memory://", environment={}, definitions=DefinitionOptions(mcp_commands=(shlex.join(command),))
+    ) as crib:
         found = await crib.imports.mcp(name="everything", command=command)
         assert found.report.summary()["left_out"] == 0
         await use(crib)
@@ -86,7 +88,9 @@ async def test_the_server_that_has_everything_is_used_over_http(mode: str, path:
 async def test_the_server_of_files_reads_and_writes_in_its_folder_and_nowhere_else(tmp_path: Path):
     (tmp_path / "a.txt").write_text("first")
     command = node_command(FILESYSTEM, str(tmp_path))
-    async with Crib("memory://", environment={}, mcp_commands=(shlex.join(command),)) as crib:
+    async with Crib(
+        "memory://", environment={}, definitions=DefinitionOptions(mcp_commands=(shlex.join(command),))
+    ) as crib:
         found = {tool.name: tool for tool in (await crib.imports.mcp(name="files", command=command)).tools}
         assert (found["read_text_file"].side_effects, found["write_file"].side_effects) == ("reads", "writes")
         read = await crib.call("read_text_file", path=str(tmp_path / "a.txt"))

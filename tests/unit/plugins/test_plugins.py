@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from toolcrib import Crib
+from toolcrib import Crib, DefinitionOptions
 from toolcrib.contracts import (
     ErrorCode,
     InvalidDefinition,
@@ -79,7 +79,7 @@ def installed(**points: str) -> Any:
 
 def crib_with(**points: str) -> Crib:
     names = [name.removeprefix("models_") for name in points]
-    return Crib("memory://", plugins=load_plugins(names, installed(**points)))
+    return Crib("memory://", definitions=DefinitionOptions(plugins=load_plugins(names, installed(**points))))
 
 
 def booking(config: Any, runtime: str = "ledger") -> ToolDefinition:

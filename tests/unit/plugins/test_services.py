@@ -9,7 +9,7 @@ import pytest
 from aiohttp import web
 
 from tests.unit.net.servers import serving
-from toolcrib import Crib, tool
+from toolcrib import Crib, DefinitionOptions, tool
 from toolcrib.contracts import InvalidSettings, LLMConfig, ModelError, ModelService
 from toolcrib.crib.container.model_services import read_services, service_providers
 from toolcrib.infrastructure.net import EgressPolicy
@@ -45,7 +45,7 @@ async def ask(service: ModelService, answer: Answer, asked: Asked) -> Any:
             "memory://",
             egress=EgressPolicy(allow=(f"127.0.0.1:{port}",)),
             environment={"HELIX_KEY": "secret-key"},
-            model_services={"helix": described},
+            definitions=DefinitionOptions(model_services={"helix": described}),
         )
         crib.add(double)
         agent = crib.agentic_tool("agent", mode="agentic", model="helix:deep", tools=["double"])

@@ -50,15 +50,15 @@ async def test_what_is_not_there_is_named_with_the_closest_and_realms_are_apart(
         await crib.fragments.save(TONE)
         with pytest.raises(NotFound, match="the closest: tone"):
             await crib.fragments.remove("tones")
-        assert await crib.fragments.list(principal=Principal(id="eve", realm="elsewhere")) == []
+        assert await crib.acting_as(Principal(id="eve", realm="elsewhere")).fragments.list() == []
 
 
 @pytest.mark.requirement("registry.accounts")
 async def test_nobody_makes_an_account_that_may_do_more_than_they():
     async with Crib("memory://") as crib:
-        await crib.accounts.save(BOT, principal=ANN)
+        await crib.acting_as(ANN).accounts.save(BOT)
         with pytest.raises(PermissionDenied, match=r"ai://secrets/\*"):
-            await crib.accounts.save(ServiceAccount(name="root", grants=("ai://secrets/*",)), principal=ANN)
+            await crib.acting_as(ANN).accounts.save(ServiceAccount(name="root", grants=("ai://secrets/*",)))
         assert [account.name for account in await crib.accounts.list()] == ["bot"]
         assert BOT.principal("default") == Principal(id="account:bot", kind="service", grants=BOT.grants)
         assert BOT.model_copy(update={"enabled": False}).principal("default").grants == ()
@@ -76,6 +76,6 @@ async def test_an_agent_acts_as_an_account_only_if_its_author_may_lend_it():
             await crib.save(agent)
         await crib.accounts.save(BOT)
         with pytest.raises(PermissionDenied, match="ai://accounts/bot/execute"):
-            await crib.save(agent, principal=ANN)
+            await crib.acting_as(ANN).save(agent)
         lender = ANN.model_copy(update={"grants": (*ANN.grants, "ai://accounts/bot/execute")})
-        assert (await crib.save(agent, principal=lender)).name == "helper"
+        assert (await crib.acting_as(lender).save(agent)).name == "helper"

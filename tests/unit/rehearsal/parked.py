@@ -8,7 +8,7 @@ from collections.abc import Mapping
 from typing import Any, Final, NamedTuple
 
 from tests.twins import ManualClock
-from toolcrib import Crib, FunctionTool, LLMConfig, ScriptedModel, tool
+from toolcrib import Crib, FunctionTool, LLMConfig, ScriptedModel, SharingOptions, tool
 from toolcrib.contracts import (
     AgentDefinition,
     CallFinished,
@@ -143,7 +143,13 @@ class World:
     def process(self, has: Process = ALL) -> Crib:
         """A process on the store."""
         models = {f"scripted:{name}": answering(*AGENTS[name]) for name in has.models}
-        crib = Crib(self.store, clock=self.clock, models=models, environment=dict(has.environment), lease_s=3)
+        crib = Crib(
+            self.store,
+            clock=self.clock,
+            models=models,
+            environment=dict(has.environment),
+            sharing=SharingOptions(lease_s=3),
+        )
         crib.add(*(each for name, each in self.hands.all.items() if name in has.functions))
         return crib
 

@@ -4,7 +4,7 @@ from collections.abc import AsyncIterator
 
 import pytest
 
-from toolcrib import Crib, code_tool, tool
+from toolcrib import Crib, DefinitionOptions, code_tool, tool
 from toolcrib.contracts import ChildStarted, ErrorCode, Reason, RunStatus, SandboxLimits, ToolDefinition, ToolEnvelope
 from toolcrib.core.runs import Result
 from toolcrib.infrastructure.sandbox import MontyBackend, Sandbox
@@ -180,7 +180,9 @@ async def test_a_quota_that_is_met_is_named(
 
 @pytest.mark.requirement("code.unavailable")
 async def test_without_a_sandbox_that_will_do_nothing_is_run():
-    async with Crib("memory://", sandbox=Sandbox((MontyBackend(),), minimum="kernel")) as crib:
+    async with Crib(
+        "memory://", definitions=DefinitionOptions(sandbox=Sandbox((MontyBackend(),), minimum="kernel"))
+    ) as crib:
         envelope = await call(crib, code_tool("x", "def main():\n    return 1\n"))
 
     assert refused(envelope) == (ErrorCode.SANDBOX_ERROR, Reason.SANDBOX_UNAVAILABLE)

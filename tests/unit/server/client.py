@@ -12,7 +12,7 @@ import httpx2
 from fastapi import FastAPI
 
 from tests.twins import make_definition
-from toolcrib import Crib, ScriptedModel, tool
+from toolcrib import Crib, DefinitionOptions, ScriptedModel, tool
 from toolcrib.contracts import OWNER, Json, JsonObject, Principal, ToolDefinition, Unauthenticated
 from toolcrib.infrastructure.net import EgressPolicy
 from toolcrib.infrastructure.store import Store
@@ -151,7 +151,7 @@ async def serving(
         clock=QuickClock(),
         egress=EgressPolicy(),
         environment=environment or {},
-        released=released,
+        definitions=DefinitionOptions(released=released),
         models=models,
     )
     crib.add(search, update, pick)

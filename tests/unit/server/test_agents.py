@@ -243,7 +243,7 @@ async def test_a_stream_begins_with_a_comment_where_there_is_nothing_to_tell_yet
     async with serving(driven=False) as server:
         await added(server)
         run_id = (await server.post("/ai/agents/desk/execute/durable", {"message": "new?"}, status=202))["run_id"]
-        stream = (await start_stream(server.crib, run_id, BEGINNING, caller=server.crib.principal)).body_iterator
+        stream = (await start_stream(server.crib, run_id, BEGINNING)).body_iterator
         assert await anext(aiter(stream)) == ": keep-alive\n\n"
         await server.crib.resume(run_id)
         rest = "".join([str(message) async for message in stream])

@@ -151,5 +151,5 @@ async def test_neither_an_agent_nor_who_acts_for_the_starter_decides(who: Princi
     async with serving(driven=False) as server:
         found = await waiting(server)
         with pytest.raises(PermissionDenied):
-            await server.crib.approvals.decide(found["approval_id"], approve=True, principal=who)
+            await server.crib.acting_as(who).approvals.decide(found["approval_id"], approve=True)
         assert await server.crib.decide(found["run_id"], "call", approve=True)

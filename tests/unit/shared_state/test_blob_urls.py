@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from toolcrib import Crib
+from toolcrib import Crib, SharingOptions
 from toolcrib.contracts import InvalidSettings
 from toolcrib.crib.settings import Settings, load_settings, value_of
 from toolcrib.infrastructure.store import MemoryStore
@@ -82,9 +82,9 @@ async def test_a_crib_has_its_blobs_where_the_setting_says(tmp_path: Path) -> No
 @pytest.mark.requirement("shared_state.blob_urls")
 def test_a_store_that_has_its_blobs_already_takes_no_other_place() -> None:
     with pytest.raises(InvalidSettings, match="a store in memory keeps its blobs there too"):
-        Crib("memory://", blobs="file:///folder")
+        Crib("memory://", sharing=SharingOptions(blobs="file:///folder"))
     with pytest.raises(InvalidSettings, match="a store that was opened before has its blobs"):
-        Crib(MemoryStore(), blobs="file:///folder")
+        Crib(MemoryStore(), sharing=SharingOptions(blobs="file:///folder"))
 
 
 @pytest.mark.requirement("shared_state.blob_memory")

@@ -12,7 +12,7 @@ import pytest
 
 from tests.servers.redis import RedisTestServer, running_redis
 from tests.unit.agents.crm import MODEL, PricedModel, asks
-from toolcrib import Crib, Limits, tool
+from toolcrib import Crib, Limits, SharingOptions, tool
 from toolcrib.contracts import CallStarted, ErrorCode, LimitReached, ModelStarted, Principal, Reason, ToolEnvelope
 from toolcrib.infrastructure.store import Charge, MemoryStore, Reserved
 
@@ -55,7 +55,8 @@ async def translate(cost: float) -> dict[str, float]:
 def crib_with(
     *budgets: str, answers: Sequence[Any] = (), store: str | MemoryStore = "memory://", **options: Any
 ) -> Crib:
-    crib = Crib(store, budgets=budgets, models={MODEL: PricedModel(list(answers))}, **options)
+    sharing = SharingOptions(budgets=budgets, **options)
+    crib = Crib(store, sharing=sharing, models={MODEL: PricedModel(list(answers))})
     crib.add(search, recall, send, translate, publish)
     return crib
 
@@ -116,7 +117,7 @@ async def test_what_a_tool_says_that_it_cost_counts_once_it_has_said_so() -> Non
 @pytest.mark.requirement("shared_state.caps_bind")
 async def test_each_principal_spends_under_a_cap_of_its_own() -> None:
     async with crib_with("principal 0.5 usd/day") as crib:
-        ended = [await crib.invoke("search", {"text": "a"}, principal=who) for who in (ANN, ANN, BEN)]
+        ended = [await crib.acting_as(who).invoke("search", {"text": "a"}) for who in (ANN, ANN, BEN)]
     assert [result.summary.status for result in ended] == ["completed", "failed", "completed"]
 
 

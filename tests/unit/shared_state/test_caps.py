@@ -7,7 +7,7 @@ from decimal import Decimal
 
 import pytest
 
-from toolcrib import Crib
+from toolcrib import Crib, SharingOptions
 from toolcrib.contracts import InvalidSettings, Reason, Unavailable
 from toolcrib.core.policy import CapReservation, Caps, CountedCaps, Shortage, Spend, Spender, SpendingCap, read_caps
 from toolcrib.crib.settings import load_settings
@@ -73,7 +73,7 @@ def test_a_cap_that_could_never_bind_and_two_for_the_same_are_refused() -> None:
     with pytest.raises(InvalidSettings, match="calls of tools use no tokens"):
         SpendingCap.parse("tool 5 tokens/day")
     with pytest.raises(InvalidSettings, match="budget 'realm 7 usd/day' counts what another one counts"):
-        Crib("memory://", budgets=["realm 5 usd/day", "realm 7 usd/day"])
+        Crib("memory://", sharing=SharingOptions(budgets=["realm 5 usd/day", "realm 7 usd/day"]))
 
 
 @pytest.mark.requirement("shared_state.cap_forms", "settings.effect")

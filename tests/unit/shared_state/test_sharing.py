@@ -3,7 +3,7 @@
 import pytest
 
 from tests.servers.redis import RedisTestServer, running_redis
-from toolcrib import Crib, tool
+from toolcrib import Crib, SharingOptions, tool
 from toolcrib.contracts import ErrorCode, RateLimit
 
 
@@ -33,7 +33,7 @@ class Deals:
 async def test_a_result_that_one_crib_has_brought_serves_the_other(running: RedisTestServer) -> None:
     deals = Deals()
     for cached in (False, True):
-        async with Crib("memory://", redis=running.url(2)) as crib:
+        async with Crib("memory://", sharing=SharingOptions(redis=running.url(2))) as crib:
             crib.add(*deals.tools)
             found = await crib.call("find_deals", {"company": "Acme"})
             assert (found.output, found.cached) == ("Acme: 3", cached)
@@ -44,7 +44,7 @@ async def test_a_result_that_one_crib_has_brought_serves_the_other(running: Redi
 async def test_cribs_keep_a_rate_limit_together(running: RedisTestServer) -> None:
     deals, ended = Deals(), list[ErrorCode | None]()
     for _ in range(3):
-        async with Crib("memory://", redis=running.url(3)) as crib:
+        async with Crib("memory://", sharing=SharingOptions(redis=running.url(3))) as crib:
             crib.add(*deals.tools)
             sent = await crib.call("send_mail", {"to": "ann"})
             ended.append(sent.error and sent.error.code)
@@ -56,7 +56,7 @@ async def test_without_redis_calls_run_uncached_and_limited_by_each_process(runn
     deals = Deals()
     with running_redis() as gone:
         gone.stop()
-        async with Crib("memory://", redis=gone.url()) as crib:
+        async with Crib("memory://", sharing=SharingOptions(redis=gone.url())) as crib:
             crib.add(*deals.tools)
             found = [await crib.call("find_deals", {"company": "Acme"}) for _ in range(2)]
             sent = [await crib.call("send_mail", {"to": "ann"}) for _ in range(3)]

@@ -6,7 +6,7 @@ import signal
 
 import sqlalchemy as sa
 
-from toolcrib import Crib, ToolContext, tool
+from toolcrib import Crib, SharingOptions, ToolContext, tool
 from toolcrib.contracts import Json, JsonObject
 from toolcrib.infrastructure.store.ports.transactions import Work
 
@@ -40,6 +40,6 @@ def order(url: str) -> None:
 
 
 async def _order(url: str) -> None:
-    async with Crib(url, lease_s=LEASE_S) as crib:
+    async with Crib(url, sharing=SharingOptions(lease_s=LEASE_S)) as crib:
         crib.add(buy)
         await crib.call("buy", {"item": "x"})

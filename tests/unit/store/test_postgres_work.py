@@ -13,7 +13,7 @@ from sqlalchemy.exc import DBAPIError
 from tests.servers.postgres import PostgresServer
 from tests.unit.store.buyer import LEASE_S, buy, buys
 from tests.unit.store.samples import signal, started
-from toolcrib import Crib
+from toolcrib import Crib, SharingOptions
 from toolcrib.contracts import Fenced, Json, PermissionDenied
 from toolcrib.infrastructure.store import Doer, open_store
 from toolcrib.infrastructure.store.sql.sql_store import SqlStore
@@ -60,7 +60,7 @@ async def test_what_a_process_did_that_died_before_it_could_say_so_is_not_done_a
     died = await asyncio.to_thread(subprocess.run, command, env={**os.environ, "BUYER_DIES": "1"}, check=False)
     assert (died.returncode, rows()) == (-9, ["x"])
 
-    async with Crib(postgres_store, lease_s=LEASE_S) as crib:
+    async with Crib(postgres_store, sharing=SharingOptions(lease_s=LEASE_S)) as crib:
         crib.add(buy)
         [run] = await crib.store.journal.runs("default")
         done = await crib.resume(run.run_id)

@@ -52,6 +52,32 @@ def test_a_folder_with_too_many_entries_is_named(root: Path):
     assert list(structure.check(root)) == ["src/toolcrib: 13 entries; the limit is 12; divide it by subject"]
 
 
+@pytest.mark.requirement("repository.constructors")
+def test_a_constructor_with_too_many_arguments_is_named(root: Path):
+    arguments, fields = ", ".join(f"a{n}" for n in range(9)), "\n    ".join(f"a{n}: int" for n in range(9))
+    write(root, "src/toolcrib/wide.py", f"class Wide:\n    def __init__(self, {arguments}): ...\n")
+    write(root, "src/toolcrib/apart.py", f"class Apart:\n    def __init__(self, a, /, *, {arguments}): ...\n")
+    method = "async def go(self): ..."
+    write(root, "src/toolcrib/made.py", f"@dataclass(slots=True)\nclass Made:\n    {fields}\n    {method}\n")
+
+    assert list(structure.check(root)) == [
+        "src/toolcrib/apart.py:1: Apart is made of 10 arguments; the limit is 8; group them",
+        "src/toolcrib/made.py:2: Made is made of 9 arguments; the limit is 8; group them",
+        "src/toolcrib/wide.py:1: Wide is made of 9 arguments; the limit is 8; group them",
+    ]
+
+
+@pytest.mark.requirement("repository.constructors")
+def test_data_and_what_a_constructor_makes_itself_are_not_counted(root: Path):
+    fields = "\n    ".join(f"a{n}: int" for n in range(8))
+    inside, method = "a8: int = field(default=0, init=False)\n    a9: ClassVar[int] = 1", "def go(self): ..."
+    write(root, "src/toolcrib/made.py", f"@dataclass\nclass Made:\n    {fields}\n    {inside}\n    {method}\n")
+    about = "@property\n    def about(self): ..."
+    write(root, "src/toolcrib/data.py", f"class Data(NamedTuple):\n    {fields}\n    a8: int\n    {about}\n")
+
+    assert list(structure.check(root)) == []
+
+
 @pytest.mark.requirement("repository.structure")
 def test_too_many_modules_are_counted(root: Path, monkeypatch: pytest.MonkeyPatch):
     monkeypatch.setattr(structure, "MODULES_LIMIT", 1)

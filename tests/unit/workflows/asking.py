@@ -6,6 +6,7 @@ from tests.unit.executions.house import Desk, agent, open_crib, turn
 from toolcrib import Crib
 from toolcrib.contracts import Json, JsonObject, PinnedHandle, PinSelector, ToolDefinition
 from toolcrib.contracts.workflows import WorkflowDefinition, WorkflowInstance
+from toolcrib.crib import ActingCrib
 from toolcrib.llm import Message
 
 LOOKS: tuple[Message | str, ...] = (turn(("look", "hat")), "A hat.")
@@ -46,7 +47,7 @@ async def opened(
     return crib
 
 
-async def run(crib: Crib, name: str = "flow", **fields: Any) -> WorkflowInstance:
+async def run(crib: ActingCrib, name: str = "flow", **fields: Any) -> WorkflowInstance:
     """Run the workflow as far as it goes."""
     return await crib.instances.start(name, fields.pop("input", {}), **fields)
 

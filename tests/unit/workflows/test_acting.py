@@ -33,7 +33,7 @@ async def test_who_may_not_call_a_tool_may_run_a_workflow_whose_account_may():
         crib.add(who)
         await crib.accounts.save(BOT)
         await save(crib, ACT, {"name": "mine", "tool": "who", "on_error": "continue"})
-        instance = await crib.instances.start("flow", {}, principal=GUEST)
+        instance = await crib.acting_as(GUEST).instances.start("flow", {})
 
     assert instance.output == {"act": "account:bot", "mine": None}
     assert error_of(instance, "mine").reason is Reason.PERMISSION_MISSING

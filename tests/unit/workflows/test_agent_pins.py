@@ -124,10 +124,10 @@ async def test_nothing_is_kept_from_another_principal_or_realm(who: Principal):
     async with await opened(holding(KEPT), *LOOKS, *DOES_NOT) as crib:
         assert (await run(crib)).output == {"found": "hat is here"}
         if who.realm == "elsewhere":
-            await crib.save(agent(tools=[]), principal=who)
-            await crib.workflows.publish(holding(KEPT), principal=who)
+            await crib.acting_as(who).save(agent(tools=[]))
+            await crib.acting_as(who).workflows.publish(holding(KEPT))
 
-        assert (await run(crib, principal=who)).output == {"found": None}
+        assert (await run(crib.acting_as(who))).output == {"found": None}
 
 
 @pytest.mark.requirement("workflow_agents.stale")

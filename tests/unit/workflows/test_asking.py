@@ -105,11 +105,11 @@ async def test_what_nobody_decides_in_time_counts_as_rejected():
 async def test_who_has_started_the_run_cannot_decide_and_another_one_with_the_grant_can():
     async with Crib("memory://") as crib:
         await run(crib, agree(), given=PAY)
-        waiting = await crib.instances.start("flow", PAY, principal=ANN)
+        waiting = await crib.acting_as(ANN).instances.start("flow", PAY)
         asked = next(item for item in (await crib.approvals.page()).items if item.run_id == waiting.run_id)
         with pytest.raises(PermissionDenied, match="has a part in the run"):
-            await crib.approvals.decide(asked.approval_id, approve=True, principal=ANN)
-        approval = await crib.approvals.decide(asked.approval_id, approve=True, principal=BEN)
+            await crib.acting_as(ANN).approvals.decide(asked.approval_id, approve=True)
+        approval = await crib.acting_as(BEN).approvals.decide(asked.approval_id, approve=True)
         result = await crib.resume(waiting.run_id)
 
     assert (approval.status, approval.decided_by) == ("approved", "ben")

@@ -345,18 +345,18 @@ async def test_an_instance_is_its_makers_and_of_who_has_the_grant():
     async with Crib("memory://") as crib:
         shop.add_to(crib)
         await publish(crib, "order", calls("ship", "ship"), {"name": "news", "wait": {"signal": "paid"}})
-        mine = await crib.instances.start("order", ITEM, principal=ANN)
+        mine = await crib.acting_as(ANN).instances.start("order", ITEM)
 
         for who in (ANN, CHEF):
-            assert (await crib.instances.get(mine.run_id, principal=who)).made_by == "ann"
-            assert len((await crib.instances.page(principal=who)).items) == 1
-        assert (await crib.instances.page(principal=BEN)).items == ()
+            assert (await crib.acting_as(who).instances.get(mine.run_id)).made_by == "ann"
+            assert len((await crib.acting_as(who).instances.page()).items) == 1
+        assert (await crib.acting_as(BEN).instances.page()).items == ()
         attempts: list[Callable[[Principal], Awaitable[object]]] = [
-            lambda who: crib.instances.get(mine.run_id, principal=who),
-            lambda who: crib.instances.resume(mine.run_id, principal=who),
-            lambda who: crib.instances.rerun(mine.run_id, "ship", principal=who),
-            lambda who: crib.instances.cancel(mine.run_id, principal=who),
-            lambda who: crib.instances.signal(mine.run_id, "paid", principal=who),
+            lambda who: crib.acting_as(who).instances.get(mine.run_id),
+            lambda who: crib.acting_as(who).instances.resume(mine.run_id),
+            lambda who: crib.acting_as(who).instances.rerun(mine.run_id, "ship"),
+            lambda who: crib.acting_as(who).instances.cancel(mine.run_id),
+            lambda who: crib.acting_as(who).instances.signal(mine.run_id, "paid"),
         ]
         for attempt in attempts:
             with pytest.raises(PermissionDenied):
@@ -365,7 +365,7 @@ async def test_an_instance_is_its_makers_and_of_who_has_the_grant():
                 await attempt(STRANGER)
 
         shop.broken = set()
-        taken = await crib.instances.resume(mine.run_id, principal=CHEF)
+        taken = await crib.acting_as(CHEF).instances.resume(mine.run_id)
         assert (taken.made_by, statuses(taken)["ship"]) == ("chef", "succeeded")
 
 

@@ -11,6 +11,7 @@ from toolcrib import Crib, ScriptedModel, tool
 from toolcrib.contracts import Json, JsonObject, PermissionDenied, Principal, ServiceAccount, ToolEnvelope
 from toolcrib.contracts.workflows import Materialized, WorkflowDefinition, WorkflowStep
 from toolcrib.core.runs import calls_of
+from toolcrib.crib import ActingCrib
 from toolcrib.llm import Message, ToolCall
 
 FOUND = pin("found")
@@ -28,7 +29,7 @@ async def first_call(crib: Crib, **fields: Any) -> ToolEnvelope:
     return (await calls_in(crib, instance.steps[0].agent_runs[0]))[0]
 
 
-async def made(crib: Crib, call: ToolEnvelope, *, step: str = "looked", **fields: Any) -> Materialized:
+async def made(crib: ActingCrib, call: ToolEnvelope, *, step: str = "looked", **fields: Any) -> Materialized:
     """Make a step of the call."""
     return await crib.workflows.materialize("flow", run_id=call.run_id or "", call_id=call.call_id, step=step, **fields)
 
@@ -289,7 +290,7 @@ async def test_a_call_of_somebody_elses_run_is_no_material():
     async with await opened(workflow(asks(pins=[FOUND]), THEN), *LOOKS) as crib:
         call = await first_call(crib)
         with pytest.raises(PermissionDenied, match="is another's"):
-            await made(crib, call, principal=stranger)
+            await made(crib.acting_as(stranger), call)
 
 
 @pytest.mark.requirement("workflow_agents.materialize")

@@ -205,16 +205,16 @@ async def test_warnings_are_told_with_the_publication():
 )
 async def test_only_who_may_publish_publishes(who: Principal, may: bool):
     async with house() as crib:
-        await crib.workflows.draft(FLOW, principal=who)
+        await crib.acting_as(who).workflows.draft(FLOW)
         if may:
-            await crib.workflows.publish("flow", principal=who)
+            await crib.acting_as(who).workflows.publish("flow")
             return
         with pytest.raises(PermissionDenied, match=r"ai://workflows/flow/publish.*have a person publish it"):
-            await crib.workflows.publish("flow", principal=who)
+            await crib.acting_as(who).workflows.publish("flow")
         with pytest.raises(PermissionDenied):
-            await crib.workflows.publish(FLOW, principal=who)
+            await crib.acting_as(who).workflows.publish(FLOW)
         with pytest.raises(PermissionDenied):
-            await crib.save(WorkflowDefinition.model_validate(FLOW).tool(), principal=who)
+            await crib.acting_as(who).save(WorkflowDefinition.model_validate(FLOW).tool())
 
 
 @pytest.mark.requirement("workflow_checks.publishing")
@@ -224,11 +224,11 @@ async def test_an_account_that_the_author_may_not_use_is_told_and_refused():
         flow = {"name": "flow", "steps": [{"name": "s", "tool": "anything", "principal_ref": "payer"}]}
         ann = Principal(id="ann", grants=("ai://workflows/*",))
 
-        (problem,) = (await crib.workflows.check(flow, principal=ann)).problems
+        (problem,) = (await crib.acting_as(ann).workflows.check(flow)).problems
         with pytest.raises(InvalidDefinition, match="ai://accounts/payer/execute"):
-            await crib.workflows.publish(flow, principal=ann)
+            await crib.acting_as(ann).workflows.publish(flow)
         with pytest.raises(PermissionDenied, match="ai://accounts/payer/execute"):
-            await crib.save(WorkflowDefinition.model_validate(flow).tool(), principal=ann)
+            await crib.acting_as(ann).save(WorkflowDefinition.model_validate(flow).tool())
 
         assert "workflow 'flow' would act as 'payer'" in problem.message
         await crib.workflows.publish(flow)

@@ -83,8 +83,8 @@ async def decide(crib: Crib, run_id: str, edits: Mapping[str, JsonObject], refus
     for one in asked:
         approve = one.position not in refused
         edited = edits.get(one.position)
-        await crib.approvals.decide(
-            one.approval_id, approve=approve, edited_input=edited, principal=COLLEAGUE, allow_self=True
+        await crib.acting_as(COLLEAGUE).approvals.decide(
+            one.approval_id, approve=approve, edited_input=edited, allow_self=True
         )
     return sorted(one.position for one in asked)
 

@@ -9,7 +9,7 @@ import pytest
 from tests.twins import make_definition
 from tests.unit.runs.house import StandingClock, settled
 from tests.unit.workflows.flows import HOUR, calls_of, error_of, run, run_through, save, steps_of
-from toolcrib import Crib, ToolContext, tool
+from toolcrib import Crib, SharingOptions, ToolContext, tool
 from toolcrib.contracts import AgentDefinition, ErrorCode, JsonObject, LLMConfig, ModelError, Reason, ToolError
 from toolcrib.contracts.workflows import StepRetry, WorkflowInstance
 from toolcrib.core.executor import error
@@ -121,7 +121,7 @@ async def test_a_long_wait_between_tries_suspends_the_run_and_outlives_the_proce
 @pytest.mark.requirement("workflow_steps.durable_wait")
 async def test_a_crash_in_a_short_wait_neither_repeats_the_first_try_nor_makes_the_wait_shorter():
     line, clock = Line(1), StandingClock()
-    async with Crib("memory://", clock=clock, lease_s=30) as crib:
+    async with Crib("memory://", clock=clock, sharing=SharingOptions(lease_s=30)) as crib:
         crib.add(line.tool())
         await save(crib, send(retry={"count": 1, "base_s": 4}))
         running = asyncio.create_task(crib.instances.start("flow", {}))

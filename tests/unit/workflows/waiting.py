@@ -26,8 +26,8 @@ async def waited_through(crib: Crib, clock: ManualClock) -> WorkflowInstance:
     await crib.return_client_result(waiting.run_id, "show", ClientResult(output={"seen": True}))
     await crib.instances.resume(waiting.run_id)
     [asked] = (await crib.approvals.page()).items
-    await crib.approvals.decide(
-        asked.approval_id, approve=True, edited_input={"item": "b"}, principal=COLLEAGUE, allow_self=True
+    await crib.acting_as(COLLEAGUE).approvals.decide(
+        asked.approval_id, approve=True, edited_input={"item": "b"}, allow_self=True
     )
     clock.advance(61)
     return await crib.instances.resume(waiting.run_id)

@@ -56,9 +56,11 @@ from toolcrib.core.runs import (
     EndedRuns,
     History,
     InterruptedCalls,
+    ModelCallRules,
     ModelCalls,
     Nested,
     Program,
+    RunBounds,
     RunContext,
     RunEnd,
     RunLog,
@@ -374,13 +376,12 @@ class Driver:
                 open_buffer=partial(services.live.speech, run_id),
                 jitter=lambda: Random(run_id).random(),  # noqa: S311 - spreads retries, guards nothing
                 retry=services.retry,
-                guardrails=services.executor.guardrails,
-                run_caps=RunCaps.of(services.executor.caps, drive.run),
-                screens=services.screens(),
+                rules=ModelCallRules(
+                    services.executor.guardrails, RunCaps.of(services.executor.caps, drive.run), services.screens()
+                ),
             ),
             budget=budget,
-            policy=policy,
-            deadline=min(deadline, parent.deadline) if parent else deadline,
+            bounds=RunBounds(policy, min(deadline, parent.deadline) if parent else deadline),
             spawn=self._spawn,
             run_ports=RunPorts(
                 executor=services.executor,

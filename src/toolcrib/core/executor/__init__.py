@@ -5,7 +5,7 @@ from toolcrib.core.executor.attempts import has_acted, is_repeatable, may_run_tw
 from toolcrib.core.executor.concurrency import Lanes, Rates, SlidingWindow
 from toolcrib.core.executor.envelope import Denied, error
 from toolcrib.core.executor.nesting import MAX_DEPTH, check_nesting, cost_of, facts_of
-from toolcrib.core.executor.pipeline import Executor
+from toolcrib.core.executor.pipeline import ExecutionRules, Executor
 from toolcrib.core.executor.ports import (
     BlobSink,
     CallContext,
@@ -32,6 +32,7 @@ __all__ = [
     "Denied",
     "Dispatch",
     "Dispatcher",
+    "ExecutionRules",
     "Executor",
     "Lanes",
     "Outcome",

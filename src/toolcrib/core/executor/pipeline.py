@@ -148,6 +148,19 @@ class _BudgetReservation:
             self._budget.add_cost(-self._price)
 
 
+class ExecutionRules(NamedTuple):
+    """What calls are held against, beside their own policy."""
+
+    guardrails: Guardrails | None = None
+    """Asks the rules of agents; those that everybody has if null."""
+    accounts: Accounts | None = None
+    """Finds service accounts; there are none if null."""
+    caps: Caps | None = None
+    """On what many runs spend together; there are none if null."""
+    deadline: Callable[[float], asyncio.Timeout] = asyncio.timeout
+    """Ends a call after so many seconds; in a replay when it ended then."""
+
+
 class Executor:
     """Runs calls. Everything it needs comes in through ports.
 
@@ -159,10 +172,7 @@ class Executor:
         blob_sink: Keeps outputs that are too large for an envelope.
         rates: Counts executions against rate limits.
         clock: Time.
-        guardrails: Asks the rules of agents; those that everybody has if null.
-        accounts: Finds service accounts; there are none if null.
-        caps: On what many runs spend together; there are none if null.
-        deadline: Ends a call after so many seconds; in a replay when it ended then.
+        rules: What calls are held against.
     """
 
     def __init__(
@@ -175,11 +185,9 @@ class Executor:
         blob_sink: BlobSink,
         rates: Rates,
         clock: Clock,
-        guardrails: Guardrails | None = None,
-        accounts: Accounts | None = None,
-        caps: Caps | None = None,
-        deadline: Callable[[float], asyncio.Timeout] = asyncio.timeout,
+        rules: ExecutionRules | None = None,
     ) -> None:
+        rules = rules or ExecutionRules()
         self._tools = tools
         self._dispatcher = dispatcher
         self._secrets = secrets
@@ -187,10 +195,10 @@ class Executor:
         self._blob_sink = blob_sink
         self._rates = rates
         self._clock = clock
-        self.guardrails = guardrails or Guardrails()
-        self.caps = caps
-        self._accounts = accounts or NoAccounts()
-        self._deadline = deadline
+        self.guardrails = rules.guardrails or Guardrails()
+        self.caps = rules.caps
+        self._accounts = rules.accounts or NoAccounts()
+        self._deadline = rules.deadline
         self._schemas = CompiledSchemas()
 
     async def execute(self, call: CallRequest, context: CallContext) -> ToolEnvelope:

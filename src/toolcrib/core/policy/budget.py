@@ -69,13 +69,13 @@ class Budget:
     requests: int = 0
     tokens: int = 0
     cost_usd: Decimal = field(default_factory=Decimal)
-    reserved_tokens: int = 0
+    reserved_tokens: int = field(default=0, init=False)
     """Set aside for model calls that are under way."""
-    reserved_usd: Decimal = field(default_factory=Decimal)
-    reserved_iterations: int = 0
-    reserved_tool_calls: int = 0
+    reserved_usd: Decimal = field(default_factory=Decimal, init=False)
+    reserved_iterations: int = field(default=0, init=False)
+    reserved_tool_calls: int = field(default=0, init=False)
     """Held back for nested runs that are driven elsewhere, as the next."""
-    reserved_requests: int = 0
+    reserved_requests: int = field(default=0, init=False)
     _held: dict[str, Allowance] = field(init=False, repr=False, compare=False)
     chain: "tuple[Budget, ...]" = field(init=False, repr=False, compare=False)
     """This budget and all that it draws on."""

@@ -1,6 +1,6 @@
 """Runs over the journal: the context that programs use, what recovery knows, and readings of the log."""
 
-from toolcrib.core.runs.context.context import Program, RunContext
+from toolcrib.core.runs.context.context import Program, RunBounds, RunContext
 from toolcrib.core.runs.context.pending import ConcurrentCalls, Pending
 from toolcrib.core.runs.context.ports import Nested, RunPorts
 from toolcrib.core.runs.context.prior_runs import ReusedCalls
@@ -27,7 +27,7 @@ from toolcrib.core.runs.interrupts.signals import (
 from toolcrib.core.runs.interrupts.suspension import EndedRuns, RunEnd, Suspended, turn_run_id
 from toolcrib.core.runs.journal.history import History, StoredRun, as_contract, holds, spending_of, wait_key
 from toolcrib.core.runs.journal.log import NullJournal, RunLog, outside_call
-from toolcrib.core.runs.models.calls import BudgetExhausted, ModelCall, ModelCalls, ModelRefused
+from toolcrib.core.runs.models.calls import BudgetExhausted, ModelCall, ModelCallRules, ModelCalls, ModelRefused
 from toolcrib.core.runs.models.live import TokenHub
 from toolcrib.core.runs.views.comparison import compare
 from toolcrib.core.runs.views.handles import (
@@ -63,6 +63,7 @@ __all__ = [
     "History",
     "InterruptedCalls",
     "ModelCall",
+    "ModelCallRules",
     "ModelCalls",
     "ModelRefused",
     "Nested",
@@ -72,6 +73,7 @@ __all__ = [
     "Question",
     "Result",
     "ReusedCalls",
+    "RunBounds",
     "RunContext",
     "RunEnd",
     "RunLog",

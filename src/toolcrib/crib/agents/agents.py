@@ -13,13 +13,12 @@ from toolcrib.contracts import (
     AgentImplementation,
     NotFound,
     PermissionDenied,
-    Principal,
     ResolvedTool,
     ToolRevision,
 )
 from toolcrib.core.executor import CallFailed
 from toolcrib.core.registry import Facet
-from toolcrib.crib.container.access import Enter
+from toolcrib.crib.container.access import Actor
 from toolcrib.crib.container.container import CribServices
 from toolcrib.crib.tools.listing import ToolListing, ToolsPage
 
@@ -30,22 +29,19 @@ class Agents:
     Args:
         parts: Of the crib.
         listing: Of the crib: tells what a principal may see.
-        enter: Has the definitions of a principal's realm at hand, and says who acts.
+        actor: Who acts.
     """
 
-    def __init__(self, parts: CribServices, listing: ToolListing, enter: Enter) -> None:
+    def __init__(self, parts: CribServices, listing: ToolListing, actor: Actor) -> None:
         self._parts = parts
         self._listing = listing
-        self._enter = enter
+        self._actor = actor
 
-    async def save(
-        self, agent: AgentDefinition, *, principal: Principal | None = None, after: int | None = None
-    ) -> ToolRevision:
+    async def save(self, agent: AgentDefinition, *, after: int | None = None) -> ToolRevision:
         """Check a definition and store it as a revision, whose warnings say what its author should know.
 
         Args:
             agent: The definition.
-            principal: In whose realm and name.
             after: Number of the revision that the author has changed; 0 for a new agent; null to save over anything.
 
         Raises:
@@ -54,59 +50,52 @@ class Agents:
             PermissionDenied: It acts as an account that its author may not use.
             Conflict: Another revision has been saved since `after`.
         """
-        return await self._parts.catalogue.save(agent.tool(), await self._enter(principal), after=after)
+        return await self._parts.catalogue.save(agent.tool(), await self._actor.authorize(), after=after)
 
-    async def get(self, ref: str, *, principal: Principal | None = None) -> ToolRevision:
+    async def get(self, ref: str) -> ToolRevision:
         """The revision of an agent.
 
         Args:
             ref: `name` or `name@range`.
-            principal: Who asks.
 
         Raises:
             NotFound: There is no such agent; it may be a tool of another kind.
         """
-        who = await self._enter(principal, newest=True)
+        who = await self._actor.authorize(newest=True)
         return self._require(who.realm, ref)[0]
 
-    async def page(
-        self, *, after: str = "", limit: int = 50, text: str | None = None, principal: Principal | None = None
-    ) -> ToolsPage:
+    async def page(self, *, after: str = "", limit: int = 50, text: str | None = None) -> ToolsPage:
         """The agents that come after a name and that the principal may see; `AgentDefinition.of` reads each.
 
         Args:
             after: A name; empty for the beginning.
             limit: At most so many.
             text: What must stand in name, title, description or tags.
-            principal: Who looks.
         """
         facets: dict[Facet, str | None] = {"kind": "agent"}
-        return await self._listing.page(after=after, limit=limit, text=text, facets=facets, principal=principal)
+        return await self._listing.page(after=after, limit=limit, text=text, facets=facets)
 
-    async def remove(self, name: str, *, principal: Principal | None = None) -> None:
+    async def remove(self, name: str) -> None:
         """Take an agent out of the catalogue; its runs go on, and its conversations can be read.
 
         Raises:
             NotFound: There is no such agent.
         """
-        who = await self._enter(principal, newest=True)
+        who = await self._actor.authorize(newest=True)
         await self._parts.registry.remove(who.realm, self._require(who.realm, name)[0].name)
 
-    async def tools(
-        self, ref: str, *, message: str | None = None, principal: Principal | None = None
-    ) -> Sequence[ResolvedTool]:
+    async def tools(self, ref: str, *, message: str | None = None) -> Sequence[ResolvedTool]:
         """Which tools an agent would have now: those that its model sees, those that it can find, and what is left out.
 
         Args:
             ref: `name` or `name@range`.
             message: What it would be asked, which decides what is shown if there are too many tools.
-            principal: Who would ask; the agent acts as this principal if it has no account of its own.
 
         Raises:
             NotFound: There is no such agent.
             PermissionDenied: Its service account does not exist or is disabled.
         """
-        who = await self._enter(principal, newest=True)
+        who = await self._actor.authorize(newest=True)
         registry = self._parts.registry
         tool, agent = self._require(who.realm, ref)
         try:

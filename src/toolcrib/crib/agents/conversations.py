@@ -43,7 +43,7 @@ from toolcrib.core.engines import Engine, new_run_id
 from toolcrib.core.executor import Clock
 from toolcrib.core.policy import permits
 from toolcrib.core.runs import response_of, turn_run_id
-from toolcrib.crib.container.access import Enter
+from toolcrib.crib.container.access import Actor
 from toolcrib.infrastructure.store import ConversationFilter, Store
 from toolcrib.infrastructure.store.ports.records import no_conversation
 
@@ -175,14 +175,14 @@ class Conversations:
         store: Has them, and the runs.
         engine: Creates the runs of turns.
         clock: Time.
-        enter: Has the store open, and says who acts.
+        actor: Who acts.
     """
 
-    def __init__(self, store: Store, engine: Engine, clock: Clock, enter: Enter) -> None:
+    def __init__(self, store: Store, engine: Engine, clock: Clock, actor: Actor) -> None:
         self._store = store
         self._engine = engine
         self._clock = clock
-        self._enter = enter
+        self._actor = actor
 
     # Turns ------------------------------------------------------------------------------------------------------------
 
@@ -277,7 +277,6 @@ class Conversations:
         everybody: bool = False,
         before: str | None = None,
         limit: int = 50,
-        principal: Principal | None = None,
     ) -> Sequence[Conversation]:
         """A page of conversations, newest first.
 
@@ -287,45 +286,42 @@ class Conversations:
             everybody: Of all principals of the realm instead of the caller's.
             before: The last id of the page before.
             limit: At most so many.
-            principal: Who looks.
 
         Raises:
             PermissionDenied: The caller may not.
             NotFound: There is no conversation `before`.
         """
-        who = await self._enter(principal)
+        who = await self._actor.authorize()
         _demand(who, "all" if everybody else "own", "read")
         wanted = ConversationFilter(None if everybody else who.id, agent, status)
         found = await self._store.conversations.list(who.realm, wanted, before=before, limit=limit)
         return [await self._settle_last_turn(conversation) for conversation in found]
 
-    async def get(self, conversation_id: str, *, principal: Principal | None = None) -> Conversation:
+    async def get(self, conversation_id: str) -> Conversation:
         """A conversation.
 
         Raises:
             NotFound: There is none, or it is another's.
             PermissionDenied: The caller may not read conversations.
         """
-        return await self._require_access(conversation_id, await self._enter(principal), "read")
+        return await self._require_access(conversation_id, await self._actor.authorize(), "read")
 
-    async def own(self, conversation_id: str, *, principal: Principal | None = None) -> Conversation:
+    async def own(self, conversation_id: str) -> Conversation:
         """A conversation of the caller's own, which it may go on with; no grant makes another's its own.
 
         Raises:
             NotFound: There is none, or it is another's.
         """
-        return await self._of(conversation_id, await self._enter(principal))
+        return await self._of(conversation_id, await self._actor.authorize())
 
-    async def turns(
-        self, conversation_id: str, *, after: int = 0, limit: int = 50, principal: Principal | None = None
-    ) -> Sequence[ConversationTurn]:
+    async def turns(self, conversation_id: str, *, after: int = 0, limit: int = 50) -> Sequence[ConversationTurn]:
         """The turns after a place, in order; those whose run the store has forgotten are left out.
 
         Raises:
             NotFound: There is no such conversation, or it is another's.
             PermissionDenied: The caller may not read conversations.
         """
-        found = await self.get(conversation_id, principal=principal)
+        found = await self.get(conversation_id)
         places = range(after + 1, min(found.turn_count, after + limit) + 1)
         runs = [await self._run(found, place) for place in places]
         return [await self._turn(run) for run in runs if run is not None]
@@ -337,7 +333,6 @@ class Conversations:
         title: str | None = None,
         status: ConversationStatus | None = None,
         shared_context: JsonObject | None = None,
-        principal: Principal | None = None,
     ) -> Conversation:
         """Set the title, the status or the variables; what is null stays.
 
@@ -346,7 +341,7 @@ class Conversations:
             PermissionDenied: The caller may not read conversations.
             InvalidInput: The variables are too large.
         """
-        who = await self._enter(principal)
+        who = await self._actor.authorize()
         given = {"title": title, "status": status, "shared_context": shared_context}
         changes = {name: value for name, value in given.items() if value is not None}
         if shared_context is not None:
@@ -359,7 +354,7 @@ class Conversations:
                 await self._store.conversations.replace(following)
                 return following
 
-    async def delete(self, conversation_id: str, *, principal: Principal | None = None) -> None:
+    async def delete(self, conversation_id: str) -> None:
         """Delete a conversation. The runs of its turns stay in the journal, for audit.
 
         Raises:
@@ -367,7 +362,7 @@ class Conversations:
             PermissionDenied: The caller may not delete conversations.
             Conflict: A turn is under way or waits.
         """
-        found = await self._require_access(conversation_id, await self._enter(principal), "delete")
+        found = await self._require_access(conversation_id, await self._actor.authorize(), "delete")
         await self._refuse_open(found)
         if not await self._store.conversations.remove(found.realm, conversation_id):
             raise no_conversation(conversation_id)

@@ -57,7 +57,7 @@ from toolcrib.contracts import (
 from toolcrib.core.expressions.jsonpath import check_path, select
 from toolcrib.core.registry import compile_schema
 from toolcrib.core.runs import Result, calls_of, holds
-from toolcrib.crib.container.access import Enter
+from toolcrib.crib.container.access import Actor
 from toolcrib.crib.container.container import CribServices
 from toolcrib.crib.container.requests import refusal_of_run, request_of
 from toolcrib.llm import Message, ScriptedModel, Text, ToolCall
@@ -242,12 +242,12 @@ class Evaluations:
 
     Args:
         parts: Run the tasks.
-        enter: Has the store open, and says who acts.
+        actor: Who acts.
     """
 
-    def __init__(self, parts: CribServices, enter: Enter) -> None:
+    def __init__(self, parts: CribServices, actor: Actor) -> None:
         self._parts = parts
-        self._enter = enter
+        self._actor = actor
 
     async def __call__(
         self,
@@ -258,7 +258,6 @@ class Evaluations:
         dry_run: bool = False,
         at_once: int = MOST_AT_ONCE,
         base: str | None = None,
-        principal: Principal | None = None,
     ) -> Evaluation:
         """Run every task by every candidate, and compare them.
 
@@ -269,7 +268,6 @@ class Evaluations:
             dry_run: Skip every call that would write, and the tasks' setups.
             at_once: Runs at the same time.
             base: Label or tool of the candidate that the others are compared with; the first if null.
-            principal: In whose name.
 
         Raises:
             InvalidInput: There is no candidate, two are the same, there is no such base, a script is missing, or a path
@@ -277,7 +275,7 @@ class Evaluations:
             NotFound: A candidate's tool or a judge does not exist.
             InvalidSettings: A candidate's model cannot be opened.
         """
-        who = await self._enter(principal)
+        who = await self._actor.authorize()
         for definition in (*dataset.tools, *(agent.tool() for agent in dataset.agents)):
             await self._parts.catalogue.save(definition, who)
         chosen = tuple(candidates) or dataset.candidates

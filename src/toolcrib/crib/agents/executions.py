@@ -23,7 +23,7 @@ from toolcrib.contracts import (
 from toolcrib.core.runs import BEGINNING, StreamMessage, listen, read_response, read_tree, signals_for, turn_run_id
 from toolcrib.crib.agents.conversations import Conversations
 from toolcrib.crib.agents.questions import Questions
-from toolcrib.crib.container.access import Enter, RunVerb, run_for
+from toolcrib.crib.container.access import Actor, RunVerb, run_for
 from toolcrib.crib.container.container import CribServices
 from toolcrib.crib.container.requests import refusal_of_run, request_of
 
@@ -34,18 +34,18 @@ class Executions:
     Args:
         parts: Of the crib.
         conversations: Of the crib.
-        enter: Has the definitions of a principal's realm at hand.
+        actor: Who acts.
         questions: Takes messages that answer what a run asks.
     """
 
-    def __init__(self, parts: CribServices, conversations: Conversations, enter: Enter, questions: Questions) -> None:
+    def __init__(self, parts: CribServices, conversations: Conversations, actor: Actor, questions: Questions) -> None:
         self._parts = parts
         self._journal = parts.outside.store.journal
         self._conversations = conversations
-        self._enter = enter
+        self._actor = actor
         self._questions = questions
 
-    async def execute(self, agent: str, request: AgentRequest, *, principal: Principal | None = None) -> AgentResponse:
+    async def execute(self, agent: str, request: AgentRequest) -> AgentResponse:
         """Ask an agent, or bring it what its client did, and wait until it has answered or waits for somebody.
 
         A run for which this process lacks something stays queued for one that has it, and the answer says what it is.
@@ -53,7 +53,6 @@ class Executions:
         Args:
             agent: `name` or `name@range` of an agent or an agentic tool.
             request: A message (or params), or results of calls that wait for the client.
-            principal: Who asks.
 
         Raises:
             NotFound: No such agent or conversation, or no such run.
@@ -61,17 +60,17 @@ class Executions:
             Conflict: A turn of the conversation is not over; or the results fit no calls that wait, and none was taken.
             PermissionDenied: The run is somebody else's.
         """
-        who = await self._enter(principal)
+        who = await self._actor.authorize()
         run_id = await self._take(agent, request, who)
         try:
             await self._parts.engine.resume(run_id)
         except Unavailable as lack:
-            queued = await self.respond(run_id, principal=who)
+            queued = await self.respond(run_id)
             return queued.model_copy(update={"warnings": (*queued.warnings, str(lack))})
         await self._conversations.settle(await self._journal.run(run_id))
-        return await self.respond(run_id, principal=who)
+        return await self.respond(run_id)
 
-    async def submit(self, agent: str, request: AgentRequest, *, principal: Principal | None = None) -> AgentResponse:
+    async def submit(self, agent: str, request: AgentRequest) -> AgentResponse:
         """The same for a serving engine to carry out: answers at once, and `respond` tells later how it stands.
 
         Raises:
@@ -80,37 +79,34 @@ class Executions:
             Conflict: See there.
             PermissionDenied: See there.
         """
-        who = await self._enter(principal)
-        return await self.respond(await self._take(agent, request, who), principal=who)
+        who = await self._actor.authorize()
+        return await self.respond(await self._take(agent, request, who))
 
-    async def continue_(
-        self, conversation_id: str, message: str, *, principal: Principal | None = None
-    ) -> AgentResponse:
+    async def continue_(self, conversation_id: str, message: str) -> AgentResponse:
         """Send a conversation its next message, and wait as `execute` does.
 
         Raises:
             NotFound: There is no such conversation, or it is another's.
             Conflict: Its last turn is not over, or it is closed.
         """
-        who = await self._enter(principal)
-        conversation = await self._conversations.own(conversation_id, principal=who)
+        conversation = await self._conversations.own(conversation_id)
         request = AgentRequest(message=message, conversation_id=conversation_id)
-        return await self.execute(conversation.agent, request, principal=who)
+        return await self.execute(conversation.agent, request)
 
-    async def respond(self, run_id: str, *, principal: Principal | None = None) -> AgentResponse:
+    async def respond(self, run_id: str) -> AgentResponse:
         """How an execution stands, whether it goes on, waits or has ended.
 
         Raises:
             NotFound: The realm has no such run.
             PermissionDenied: It is somebody else's, and the principal has no grant to read it.
         """
-        who = await self._enter(principal)
+        who = await self._actor.authorize()
         run = await self.run_for(run_id, who, "read")
         tool = await self._parts.registry.get_revision(run.realm, run.request.content_hash)
         return await read_response(self._journal, run_id, tool)
 
     async def follow(
-        self, run_id: str, *, after: str = BEGINNING, drive: bool = False, principal: Principal | None = None
+        self, run_id: str, *, after: str = BEGINNING, drive: bool = False
     ) -> AsyncGenerator[StreamMessage]:
         """What a run says and does as it goes on, until it has ended or waits.
 
@@ -118,23 +114,22 @@ class Executions:
             run_id: The run.
             after: The place of the last message that was received; the beginning if there was none.
             drive: Whether this process drives the run if no other does; it goes on when nobody listens any more.
-            principal: Who follows.
 
         Raises:
             NotFound: As `respond`, like the next.
             PermissionDenied: See there.
             InvalidInput: The run has no such place.
         """
-        async with aclosing(self.follow_closely(run_id, after=after, drive=drive, principal=principal)) as told:
+        async with aclosing(self.follow_closely(run_id, after=after, drive=drive)) as told:
             async for news in told:
                 if news is not None:
                     yield news
 
     async def follow_closely(
-        self, run_id: str, *, after: str = BEGINNING, drive: bool = False, principal: Principal | None = None
+        self, run_id: str, *, after: str = BEGINNING, drive: bool = False
     ) -> AsyncGenerator[StreamMessage | None]:
         """The same as `follow`, and null at moments without news, for who must keep a connection open."""
-        who = await self._enter(principal)
+        who = await self._actor.authorize()
         await self.run_for(run_id, who, "read")
         engine = self._parts.engine
         with engine.live.watch(run_id):
@@ -150,7 +145,7 @@ class Executions:
         """Take a request, durably; returns the id of the run that goes on with it."""
         asking = await self._asking(agent, request, who) if request.message is not None else None
         if asking is not None and request.message is not None:
-            await self._questions.leave(asking, request.message, principal=who)
+            await self._questions.leave(asking, request.message)
             return asking
         if not request.tool_results:
             return await self._begin(agent, request, who)
@@ -186,7 +181,7 @@ class Executions:
         run_id = request.run_id
         try:
             if run_id is None and request.conversation_id is not None:
-                conversation = await self._conversations.own(request.conversation_id, principal=who)
+                conversation = await self._conversations.own(request.conversation_id)
                 run_id = turn_run_id(conversation.conversation_id, conversation.turn_count)
             if run_id is None:
                 return None
@@ -206,7 +201,7 @@ class Executions:
 
     async def _waiting_run(self, agent: str, request: AgentRequest, who: Principal) -> Run:
         """The outermost run of the one that results are brought to."""
-        run = await self.run_for(await self._run_id(request, who), who, "execute")
+        run = await self.run_for(await self._run_id(request), who, "execute")
         while run.request.parent_run_id is not None:
             run = await self.run_for(run.request.parent_run_id, who, "execute")
         name, conversation_id = run.request.tool_name, run.request.conversation_id
@@ -218,13 +213,13 @@ class Executions:
             raise Conflict(msg)
         return run
 
-    async def _run_id(self, request: AgentRequest, who: Principal) -> str:
+    async def _run_id(self, request: AgentRequest) -> str:
         if request.run_id is not None:
             return request.run_id
         if request.conversation_id is None:
             msg = "tool_results need the run_id of the run that waits for them, or its conversation_id"
             raise InvalidInput(msg)
-        conversation = await self._conversations.get(request.conversation_id, principal=who)
+        conversation = await self._conversations.get(request.conversation_id)
         return turn_run_id(conversation.conversation_id, conversation.turn_count)
 
     async def _deliver(self, run_id: str, results: Sequence[ReturnedCall], who: Principal) -> None:

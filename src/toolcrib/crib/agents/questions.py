@@ -12,7 +12,7 @@ from toolcrib.contracts.runs.executions import LONGEST_ANSWER, Answer, answer_si
 from toolcrib.core.engines import Engine
 from toolcrib.core.executor import Clock
 from toolcrib.core.runs import Result, client_signal, open_question, read_tree, waiting_at, waiting_handoffs
-from toolcrib.crib.container.access import Enter, run_for
+from toolcrib.crib.container.access import Actor
 from toolcrib.crib.container.container import CribServices
 from toolcrib.infrastructure.store import Journal
 
@@ -22,26 +22,26 @@ class Questions:
 
     Args:
         parts: Of the crib.
-        enter: Has the definitions of a principal's realm at hand.
+        actor: Who acts.
     """
 
-    def __init__(self, parts: CribServices, enter: Enter) -> None:
+    def __init__(self, parts: CribServices, actor: Actor) -> None:
         self._parts = parts
         self._journal = parts.outside.store.journal
-        self._enter = enter
+        self._actor = actor
 
     async def of_run(self, run_id: str) -> OpenQuestion | None:
         """What a run asks, or a run that is nested in it; null if nothing.
 
         Raises:
-            NotFound: No such run.
+            NotFound: No such run, or none of the principal's realm.
+            PermissionDenied: It is somebody else's.
         """
-        await self._enter(None)
+        await self._actor.authorize()
+        await self._actor.check_run(self._journal, run_id, "read")
         return open_question(await read_tree(self._journal, run_id))
 
-    async def answer(
-        self, run_id: str, answer: str, *, position: str | None = None, principal: Principal | None = None
-    ) -> Result:
+    async def answer(self, run_id: str, answer: str, *, position: str | None = None) -> Result:
         """Answer what a run asks, and carry it on until it ends or waits again.
 
             result = await deals("Give the Globex deals to Rafael")
@@ -52,7 +52,6 @@ class Questions:
             run_id: The run, or one that it is nested in.
             answer: The value or the label of one of the question's choices, or words in any language.
             position: Of the question that is meant; the one that waits if null.
-            principal: Who answers; the application itself if null.
 
         Raises:
             NotFound: No such run, or none of the principal's realm.
@@ -60,20 +59,17 @@ class Questions:
             Conflict: It asks nothing, or something else, or was answered before.
             InvalidInput: The answer is empty, or too long.
         """
-        await self.leave(run_id, answer, position=position, principal=principal)
+        await self.leave(run_id, answer, position=position)
         driven = await self._parts.engine.resume(run_id)
         return Result(driven.result, driven.log)
 
-    async def leave(
-        self, run_id: str, answer: str, *, position: str | None = None, principal: Principal | None = None
-    ) -> None:
+    async def leave(self, run_id: str, answer: str, *, position: str | None = None) -> None:
         """Answer a question for a serving engine to go on with. The first answer counts; raises as `answer`."""
         if not answer.strip() or len(answer) > LONGEST_ANSWER:
             msg = f"an answer has 1 to {LONGEST_ANSWER} characters, and this has {len(answer.strip())}; say it shorter"
             raise InvalidInput(msg if answer.strip() else "the answer is empty; name a choice, or answer in words")
-        who = await self._enter(principal)
-        if principal is not None:
-            await run_for(self._journal, run_id, principal, "execute")
+        who = await self._actor.authorize()
+        await self._actor.check_run(self._journal, run_id, "execute")
         question = open_question(await read_tree(self._journal, run_id))
         if question is None or position not in {None, question.position}:
             asked = "nothing" if question is None else f"at {question.position!r}: {question.question}"

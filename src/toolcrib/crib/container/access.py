@@ -1,35 +1,85 @@
 """What all questions to people have in common: who has a part in the run, and what a call can have brought.
 
-How a part of a crib comes to know who acts.
+Who acts, and which tools it may see.
 
 Who may read a run, and who may act on it: whoever started it, and those whom a grant allows it.
 """
 
-from typing import Literal, Protocol, TypeAlias
+from collections.abc import Sequence
+from collections.abc import Set as AbstractSet
+from dataclasses import dataclass
+from typing import Literal, TypeAlias
 
-from toolcrib.contracts import InvalidInput, Json, NotFound, PermissionDenied, Principal, Run, ToolRevision
+from toolcrib.contracts import LOOKS, InvalidInput, Json, NotFound, PermissionDenied, Principal, Run, ToolRevision
 from toolcrib.core.executor.envelope import plain
-from toolcrib.core.policy import permits
-from toolcrib.core.registry import compile_schema
+from toolcrib.core.policy import VisibleTools, permits
+from toolcrib.core.registry import Registry, compile_schema
 from toolcrib.core.runs import read_tree, tellers_of
+from toolcrib.crib.container.catalogue import Catalogue
 from toolcrib.infrastructure.store import Journal
-
-
-class Enter(Protocol):
-    """Opens the store, and has the definitions of a principal's realm at hand."""
-
-    async def __call__(self, principal: Principal | None, *, newest: bool = False) -> Principal:
-        """Who acts: the crib's own principal if null.
-
-        Args:
-            principal: Who wants something.
-            newest: Whether what other processes have saved meanwhile must be seen.
-        """
-        ...
-
 
 RunVerb: TypeAlias = Literal["execute", "read"]
 """What a principal does with a run: act on it, or look at it."""
+
+
+@dataclass(frozen=True, slots=True)
+class Actor:
+    """Who acts through a crib. Each operation authorizes it anew, and so sees what others have changed meanwhile."""
+
+    catalogue: Catalogue
+    home: str
+    """Realm of the crib's own principal, which is read when the crib is opened."""
+    principal: Principal
+    """In whose realm and name everything is done."""
+    is_application: bool = False
+    """Whether nobody was named: the application acts, and answers for whom it lets see and decide."""
+
+    @property
+    def caller(self) -> Principal | None:
+        """The principal that was named, whose part in a run is checked; null for the application."""
+        return None if self.is_application else self.principal
+
+    async def authorize(self, *, newest: bool = False) -> Principal:
+        """Who acts, with the store open and the definitions of the realm at hand.
+
+        Args:
+            newest: Whether what other processes have saved meanwhile must be seen.
+        """
+        await self.catalogue.open(self.home)
+        realm = self.principal.realm
+        await (self.catalogue.renew(realm) if newest else self.catalogue.read(realm))
+        return self.principal
+
+    async def check_run(self, journal: Journal, run_id: str, verb: RunVerb) -> None:
+        """Refuse a caller who may not look at a run, or act on it; the application may.
+
+        Raises:
+            NotFound: The caller's realm has no such run.
+            PermissionDenied: It is somebody else's.
+        """
+        if self.caller is not None:
+            await run_for(journal, run_id, self.caller, verb)
+
+
+class Visibility:
+    """Which tools principals may see, worked out once for each state of a realm's catalogue.
+
+    Args:
+        registry: Has the tools.
+    """
+
+    def __init__(self, registry: Registry) -> None:
+        self._registry = registry
+        self._reaches: dict[str, VisibleTools] = {}
+
+    def of(self, who: Principal) -> Sequence[AbstractSet[str]]:
+        """The names that a principal may see; nothing if that is all of them."""
+        realm_index = self._registry.index(who.realm)
+        reach = self._reaches.get(who.realm)
+        if reach is None or reach.realm_index is not realm_index:
+            reach = self._reaches[who.realm] = VisibleTools(realm_index)
+        names = reach.of(who.grants, LOOKS)
+        return [] if names is None else [names]
 
 
 async def run_for(journal: Journal, run_id: str, who: Principal, verb: RunVerb) -> Run:

@@ -5,7 +5,8 @@ What is added is saved when the crib is opened or next asked for anything, in th
 
 import asyncio
 from collections.abc import Iterator, Mapping, Sequence
-from typing import Any, TypeAlias
+from dataclasses import dataclass
+from typing import Any, Self, TypeAlias
 
 from toolcrib.agents import check_agent, check_agentic, check_provider_data, default_prompt, with_basis
 from toolcrib.contracts import (
@@ -40,7 +41,7 @@ from toolcrib.core.registry import (
     warnings_for,
 )
 from toolcrib.core.runs import check_pins
-from toolcrib.infrastructure.store import Store
+from toolcrib.infrastructure.store import Definitions, Store
 from toolcrib.kinds.dispatch import check_tool, complete_tool
 from toolcrib.kinds.mcp.importer import AllowedPrograms
 from toolcrib.kinds.plugin.runtime import PluginRuntimes
@@ -61,17 +62,36 @@ Addition: TypeAlias = ToolDefinition | FunctionTool[..., Any]
 """What a program adds: a definition, or a function with one."""
 
 
+@dataclass(frozen=True, slots=True)
+class StoredDefinitions:
+    """The definitions of a store, at hand for the realms that were read."""
+
+    registry: Registry
+    providers: Providers
+    fragments: Named[PromptFragment]
+    accounts: Named[ServiceAccount]
+    steps: Named[StepRegistration]
+    conditions: Named[ConditionBinding]
+
+    @classmethod
+    def of(cls, definitions: Definitions) -> Self:
+        """Those of a store; nothing is read yet."""
+        return cls(
+            Registry(definitions),
+            Providers(definitions),
+            Named(definitions, "fragment", PromptFragment),
+            Named(definitions, "account", ServiceAccount),
+            Named(definitions, "workflow_step", StepRegistration),
+            Named(definitions, "condition", ConditionBinding),
+        )
+
+
 class Catalogue:
     """Opens the store and keeps the definitions of the realms that were entered.
 
     Args:
         store: Where definitions are kept.
-        registry: Its tools, at hand.
-        providers: Its providers, at hand.
-        fragments: Its prompt fragments, at hand.
-        accounts: Its service accounts, at hand.
-        steps: Its workflow steps, at hand.
-        conditions: Its conditions, at hand.
+        stored: Its definitions, at hand.
         functions: Python functions by the revision that they belong to.
         models: Tells whether a model can be opened.
         commands: Tells which programs may be started.
@@ -82,13 +102,8 @@ class Catalogue:
     def __init__(
         self,
         store: Store,
+        stored: StoredDefinitions,
         *,
-        registry: Registry,
-        providers: Providers,
-        fragments: Named[PromptFragment],
-        accounts: Named[ServiceAccount],
-        steps: Named[StepRegistration],
-        conditions: Named[ConditionBinding],
         functions: PythonRuntime,
         models: ModelPool,
         commands: AllowedPrograms,
@@ -96,12 +111,9 @@ class Catalogue:
         clock: Clock,
     ) -> None:
         self._store = store
-        self._registry = registry
-        self._providers = providers
-        self._fragments = fragments
-        self._accounts = accounts
-        self._steps = steps
-        self._conditions = conditions
+        self._registry, self._providers = stored.registry, stored.providers
+        self._fragments, self._accounts = stored.fragments, stored.accounts
+        self._steps, self._conditions = stored.steps, stored.conditions
         self._functions = functions
         self._models = models
         self._commands = commands

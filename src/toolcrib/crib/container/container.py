@@ -5,25 +5,25 @@ import secrets
 import socket
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
-from typing import NamedTuple, Self
+from typing import Self
 
 from toolcrib.agents import AgenticHandlers, Memory, Models, References, RunPreparer, Snapshots, programs
 from toolcrib.contracts import DELEGATES, Principal, PromptFragment, RunKind, ServiceAccount, ToolRevision
 from toolcrib.contracts.workflows import ConditionBinding, StepRegistration
 from toolcrib.core.engines import Engine, EngineSettings, LocalEngine, new_run_id
 from toolcrib.core.engines.restate import RestateEngine
-from toolcrib.core.executor import Executor
+from toolcrib.core.executor import ExecutionRules, Executor
 from toolcrib.core.kinds import ImportContext, ProgramParts
 from toolcrib.core.policy import Guardrails
 from toolcrib.core.registry import Named, Providers, Registry
 from toolcrib.core.runs import Program, RunContext, RunEnd, holding_pins, with_confirmation, with_fork
+from toolcrib.crib.container.access import Visibility
 from toolcrib.crib.container.adoption import Adoptions
-from toolcrib.crib.container.catalogue import Catalogue
+from toolcrib.crib.container.catalogue import Catalogue, StoredDefinitions
 from toolcrib.crib.container.environment import CredentialServices, Environment, Sharing, open_runtimes
 from toolcrib.crib.container.model_services import asking, service_providers
 from toolcrib.infrastructure.net import HttpSession
 from toolcrib.infrastructure.sandbox import Sandboxes
-from toolcrib.infrastructure.store import Definitions
 from toolcrib.infrastructure.store.memory.shadow import ShadowStore
 from toolcrib.kinds.dispatch import Abilities, DelegateRuntime, RuntimeDispatcher, Runtimes
 from toolcrib.kinds.mcp.runtime import McpRuntime
@@ -32,6 +32,29 @@ from toolcrib.kinds.python.runtime import PythonRuntime
 from toolcrib.kinds.table import KINDS
 from toolcrib.llm import ModelPool
 from toolcrib.workflows import Workflow
+
+
+@dataclass(frozen=True, slots=True)
+class DefinitionServices:
+    """What has the definitions, checks them and takes in those of other systems."""
+
+    stored: StoredDefinitions
+    catalogue: Catalogue
+    visibility: Visibility
+    adoptions: Adoptions
+
+
+@dataclass(frozen=True, slots=True)
+class EngineServices:
+    """What runs are driven with."""
+
+    executor: Executor
+    engine: Engine
+    references: References
+    preparer: RunPreparer
+    """Prepares the scratch runs of authors."""
+    programs: Callable[[Models, Sandboxes], Mapping[RunKind, Program]]
+    """The code of each kind of run, with the models and the sandboxes that it opens."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -47,34 +70,21 @@ class CribServices:
     keeping: CredentialServices
     """Has the credentials."""
     sharing: Sharing
-    registry: Registry
-    providers: Providers
-    fragments: Named[PromptFragment]
-    accounts: Named[ServiceAccount]
-    steps: Named[StepRegistration]
-    conditions: Named[ConditionBinding]
-    catalogue: Catalogue
-    adoptions: Adoptions
-    references: References
-    executor: Executor
-    engine: Engine
-    preparer: RunPreparer
-    """Prepares the scratch runs of authors."""
-    programs: Callable[[Models, Sandboxes], Mapping[RunKind, Program]]
-    """The code of each kind of run, with the models and the sandboxes that it opens."""
+    definitions: DefinitionServices
+    engines: EngineServices
 
     @classmethod
-    def wire(cls, outside: Environment, *, lease_s: float) -> Self:
+    def wire(cls, outside: Environment) -> Self:
         """Make all parts."""
         session = HttpSession(outside.egress)
-        kept = _Kept.of(outside.store.definitions)
+        kept = StoredDefinitions.of(outside.store.definitions)
         registry, providers = kept.registry, kept.providers
         keeping = CredentialServices.wire(
             outside.store,
             session,
             providers.find,
             environment=outside.environment,
-            released=outside.released,
+            released=outside.definitions.released,
             clock=outside.clock,
         )
         models = _models(outside, session, keeping)
@@ -94,36 +104,102 @@ class CribServices:
             programs=at_home(code_of(models.model, outside.sandbox), catalogue),
             clock=outside.clock,
             new_run_id=new_run_id,
-            settings=EngineSettings(owner=_owner(), lease_s=lease_s),
+            settings=EngineSettings(owner=_owner(), lease_s=outside.sharing.lease_s),
             check_able=Abilities(registry, reaching, models).check,
         )
-        return cls(
-            outside=outside,
-            session=session,
-            models=models,
-            reaching=reaching,
-            keeping=keeping,
-            sharing=sharing,
+        adoptions = Adoptions(
+            outside.store.definitions,
             registry=registry,
             providers=providers,
-            fragments=kept.fragments,
-            accounts=kept.accounts,
-            steps=kept.steps,
-            conditions=kept.conditions,
             catalogue=catalogue,
-            adoptions=Adoptions(
-                outside.store.definitions,
-                registry=registry,
-                providers=providers,
-                catalogue=catalogue,
-                clock=outside.clock,
-            ),
-            references=references,
-            executor=executor,
-            engine=_engine(local, outside, lease_s),
-            preparer=RunPreparer(models.model, registry, providers, references),
-            programs=code_of,
+            clock=outside.clock,
         )
+        return cls(
+            outside,
+            session,
+            models,
+            reaching,
+            keeping,
+            sharing,
+            DefinitionServices(kept, catalogue, Visibility(registry), adoptions),
+            EngineServices(
+                executor,
+                _engine(local, outside),
+                references,
+                RunPreparer(models.model, registry, providers, references),
+                code_of,
+            ),
+        )
+
+    @property
+    def registry(self) -> Registry:
+        """The tools."""
+        return self.definitions.stored.registry
+
+    @property
+    def providers(self) -> Providers:
+        """The providers."""
+        return self.definitions.stored.providers
+
+    @property
+    def fragments(self) -> Named[PromptFragment]:
+        """The prompt fragments."""
+        return self.definitions.stored.fragments
+
+    @property
+    def accounts(self) -> Named[ServiceAccount]:
+        """The service accounts."""
+        return self.definitions.stored.accounts
+
+    @property
+    def steps(self) -> Named[StepRegistration]:
+        """The handlers that workflow steps name."""
+        return self.definitions.stored.steps
+
+    @property
+    def conditions(self) -> Named[ConditionBinding]:
+        """The conditions that workflows name."""
+        return self.definitions.stored.conditions
+
+    @property
+    def catalogue(self) -> Catalogue:
+        """Checks and saves definitions."""
+        return self.definitions.catalogue
+
+    @property
+    def visibility(self) -> Visibility:
+        """Tells which tools a principal may see."""
+        return self.definitions.visibility
+
+    @property
+    def adoptions(self) -> Adoptions:
+        """Takes in what imports have made."""
+        return self.definitions.adoptions
+
+    @property
+    def executor(self) -> Executor:
+        """Runs calls."""
+        return self.engines.executor
+
+    @property
+    def engine(self) -> Engine:
+        """Drives runs."""
+        return self.engines.engine
+
+    @property
+    def references(self) -> References:
+        """Has the reference data of providers."""
+        return self.engines.references
+
+    @property
+    def preparer(self) -> RunPreparer:
+        """Prepares the scratch runs of authors."""
+        return self.engines.preparer
+
+    @property
+    def programs(self) -> Callable[[Models, Sandboxes], Mapping[RunKind, Program]]:
+        """The code of each kind of run, with the models and the sandboxes that it opens."""
+        return self.engines.programs
 
     def import_context(self, who: Principal, name: str) -> ImportContext:
         """What an import of a provider of this name is given."""
@@ -170,47 +246,21 @@ class CribServices:
 
 
 def _models(outside: Environment, session: HttpSession, keeping: CredentialServices) -> ModelPool:
+    given = outside.definitions
     return ModelPool(
         session,
         given=outside.models,
         environment=outside.environment,
         is_released=keeping.variables.is_released,
-        prices=outside.prices,
-        providers={**service_providers(outside.model_services), **outside.plugins.model_providers},
+        prices=given.prices,
+        providers={**service_providers(given.model_services), **given.plugins.model_providers},
     )
 
 
-class _Kept(NamedTuple):
-    """What people have saved, at hand."""
-
-    registry: Registry
-    providers: Providers
-    fragments: Named[PromptFragment]
-    accounts: Named[ServiceAccount]
-    steps: Named[StepRegistration]
-    conditions: Named[ConditionBinding]
-
-    @classmethod
-    def of(cls, definitions: Definitions) -> Self:
-        return cls(
-            Registry(definitions),
-            Providers(definitions),
-            Named(definitions, "fragment", PromptFragment),
-            Named(definitions, "account", ServiceAccount),
-            Named(definitions, "workflow_step", StepRegistration),
-            Named(definitions, "condition", ConditionBinding),
-        )
-
-
-def _catalogue(outside: Environment, kept: _Kept, models: ModelPool, reaching: Runtimes) -> Catalogue:
+def _catalogue(outside: Environment, kept: StoredDefinitions, models: ModelPool, reaching: Runtimes) -> Catalogue:
     return Catalogue(
         outside.store,
-        registry=kept.registry,
-        providers=kept.providers,
-        fragments=kept.fragments,
-        accounts=kept.accounts,
-        steps=kept.steps,
-        conditions=kept.conditions,
+        kept,
         functions=reaching.find(PythonRuntime),
         models=models,
         commands=reaching.find(McpRuntime).servers.commands,
@@ -220,7 +270,7 @@ def _catalogue(outside: Environment, kept: _Kept, models: ModelPool, reaching: R
 
 
 def _code(
-    outside: Environment, kept: _Kept, references: References
+    outside: Environment, kept: StoredDefinitions, references: References
 ) -> Callable[[Models, Sandboxes], Mapping[RunKind, Program]]:
     """The code of each kind of run, with whatever models and sandboxes it shall open."""
 
@@ -248,7 +298,7 @@ def _code(
 
 
 def _executor(
-    outside: Environment, kept: _Kept, keeping: CredentialServices, reaching: Runtimes, sharing: Sharing
+    outside: Environment, kept: StoredDefinitions, keeping: CredentialServices, reaching: Runtimes, sharing: Sharing
 ) -> Executor:
     runtimes = {**reaching.by_kind, **dict.fromkeys(DELEGATES, DelegateRuntime())}
     return Executor(
@@ -259,18 +309,17 @@ def _executor(
         blob_sink=outside.store.blobs,
         rates=sharing.rates,
         clock=outside.clock,
-        guardrails=Guardrails(outside.plugins.guardrails),
-        accounts=kept.accounts,
-        caps=sharing.caps,
+        rules=ExecutionRules(Guardrails(outside.definitions.plugins.guardrails), kept.accounts, sharing.caps),
     )
 
 
-def _engine(local: LocalEngine, outside: Environment, lease_s: float) -> Engine:
+def _engine(local: LocalEngine, outside: Environment) -> Engine:
     """What drives runs: this process, or the workers of a Restate cluster."""
-    if outside.restate is None:
+    sharing = outside.sharing
+    if sharing.restate is None:
         return local
     journal, clock = outside.store.journal, outside.clock
-    return RestateEngine.wire(local, journal, clock, owner=_owner(), lease_s=lease_s, options=outside.restate)
+    return RestateEngine.wire(local, journal, clock, owner=_owner(), lease_s=sharing.lease_s, options=sharing.restate)
 
 
 def _owner() -> str:

@@ -7,17 +7,18 @@ What the processes of one crib share, wired: in Redis where there is one, else i
 What keeps and finds credentials, wired: variables, the vault, connections, and the way to providers.
 """
 
-from collections.abc import Mapping
-from dataclasses import dataclass
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from datetime import timedelta
 from typing import Self
 
-from toolcrib.contracts import InvalidSettings, ModelService
+from toolcrib.contracts import InvalidSettings, Limits, LLMConfig, ModelService
 from toolcrib.core.engines.restate import RestateOptions
 from toolcrib.core.executor import Clock, Rates, Results, SlidingWindow
 from toolcrib.core.kinds import RuntimeParts
-from toolcrib.core.policy import Caps, CountedCaps, SpendingCap
+from toolcrib.core.policy import Caps, CountedCaps, read_caps
 from toolcrib.core.providers import Consents, FindProvider, ProviderAccess, Tokens
-from toolcrib.crib.container.plugins import Plugins
+from toolcrib.crib.container.plugins import NO_PLUGINS, Plugins
 from toolcrib.infrastructure.net import EgressPolicy, HttpSession
 from toolcrib.infrastructure.redis import RedisCounters, RedisRates, RedisResults, RedisServer
 from toolcrib.infrastructure.sandbox import Sandbox
@@ -26,6 +27,46 @@ from toolcrib.infrastructure.store import Counters, Store, open_store, transacti
 from toolcrib.kinds.dispatch import Runtimes
 from toolcrib.llm import LanguageModel
 from toolcrib.llm.base.prices import Prices
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class DefinitionOptions:
+    """What the definitions of a crib may use, and what they get where they say nothing."""
+
+    released: tuple[str, ...] = ("*",)
+    """Patterns of the variables that tools may use as secrets."""
+    sandbox: Sandbox | None = None
+    """Where code tools run; what this machine has if null."""
+    mcp_commands: tuple[str, ...] = ()
+    """Programs that may be started as MCP servers, word for word."""
+    plugins: Plugins = NO_PLUGINS
+    """Runtimes, model providers and guardrails of other packages, as `load_plugins` finds them."""
+    model_services: Mapping[str, ModelService] = field(default_factory=dict[str, ModelService])
+    """Model providers by name, beside those that everybody has."""
+    prices: Prices = field(default_factory=Prices)
+    """What models cost."""
+    default_model: LLMConfig | None = None
+    """The model of agentic tools and agents that are defined in code without one."""
+    default_limits: Limits | None = None
+    """What their runs may spend, if they are defined in code without limits."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class SharingOptions:
+    """What the processes of a crib share beside its store, and how they divide the work."""
+
+    blobs: str | None = None
+    """URL of the folder or bucket of the store's blobs, if they shall not lie where the store has them."""
+    redis: str | None = None
+    """URL of the Redis server by which they share results, rate limits and budgets; each has its own if null."""
+    budgets: Sequence[str] = ()
+    """Caps on what many runs spend together, such as `realm 50 usd/day`; `toolcrib.core.policy.caps` says how."""
+    lease_s: float = 10.0
+    """Seconds after which the runs of a process that died are free."""
+    keep_ended: timedelta | None = None
+    """How long serving processes keep what has ended; for ever if null."""
+    restate: RestateOptions | None = None
+    """The Restate cluster whose workers drive the runs; the process that begins them does, if null."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -37,25 +78,12 @@ class Environment:
     egress: EgressPolicy
     environment: Mapping[str, str]
     """Where secrets and API keys are looked up."""
-    released: tuple[str, ...]
-    """Patterns of the variables that tools may use as secrets."""
     models: Mapping[str, LanguageModel]
     """Models that are used instead of opening one."""
-    prices: Prices
     sandbox: Sandbox
     """Where code is run."""
-    mcp_commands: tuple[str, ...]
-    """Programs that may be started as MCP servers."""
-    plugins: Plugins
-    """Runtimes and model providers of other packages."""
-    model_services: Mapping[str, ModelService]
-    """Model providers that the operator has described."""
-    restate: RestateOptions | None = None
-    """The Restate cluster whose workers drive the runs; this process drives them, if null."""
-    redis: RedisServer | None = None
-    """What its processes share, beside the store; each has its own if null."""
-    budgets: tuple[SpendingCap, ...] = ()
-    """Caps on what many runs spend together."""
+    definitions: DefinitionOptions
+    sharing: SharingOptions
 
 
 def resolve_store(store: str | Store, blobs: str | None) -> Store:
@@ -84,7 +112,8 @@ class Sharing:
     @classmethod
     def wire(cls, outside: Environment) -> Self:
         """Make all of it; nothing is connected yet."""
-        store, redis, now, alone = outside.store, outside.redis, outside.clock.now, SlidingWindow()
+        store, now, alone = outside.store, outside.clock.now, SlidingWindow()
+        redis = None if outside.sharing.redis is None else RedisServer(outside.sharing.redis)
         if redis is None:
             return cls(None, store.cache, alone, _caps(outside, store.counters))
         caps = _caps(outside, RedisCounters(redis, now))
@@ -97,7 +126,8 @@ class Sharing:
 
 
 def _caps(outside: Environment, counters: Counters) -> Caps | None:
-    return CountedCaps(outside.budgets, counters, outside.clock.now) if outside.budgets else None
+    budgets = read_caps(outside.sharing.budgets)
+    return CountedCaps(budgets, counters, outside.clock.now) if budgets else None
 
 
 @dataclass(frozen=True, slots=True)
@@ -152,8 +182,8 @@ def open_runtimes(outside: Environment, session: HttpSession, keeping: Credentia
         clock=outside.clock,
         transactions=transactions_of(outside.store),
         environment=outside.environment,
-        mcp_commands=outside.mcp_commands,
-        plugins=outside.plugins.runtimes,
+        mcp_commands=outside.definitions.mcp_commands,
+        plugins=outside.definitions.plugins.runtimes,
         resolve_secret=keeping.secrets.resolve,
     )
     return Runtimes.open(parts)

@@ -26,7 +26,7 @@ from toolcrib.core.executor import CallFailed
 from toolcrib.core.providers import Client, answer_of
 from toolcrib.core.providers.names import as_a_call, in_the_tree
 from toolcrib.core.providers.probes import Probe
-from toolcrib.crib.container.access import Enter
+from toolcrib.crib.container.access import Actor
 from toolcrib.crib.container.container import CribServices
 from toolcrib.infrastructure.secrets import Redactor
 from toolcrib.kinds.table import connection_kind
@@ -37,27 +37,35 @@ class Connections:
 
     Args:
         parts: Of the crib.
-        enter: Has the definitions of a principal's realm at hand.
+        actor: Who acts.
     """
 
-    def __init__(self, parts: CribServices, enter: Enter) -> None:
+    def __init__(self, parts: CribServices, actor: Actor) -> None:
         self._providers = parts.providers
         self._access = parts.keeping.access
         self._consents = parts.keeping.consents
         self._clock = parts.outside.clock
-        self._enter = enter
+        self._actor = actor
         self._parts = parts
 
     # Looking ----------------------------------------------------------------------------------------------------------
 
-    async def test(self, name: str, *, principal: Principal | None = None) -> ProviderCheck:
+    async def provider(self, name: str) -> ProviderDefinition:
+        """The provider of this name in the caller's realm.
+
+        Raises:
+            NotFound: There is none.
+        """
+        return self._provider(name, await self._actor.authorize(newest=True))
+
+    async def test(self, name: str) -> ProviderCheck:
         """Reach a provider with the caller's credentials, by one harmless request or connection.
 
         Raises:
             NotFound: There is no such provider. All else that goes wrong is in the answer.
         """
-        who = await self._enter(principal, newest=True)
-        provider = self.provider(name, who)
+        who = await self._actor.authorize(newest=True)
+        provider = self._provider(name, who)
         started = self._clock.monotonic()
         try:
             look = await self._probe(provider, who).test(provider, who)
@@ -76,7 +84,7 @@ class Connections:
             http_status=look.http_status,
         )
 
-    async def discover(self, name: str, *, principal: Principal | None = None) -> Discovery:
+    async def discover(self, name: str) -> Discovery:
         """What a provider offers for import; nothing is imported.
 
         Raises:
@@ -86,8 +94,8 @@ class Connections:
             PermissionDenied: The egress policy or the operator forbids it.
             InvalidInput: It answers with something else than expected.
         """
-        who = await self._enter(principal, newest=True)
-        provider = self.provider(name, who)
+        who = await self._actor.authorize(newest=True)
+        provider = self._provider(name, who)
         try:
             return await self._probe(provider, who).discover(provider, who)
         except CallFailed as failure:
@@ -95,13 +103,12 @@ class Connections:
 
     # Connecting -------------------------------------------------------------------------------------------------------
 
-    async def begin(self, name: str, *, redirect_uri: str, principal: Principal | None = None) -> ConsentRequest:
+    async def begin(self, name: str, *, redirect_uri: str) -> ConsentRequest:
         """Where to send a person to connect to a provider.
 
         Args:
             name: Of the provider; its authentication is an `AuthorizationCodeAuth`.
             redirect_uri: Where the person comes back to: https, or http on this machine.
-            principal: Who connects.
 
         Raises:
             NotFound: There is no such provider.
@@ -110,20 +117,19 @@ class Connections:
             ReconnectRequired: The client's own id or secret is missing.
             Unavailable: The authorization server cannot be reached.
         """
-        who = await self._enter(principal, newest=True)
-        provider = self.provider(name, who)
+        who = await self._actor.authorize(newest=True)
+        provider = self._provider(name, who)
         auth = self._way(provider)
         try:
             return await self._consents.begin(provider, auth, await self._client(auth, who), who, redirect_uri)
         except CallFailed as failure:
             raise in_the_tree(failure.error) from failure
 
-    async def finish(self, redirected: str | Mapping[str, str], *, principal: Principal | None = None) -> Consent:
+    async def finish(self, redirected: str | Mapping[str, str]) -> Consent:
         """Take in what a person has come back with.
 
         Args:
             redirected: The whole URL that the browser was sent to, or its parameters: `state` and `code`.
-            principal: Who connects: the same who began.
 
         Raises:
             NotFound: The state is unknown, used, expired or somebody else's, or the provider is gone.
@@ -131,37 +137,37 @@ class Connections:
             ReconnectRequired: The token endpoint refused.
             Unavailable: The authorization server cannot be reached.
         """
-        who = await self._enter(principal, newest=True)
+        who = await self._actor.authorize(newest=True)
         answer = answer_of(redirected) if isinstance(redirected, str) else redirected
-        provider = self.provider((await self._consents.login(who, answer.get("state", ""))).provider, who)
+        provider = self._provider((await self._consents.login(who, answer.get("state", ""))).provider, who)
         auth = self._way(provider)
         try:
             return await self._consents.finish(provider, auth, await self._client(auth, who), who, answer)
         except CallFailed as failure:
             raise in_the_tree(failure.error) from failure
 
-    def ticket(self, state: str, principal: Principal) -> str:
-        """A text for the browser that a person connects with: it comes back with it as this person, once, for a state.
+    def ticket(self, state: str) -> str:
+        """A text for the caller's browser: it comes back with it as this caller, once, for a state.
 
         Without it, whoever is led to a redirect could be made to grant access to somebody else's connection.
         """
-        return self._consents.ticket(principal, state)
+        return self._consents.ticket(self._actor.principal, state)
 
     def holder_of(self, ticket: str, state: str) -> Principal | None:
         """Whose ticket it is; null if it is not one for this state."""
         return self._consents.holder_of(ticket, state)
 
-    async def list(self, *, principal: Principal | None = None) -> Sequence[Consent]:
+    async def list(self) -> Sequence[Consent]:
         """The connections that the caller's calls use."""
-        return await self._consents.list(await self._enter(principal))
+        return await self._consents.list(await self._actor.authorize())
 
-    async def revoke(self, name: str, *, shared: bool = False, principal: Principal | None = None) -> Revocation:
+    async def revoke(self, name: str, *, shared: bool = False) -> Revocation:
         """Give up a connection; the answer says whether the server has taken its tokens back.
 
         Raises:
             NotFound: There is no such connection.
         """
-        who = await self._enter(principal, newest=True)
+        who = await self._actor.authorize(newest=True)
         provider = self._providers.find(who.realm, name)
         way: tuple[ProviderDefinition, Client, AuthorizationCodeAuth] | None = None
         if provider is not None and _ways(provider):
@@ -169,14 +175,9 @@ class Connections:
             way = provider, await self._client(auth, who), auth
         return await self._consents.revoke(name, who, shared=shared, way=way)
 
-    # ------------------------------------------------------------------------------------------------------------------
+    # Inside -----------------------------------------------------------------------------------------------------------
 
-    def provider(self, name: str, who: Principal) -> ProviderDefinition:
-        """The provider of this name in a principal's realm, as it is at hand.
-
-        Raises:
-            NotFound: There is none.
-        """
+    def _provider(self, name: str, who: Principal) -> ProviderDefinition:
         found = self._providers.find(who.realm, name)
         if found is None:
             raise NotFound(f"there is no provider {name!r}; `toolcrib provider list` shows all")

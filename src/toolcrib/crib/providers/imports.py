@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING
 from toolcrib.contracts import InvalidInput, Json, McpTransport, NotFound, Principal, ProviderAuth
 from toolcrib.core.kinds import ImportSource
 from toolcrib.core.providers import ImportedApi
-from toolcrib.crib.container.access import Enter
+from toolcrib.crib.container.access import Actor
 from toolcrib.crib.container.container import CribServices
 from toolcrib.kinds.entity.commands import DatabaseSource, TableOptions, import_entities
 from toolcrib.kinds.entity.importer import EntityOptions
@@ -32,26 +32,25 @@ class Imports:
 
     Args:
         parts: Of the crib.
-        enter: Has the definitions of a principal's realm at hand.
+        actor: Who acts.
     """
 
-    def __init__(self, parts: CribServices, enter: Enter) -> None:
+    def __init__(self, parts: CribServices, actor: Actor) -> None:
         self._parts = parts
-        self._enter = enter
+        self._actor = actor
 
-    async def read(self, source: ImportSource, *, principal: Principal | None = None) -> ImportedApi:
+    async def read(self, source: ImportSource) -> ImportedApi:
         """Import what a source describes: the generic form of the methods below.
 
         Args:
             source: One of the sources that the kinds of tools have, such as `GrpcSource`.
-            principal: Whose realm gets the tools, and in whose name the other system is asked.
 
         Raises:
             ToolcribError: As the importer of the source says.
             Conflict: A tool that is not the provider's has a name that one of its tools needs; or the provider would be
                 reached in another way than it is, and changes are not accepted.
         """
-        who = await self._enter(principal, newest=True)
+        who = await self._actor.authorize(newest=True)
         imported = await importer_of(source).read(source, self._parts.import_context(who, source.name))
         return await self._adopt(imported, who, accept=source.accept, partial=source.is_partial)
 
@@ -66,7 +65,6 @@ class Imports:
         documents: Mapping[str, Json] | None = None,
         origins: Collection[str] = (),
         accept: bool = False,
-        principal: Principal | None = None,
     ) -> ImportedApi:
         """Import an OpenAPI document: a provider and a tool per operation.
 
@@ -79,7 +77,6 @@ class Imports:
             documents: What it refers to, by URI, if it is not fetched.
             origins: Where else than at its own origin a fetched document may refer to.
             accept: Take over also changes that could harm callers, and that a person would have to look at.
-            principal: Whose realm gets them.
 
         Raises:
             InvalidInput: The URL answers with something else than success.
@@ -97,7 +94,7 @@ class Imports:
             origins=tuple(origins),
             accept=accept,
         )
-        return await self.read(source, principal=principal)
+        return await self.read(source)
 
     async def grpc(
         self,
@@ -108,7 +105,6 @@ class Imports:
         auth: ProviderAuth | None = None,
         authority: str | None = None,
         accept: bool = False,
-        principal: Principal | None = None,
     ) -> ImportedApi:
         """Import the services of a gRPC server: a provider and a tool per unary or server-streaming method.
 
@@ -119,7 +115,6 @@ class Imports:
             auth: Authentication, also for reflection; what the provider has, if there is one already.
             authority: Name that the server's certificate is held against, if it is not the host.
             accept: Take over also changes that could harm callers, and that a person would have to look at.
-            principal: Whose realm gets them.
 
         Raises:
             InvalidSettings: The packages for gRPC are not installed.
@@ -139,7 +134,7 @@ class Imports:
             auth=auth,
             accept=accept,
         )
-        return await self.read(source, principal=principal)
+        return await self.read(source)
 
     async def mcp(
         self,
@@ -151,7 +146,6 @@ class Imports:
         environment: Mapping[str, str] | None = None,
         auth: ProviderAuth | None = None,
         accept: bool = False,
-        principal: Principal | None = None,
     ) -> ImportedApi:
         """Import what an MCP server offers: a provider, and a tool per tool, resource, template and prompt.
 
@@ -163,7 +157,6 @@ class Imports:
             environment: Variables of the program: text, or references such as `${env:NAME}`.
             auth: Authentication; what the provider has, if there is one already at the same URL.
             accept: Take over also changes that could harm callers, and that a person would have to look at.
-            principal: Whose realm gets them, and in whose name the server is asked.
 
         Raises:
             InvalidDefinition: The name or the address is none, or it is a program and a URL.
@@ -181,22 +174,21 @@ class Imports:
             auth=auth,
             accept=accept,
         )
-        return await self.read(source, principal=principal)
+        return await self.read(source)
 
-    async def sync(self, name: str, *, accept: bool = False, principal: Principal | None = None) -> ImportedApi:
+    async def sync(self, name: str, *, accept: bool = False) -> ImportedApi:
         """Ask a provider's server again what it offers, and take in what is new and changed.
 
         Args:
             name: Of a provider that is an MCP server, or a gRPC server with reflection.
             accept: Take over also changes that could harm callers, and that a person would have to look at.
-            principal: Whose realm it is in, and in whose name the server is asked.
 
         Raises:
             NotFound: There is no such provider.
             InvalidInput: It is of another kind, which cannot be asked.
             ToolcribError: As importing it does.
         """
-        who = await self._enter(principal, newest=True)
+        who = await self._actor.authorize(newest=True)
         provider = self._parts.providers.find(who.realm, name)
         if provider is None:
             raise NotFound(f"there is no provider {name!r} in realm {who.realm!r}; import it first")
@@ -211,7 +203,6 @@ class Imports:
         name: str,
         database: "Engine | str",
         *things: "type | Table | Entity",
-        principal: Principal | None = None,
     ) -> ImportedApi:
         """Make tools of the rows of tables that the application maps with SQLAlchemy.
 
@@ -222,14 +213,13 @@ class Imports:
             database: An engine of the application, which each process binds anew, or a reference to a URL:
                 `${env:SHOP_DATABASE_URL}`.
             *things: Mapped classes, with or without the decorator `entity`, and tables.
-            principal: Whose realm gets them.
 
         Raises:
             InvalidDefinition: One of them is not mapped.
             InvalidSettings: Threads cannot share the engine.
             Conflict: A tool that is not the provider's has a name that one of its tools needs.
         """
-        who = await self._enter(principal, newest=True)
+        who = await self._actor.authorize(newest=True)
         imported = await import_entities(name, database, things, self._parts.import_context(who, name))
         return await self._adopt(imported, who, accept=True, partial=True)
 
@@ -242,7 +232,6 @@ class Imports:
         tables: Collection[str] | None = None,
         options: Mapping[str, EntityOptions] | None = None,
         accept: bool = False,
-        principal: Principal | None = None,
     ) -> ImportedApi:
         """Make tools of the tables that a database has: it is asked what they hold, and no row is read.
 
@@ -253,7 +242,6 @@ class Imports:
             tables: Which tables; all if null.
             options: Choices by table.
             accept: Take over also changes that could harm callers, and that a person would have to look at.
-            principal: Whose realm gets them.
 
         Raises:
             InvalidDefinition: The name or the reference is none.
@@ -272,7 +260,7 @@ class Imports:
             options={table: TableOptions(**asdict(choices)) for table, choices in (options or {}).items()},
             accept=accept,
         )
-        return await self.read(source, principal=principal)
+        return await self.read(source)
 
     async def adopt(
         self,
@@ -280,7 +268,6 @@ class Imports:
         *,
         accept: bool = False,
         partial: bool = False,
-        principal: Principal | None = None,
     ) -> ImportedApi:
         """Store what an importer of one's own has made; returns it with the outcome.
 
@@ -288,13 +275,12 @@ class Imports:
             imported: A provider and its tools.
             accept: Take over also changes that could harm callers, and that a person would have to look at.
             partial: The tools are some of the provider's, so that the others are not gone.
-            principal: Whose realm gets them.
 
         Raises:
             Conflict: The provider would be reached in another way than it is, and changes are not accepted.
             InvalidDefinition: A definition is not well formed; nothing is stored.
         """
-        return await self._adopt(imported, await self._enter(principal), accept=accept, partial=partial)
+        return await self._adopt(imported, await self._actor.authorize(), accept=accept, partial=partial)
 
     async def _adopt(
         self, imported: ImportedApi, who: Principal, *, accept: bool = False, partial: bool = False

@@ -19,14 +19,14 @@ from toolcrib.contracts import (
     ToolEnvelope,
 )
 from toolcrib.core.runs import Result
-from toolcrib.crib.container.access import Enter
+from toolcrib.crib.container.access import Actor
 from toolcrib.crib.container.container import CribServices
 
 
 class Invoke(Protocol):
     """Makes one call of a tool as a run of its own."""
 
-    async def __call__(self, ref: str, arguments: JsonObject, *, principal: Principal | None, as_call: bool) -> Result:
+    async def __call__(self, ref: str, arguments: JsonObject, *, as_call: bool) -> Result:
         """The run, ended or waiting."""
         ...
 
@@ -36,51 +36,43 @@ class ReferenceData:
 
     Args:
         parts: Of the crib.
-        enter: Has the definitions of a principal's realm at hand.
+        actor: Who acts.
         invoke: Makes one call as a run, so that a sync has its receipt.
     """
 
-    def __init__(self, parts: CribServices, enter: Enter, invoke: Invoke) -> None:
+    def __init__(self, parts: CribServices, actor: Actor, invoke: Invoke) -> None:
         self._references = parts.references
         self._providers = parts.providers
         self._clock = parts.outside.clock
-        self._enter = enter
+        self._actor = actor
         self._invoke = invoke
 
-    async def list(
-        self, provider: str | None = None, *, principal: Principal | None = None
-    ) -> Sequence[ReferenceSnapshot]:
+    async def list(self, provider: str | None = None) -> Sequence[ReferenceSnapshot]:
         """Every list that a provider declares, or all do, with its last snapshot.
 
         Raises:
             NotFound: No such provider.
         """
-        who = await self._enter(principal)
+        who = await self._actor.authorize()
         return [
             await self._snapshot(who.realm, found.name, source)
             for found in self._find_providers(who.realm, provider)
             for source in found.reference_data
         ]
 
-    async def history(
-        self, provider: str, name: str, *, principal: Principal | None = None
-    ) -> Sequence[ReferenceReading]:
+    async def history(self, provider: str, name: str) -> Sequence[ReferenceReading]:
         """What the last readings of a list brought, newest first, those that were not believed among them.
 
         Raises:
             NotFound: No such provider, or it declares no such list.
         """
-        who = await self._enter(principal)
+        who = await self._actor.authorize()
         source = self._references.source_of(who.realm, provider, name)
         return await self._references.snapshots.readings(who.realm, source)
 
-    async def sync_due(self, *, principal: Principal | None = None) -> Sequence[ReferenceSnapshot]:
-        """Read every list of a realm whose schedule says so and whose turn no other process has taken.
-
-        Args:
-            principal: Of the realm, who reads them.
-        """
-        who = await self._enter(principal)
+    async def sync_due(self) -> Sequence[ReferenceSnapshot]:
+        """Read every list of a realm whose schedule says so and whose turn no other process has taken."""
+        who = await self._actor.authorize()
         return [
             await self._sync(who, provider.name, source)
             for provider in self._providers.current(who.realm)
@@ -88,21 +80,18 @@ class ReferenceData:
             if await self._is_due(who, source)
         ]
 
-    async def sync(
-        self, provider: str | None = None, *names: str, principal: Principal | None = None, accept: bool = False
-    ) -> Sequence[ReferenceSnapshot]:
+    async def sync(self, provider: str | None = None, *names: str, accept: bool = False) -> Sequence[ReferenceSnapshot]:
         """Read lists now, however young their snapshots are. One that fails has its error and its last snapshot.
 
         Args:
             provider: Name of the provider; all if null.
             *names: Lists of it; all if none is given.
-            principal: Who reads them.
             accept: Believe lists that have lost most of their values.
 
         Raises:
             NotFound: No such provider, or it declares no such list.
         """
-        who = await self._enter(principal)
+        who = await self._actor.authorize()
         if provider is not None and names:
             wanted = [(provider, self._references.source_of(who.realm, provider, name)) for name in names]
         else:
@@ -121,7 +110,7 @@ class ReferenceData:
         self, who: Principal, provider: str, source: ReferenceSource, *, accept: bool = False
     ) -> ReferenceSnapshot:
         async def fetch() -> ToolEnvelope:
-            result = await self._invoke(source.tool or "", dict(source.input), principal=who, as_call=True)
+            result = await self._invoke(source.tool or "", dict(source.input), as_call=True)
             if not result.envelopes:
                 status = result.summary.status.replace("_", " ")
                 msg = f"run {result.run_id} that reads {source.name!r} is {status}; decide it and sync again"

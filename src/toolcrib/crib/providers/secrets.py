@@ -6,8 +6,8 @@ crib.add(BearerAuth(token="${secret:CRM_TOKEN}"), …)
 
 from collections.abc import Sequence
 
-from toolcrib.contracts import Principal, SecretEntry, SecretScope
-from toolcrib.crib.container.access import Enter
+from toolcrib.contracts import SecretEntry, SecretScope
+from toolcrib.crib.container.access import Actor
 from toolcrib.crib.container.container import CribServices
 
 
@@ -16,17 +16,15 @@ class Secrets:
 
     Args:
         parts: Of the crib.
-        enter: Has the store open, and says who acts.
+        actor: Who acts.
     """
 
-    def __init__(self, parts: CribServices, enter: Enter) -> None:
+    def __init__(self, parts: CribServices, actor: Actor) -> None:
         self._vault = parts.keeping.vault
         self._clock = parts.outside.clock
-        self._enter = enter
+        self._actor = actor
 
-    async def set(
-        self, name: str, value: str, *, scope: SecretScope = "realm", principal: Principal | None = None
-    ) -> SecretEntry:
+    async def set(self, name: str, value: str, *, scope: SecretScope = "realm") -> SecretEntry:
         """Set a secret of the caller, of the caller's realm, or of all realms.
 
         Raises:
@@ -34,20 +32,20 @@ class Secrets:
             InvalidSettings: There are no master keys, or `toolcrib[vault]` is not installed.
             Conflict: Somebody else set it at the same time.
         """
-        who = await self._enter(principal)
+        who = await self._actor.authorize()
         return await self._vault.set(name, value, scope=scope, principal=who, at=self._clock.now())
 
-    async def list(self, *, principal: Principal | None = None) -> Sequence[SecretEntry]:
+    async def list(self) -> Sequence[SecretEntry]:
         """The secrets that the caller's calls can use, without values."""
-        return await self._vault.list(await self._enter(principal))
+        return await self._vault.list(await self._actor.authorize())
 
-    async def remove(self, name: str, *, scope: SecretScope = "realm", principal: Principal | None = None) -> None:
+    async def remove(self, name: str, *, scope: SecretScope = "realm") -> None:
         """Remove a secret.
 
         Raises:
             NotFound: There is none of this name in this scope.
         """
-        await self._vault.remove(name, scope=scope, principal=await self._enter(principal))
+        await self._vault.remove(name, scope=scope, principal=await self._actor.authorize())
 
     async def rotate(self) -> int:
         """Seal all secrets and connections of all realms under the newest master key; returns how many were not.
@@ -56,5 +54,5 @@ class Secrets:
             InvalidSettings: There are no master keys, or an old one is missing.
             Unavailable: One changed meanwhile; rotate again.
         """
-        await self._enter(None)
+        await self._actor.authorize()
         return await self._vault.rotate()

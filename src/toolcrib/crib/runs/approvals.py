@@ -1,7 +1,7 @@
 """The inbox of a crib: calls that wait for a person, at any depth and in any process, and the decisions on them.
 
     [waiting] = (await crib.approvals.page()).items
-    await crib.approvals.decide(waiting.approval_id, approve=True, principal=ann)
+    await crib.acting_as(ann).approvals.decide(waiting.approval_id, approve=True)
 
 A decision is a signal in the journal. Who serves the store carries the run on, with all runs above it; this does not.
 
@@ -25,7 +25,6 @@ from toolcrib.contracts import (
     Json,
     JsonObject,
     NotFound,
-    Principal,
     Signal,
     ToolRevision,
     approval_id,
@@ -36,7 +35,7 @@ from toolcrib.core.executor.envelope import plain
 from toolcrib.core.policy import check_approver, check_grant, may_see_approval
 from toolcrib.core.registry import Providers, compile_schema
 from toolcrib.core.runs import decision_on, waiting_approvals, waiting_at
-from toolcrib.crib.container.access import Enter, participants_of, validate_output
+from toolcrib.crib.container.access import Actor, participants_of, validate_output
 from toolcrib.crib.container.container import CribServices
 from toolcrib.infrastructure.store import ApprovalFilter
 from toolcrib.infrastructure.store.ports.records import no_approval
@@ -71,14 +70,12 @@ def preview_of(approval: Approval, tool: ToolRevision, providers: Providers) -> 
 
 @dataclass(frozen=True, slots=True)
 class ApprovalAnswer:
-    """What somebody answers, and who."""
+    """What somebody answers."""
 
     approve: bool
     edited_input: JsonObject | None = None
     """Arguments to run with instead of those that were shown."""
     reason: str | None = None
-    principal: Principal | None = None
-    """Null for the application itself."""
     allow_self: bool = False
     happened: bool | None = None
     """To the question whether a call took effect: that it did, or that it is to be made once more."""
@@ -91,16 +88,16 @@ class Approvals:
 
     Args:
         parts: Of the crib.
-        enter: Has the store open, and says who acts.
+        actor: Who acts.
     """
 
-    def __init__(self, parts: CribServices, enter: Enter) -> None:
+    def __init__(self, parts: CribServices, actor: Actor) -> None:
         self._store = parts.outside.store
         self._clock = parts.outside.clock
         self._engine = parts.engine
         self._registry = parts.registry
         self._providers = parts.providers
-        self._enter = enter
+        self._actor = actor
 
     async def page(
         self,
@@ -110,9 +107,8 @@ class Approvals:
         run_id: str | None = None,
         after: str | None = None,
         limit: int = 50,
-        principal: Principal | None = None,
     ) -> ApprovalPage:
-        """Approvals, oldest first; with a principal those that it may see, so that a page may be short.
+        """Approvals, oldest first: of a principal those that it may see, so that a page may be short.
 
         Args:
             status: Null for all.
@@ -120,26 +116,25 @@ class Approvals:
             run_id: The run that makes the call, or the outermost one above it.
             after: Where the page before ended.
             limit: At most so many.
-            principal: Who looks; the application itself if null.
 
         Raises:
             NotFound: There is no approval `after`.
         """
-        who = await self._enter(principal)
+        who = await self._actor.authorize()
         which = ApprovalFilter(status, tool, run_id)
         found = await self._store.approvals.page(who.realm, which, after=after, limit=limit + 1)
-        seen = tuple(each for each in found[:limit] if principal is None or may_see_approval(principal, each))
+        seen = tuple(each for each in found[:limit] if self._may_see(each))
         return ApprovalPage(items=seen, next=found[limit - 1].approval_id if len(found) > limit else None)
 
-    async def get(self, approval_id: str, *, principal: Principal | None = None) -> ApprovalView:
+    async def get(self, approval_id: str) -> ApprovalView:
         """An approval, with what would happen.
 
         Raises:
             NotFound: There is none of this id that the principal may see.
         """
-        who = await self._enter(principal)
+        who = await self._actor.authorize()
         approval = await self._store.approvals.get(who.realm, approval_id)
-        if principal is not None and not may_see_approval(principal, approval):
+        if not self._may_see(approval):
             raise no_approval(approval_id)
         try:
             tool = await self._registry.get_revision(approval.realm, approval.content_hash)
@@ -154,14 +149,14 @@ class Approvals:
         approve: bool,
         edited_input: JsonObject | None = None,
         reason: str | None = None,
-        principal: Principal | None = None,
         allow_self: bool = False,
         happened: bool | None = None,
         output: Json = None,
     ) -> Approval:
         """Approve a call as it is or with other arguments, or reject it; the first decision counts.
 
-        If the question is whether a call took effect (`question: outcome`), who approves says what `happened`, and who
+        The application itself answers for having asked somebody, and needs no grant. If the question is whether a call
+        took effect (`question: outcome`), who approves says what `happened`, and who
         rejects gives it up: its error says then that the outcome is unknown.
 
         Args:
@@ -169,7 +164,6 @@ class Approvals:
             approve: Whether the call may run.
             edited_input: Arguments to run with instead of those that were shown.
             reason: Why, for the record; who was rejected reads it.
-            principal: Who decides. Null is the application itself, which answers for having asked somebody.
             allow_self: Whether who has a part in the run may decide.
             happened: Whether the call took effect; else it is made once more, with the same idempotency key.
             output: What the call that took effect has brought, as its output schema wants it.
@@ -183,9 +177,9 @@ class Approvals:
             InvalidInput: The arguments do not fit the schema; the request stays open.
             Conflict: It was answered or withdrawn, or its time is over.
         """
-        who = await self._enter(principal)
+        who = await self._actor.authorize()
         approval = await self._store.approvals.get(who.realm, approval_id)
-        answer = ApprovalAnswer(approve, edited_input, reason, principal, allow_self, happened, output)
+        answer = ApprovalAnswer(approve, edited_input, reason, allow_self, happened, output)
         counted = await self._answer(approval, answer, who.id)
         answered = await self._store.approvals.get(who.realm, approval_id)
         if not counted or answered.status not in ("approved", "edited", "rejected"):
@@ -193,10 +187,15 @@ class Approvals:
         return answered
 
     async def of_run(self, run_id: str) -> Sequence[ApprovalRequested]:
-        """Calls of a run that wait for a person, as its journal has them."""
-        await self._enter(None)
-        signals = await self._store.journal.signals(run_id)
-        return waiting_approvals(await self._store.journal.events(run_id), signals.keys())
+        """Calls of a run that wait for a person, as its journal has them.
+
+        Raises:
+            NotFound: No such run, or none of the principal's realm.
+            PermissionDenied: It is somebody else's.
+        """
+        await self._actor.authorize()
+        await self._actor.check_run(self._store.journal, run_id, "read")
+        return await self._waiting(run_id)
 
     async def decide_call(self, run_id: str, position: str, answer: ApprovalAnswer) -> bool:
         """Decide on the call at a position; false if somebody else was first.
@@ -206,24 +205,33 @@ class Approvals:
             PermissionDenied: The principal may not decide on it.
             InvalidInput: The arguments do not fit the schema; the request stays open.
         """
-        waiting = {request.position: request for request in await self.of_run(run_id)}
+        await self._actor.authorize()
+        waiting = {request.position: request for request in await self._waiting(run_id)}
         run = await self._store.journal.run(run_id)
-        if answer.principal is not None and position not in waiting:  # who may not decide is not told what waits
-            check_grant(answer.principal, run.request.tool_name)
+        if self._actor.caller is not None and position not in waiting:  # who may not decide is not told what waits
+            check_grant(self._actor.caller, run.request.tool_name)
         request = waiting_at(run_id, position, waiting, "approval")
         known = approval_id(run_id, approval_signal(position, request.number))
-        who = await self._enter(answer.principal)
+        who = await self._actor.authorize()
         return await self._answer(await self._store.approvals.get(run.realm, known), answer, who.id)
 
     # Inside -----------------------------------------------------------------------------------------------------------
 
+    def _may_see(self, approval: Approval) -> bool:
+        caller = self._actor.caller
+        return caller is None or may_see_approval(caller, approval)
+
+    async def _waiting(self, run_id: str) -> Sequence[ApprovalRequested]:
+        signals = await self._store.journal.signals(run_id)
+        return waiting_approvals(await self._store.journal.events(run_id), signals.keys())
+
     async def _answer(self, approval: Approval, answer: ApprovalAnswer, by: str) -> bool:
         """Leave the answer for the run; false if there was one."""
-        principal = answer.principal
-        if principal is not None:
+        caller = self._actor.caller
+        if caller is not None:
             involved = await participants_of(self._store.journal, approval.run_id)
             involved |= {approval.requested_by, approval.acting}
-            check_approver(principal, approval, involved, allow_self=answer.allow_self)
+            check_approver(caller, approval, involved, allow_self=answer.allow_self)
         if approval.status != "waiting":
             raise _conflict_for(approval)
         if approval.expires_at is not None and self._clock.now() >= approval.expires_at:

@@ -47,14 +47,12 @@ from toolcrib.core.engines.replay import (
 from toolcrib.core.runs import EndedRuns, Program, StoredRun, result_of, turn_run_id, with_confirmation
 from toolcrib.core.runs.journal.bundles import Bundle, BundleWriter, LeftOut, Manifest, read_bundle
 from toolcrib.crib.container.container import CribServices
-from toolcrib.crib.container.environment import Environment
-from toolcrib.crib.container.plugins import NO_PLUGINS
+from toolcrib.crib.container.environment import DefinitionOptions, Environment, SharingOptions
 from toolcrib.infrastructure.net import EgressPolicy
 from toolcrib.infrastructure.sandbox import Sandbox
 from toolcrib.infrastructure.store import Definition, DefinitionKind, Entry, Lease, MemoryStore, RunChange, Store
 from toolcrib.kinds.dispatch import DelegateRuntime, RuntimeDispatcher
 from toolcrib.llm import Cost, TokenUsage
-from toolcrib.llm.base.prices import Prices
 
 
 async def replay_recording(parts: CribServices, recording: RecordedFamily, run_id: str, *, past: EndedRuns) -> Replay:
@@ -329,7 +327,7 @@ async def replay_bundle(bundle: Bundle, outside: Environment, name: str = "bundl
     store = MemoryStore()
     realm = bundle.runs[bundle.manifest.root_run_id].run.realm
     await _fill(store, bundle)
-    parts = CribServices.wire(_quiet(outside, store), lease_s=60.0)
+    parts = CribServices.wire(_quiet(outside, store))
     try:
         await _read_definitions(parts, realm, name)
         family = {run_id: bundle.runs[run_id] for run_id in bundle.manifest.nested}
@@ -355,25 +353,22 @@ def nothing_outside(store: Store) -> Environment:
         clock=SystemClock(),
         egress=EgressPolicy(),
         environment={},
-        released=(),
         models={},
-        prices=Prices(),
         sandbox=Sandbox(()),
-        mcp_commands=(),
-        plugins=NO_PLUGINS,
-        model_services={},
+        definitions=DefinitionOptions(released=()),
+        sharing=SharingOptions(lease_s=60.0),
     )
 
 
 def _quiet(outside: Environment, store: Store) -> Environment:
     """A world with the same prices and rules, in which nothing can be reached."""
-    nothing = nothing_outside(store)
+    given = outside.definitions
     return replace(
-        nothing,
+        nothing_outside(store),
         models=outside.models,
-        prices=outside.prices,
-        plugins=outside.plugins,
-        model_services=outside.model_services,
+        definitions=DefinitionOptions(
+            released=(), prices=given.prices, plugins=given.plugins, model_services=given.model_services
+        ),
     )
 
 

@@ -39,7 +39,7 @@ from toolcrib.core.policy import permits, require_publish
 from toolcrib.core.registry import pins_of
 from toolcrib.core.runs import BEGIN, StoredRun, as_asked, compare, step_at
 from toolcrib.crib.agents.executions import Executions
-from toolcrib.crib.container.access import Enter
+from toolcrib.crib.container.access import Actor
 from toolcrib.crib.container.container import CribServices
 from toolcrib.crib.container.requests import refusal_of_run
 from toolcrib.workflows.checks import near
@@ -145,14 +145,14 @@ class Forks:
     Args:
         parts: Of the crib.
         executions: Of the crib: tells which runs a principal may read.
-        enter: Has the definitions of a principal's realm at hand, and says who acts.
+        actor: Who acts.
     """
 
-    def __init__(self, parts: CribServices, executions: Executions, enter: Enter) -> None:
+    def __init__(self, parts: CribServices, executions: Executions, actor: Actor) -> None:
         self._parts = parts
         self._journal = parts.outside.store.journal
         self._executions = executions
-        self._enter = enter
+        self._actor = actor
 
     async def fork(
         self,
@@ -163,7 +163,6 @@ class Forks:
         allow_writes: bool = False,
         anew: bool = False,
         wait: bool = True,
-        principal: Principal | None = None,
     ) -> Run:
         """Begin a run with what another one knew at an event, and go on from there.
 
@@ -178,7 +177,6 @@ class Forks:
             allow_writes: Make calls with side effects that are not in the recording; else they are skipped.
             anew: Take nothing from the recording that came after the event.
             wait: Drive it here until it ends or waits; else a serving engine does.
-            principal: Who makes the fork, and acts in it.
 
         Returns:
             The fork as it stands. One that is refused has ended, and says why.
@@ -188,7 +186,7 @@ class Forks:
             PermissionDenied: The run is another's, or the principal may not change what is to be changed.
             InvalidInput: A change is not known, or does not fit the run.
         """
-        who = await self._enter(principal, newest=True)
+        who = await self._actor.authorize(newest=True)
         run = await self._executions.run_for(run_id, who, "read")
         events = await self._journal.events(run_id)
         wanted = read_changes(changes or {})
@@ -203,14 +201,14 @@ class Forks:
             await self._parts.engine.resume(made)
         return await self._journal.run(made)
 
-    async def compare(self, before: str, after: str, *, principal: Principal | None = None) -> RunDiff:
+    async def compare(self, before: str, after: str) -> RunDiff:
         """How two runs differ, such as a run and its fork.
 
         Raises:
             NotFound: The realm has no such run.
             PermissionDenied: One of them is another's, and the principal has no grant to read it.
         """
-        who = await self._enter(principal)
+        who = await self._actor.authorize()
         one, other = [
             StoredRun(await self._executions.run_for(run_id, who, "read"), await self._journal.events(run_id))
             for run_id in (before, after)

@@ -50,7 +50,7 @@ from toolcrib.contracts import (
 from toolcrib.contracts.maintenance import ReasonCode, RehearsalReason, RehearsedRun, Verdict
 from toolcrib.contracts.workflows import WorkflowImplementation, WorkflowStep
 from toolcrib.core.engines import EngineSettings, LocalEngine, new_run_id
-from toolcrib.core.executor import Clock, Dispatch, Executor, Outcome, SlidingWindow
+from toolcrib.core.executor import Clock, Dispatch, ExecutionRules, Executor, Outcome, SlidingWindow
 from toolcrib.core.policy import Guardrails
 from toolcrib.core.runs import Suspended, decision_on, result_of, waiting_approvals
 from toolcrib.crib.container.container import CribServices, at_home
@@ -464,8 +464,7 @@ def _engine(parts: CribServices, shadow: ShadowStore, clock: Clock, able: Abilit
         blob_sink=shadow.blobs,
         rates=SlidingWindow(),
         clock=clock,
-        guardrails=Guardrails(parts.outside.plugins.guardrails),
-        accounts=parts.accounts,
+        rules=ExecutionRules(Guardrails(parts.outside.definitions.plugins.guardrails), parts.accounts),
     )
     return LocalEngine(
         store=shadow,

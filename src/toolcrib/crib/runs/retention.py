@@ -19,7 +19,7 @@ from toolcrib.contracts import Conversation, InvalidInput, NotFound
 from toolcrib.contracts.maintenance import KeptCounts, Pruned, PrunedCounts, PrunedRealm
 from toolcrib.core.executor import Clock
 from toolcrib.core.runs import turn_run_id
-from toolcrib.crib.container.access import Enter
+from toolcrib.crib.container.access import Actor
 from toolcrib.infrastructure.store import Family, Pruning, Root, Store
 
 BLOB_GRACE: Final = timedelta(days=1)
@@ -39,14 +39,14 @@ class Retention:
     Args:
         store: Of the crib.
         clock: Time.
-        enter: Has the store open, and says who acts.
+        actor: Who acts.
         keep: How long what has ended is kept, by who prunes by the clock; null for ever.
     """
 
-    def __init__(self, store: Store, clock: Clock, enter: Enter, *, keep: timedelta | None = None) -> None:
+    def __init__(self, store: Store, clock: Clock, actor: Actor, *, keep: timedelta | None = None) -> None:
         self._store = store
         self._clock = clock
-        self._enter = enter
+        self._actor = actor
         self._keep = keep
 
     async def prune(self, *, older_than: timedelta, realm: str | None = None, dry_run: bool = False) -> Pruned:
@@ -62,7 +62,7 @@ class Retention:
         """
         if older_than < timedelta():
             raise InvalidInput(f"what is older than {older_than} lies in the future; give a time of 0 or more")
-        who = await self._enter(None)
+        who = await self._actor.authorize()
         now = self._clock.now()
         before = now - older_than
         realms = await self._store.retention.realms() if realm is None else [realm]
@@ -86,7 +86,7 @@ class Retention:
         """Prune as the settings want it, at most once a day among all processes of a store; null if it is not due."""
         if self._keep is None:
             return None
-        who, now = await self._enter(None), self._clock.now()
+        who, now = await self._actor.authorize(), self._clock.now()
         mine = await self._store.cache.add(
             _DUE, {"at": now.isoformat()}, realm=who.realm, made_by=who.id, now=now, expires_at=now + _EVERY
         )

@@ -1,6 +1,6 @@
 """What people say of calls whose run has ended without knowing whether they took effect.
 
-    await crib.settlements.settle(run_id, "pay", happened=True, output={"id": "p_1"}, principal=ann)
+    await crib.acting_as(ann).settlements.settle(run_id, "pay", happened=True, output={"id": "p_1"})
     await crib.instances.resume(run_id)          # goes on with that output
 
 The journal of a run that has ended stays as it is: what is said is left with it as a signal. Calls of runs that have
@@ -10,12 +10,12 @@ not ended are asked about in the inbox (see `crib.approvals`).
 from collections.abc import Mapping
 from typing import NamedTuple
 
-from toolcrib.contracts import CallFinished, Conflict, InvalidInput, Json, NotFound, Principal, Run, Signal
+from toolcrib.contracts import CallFinished, Conflict, InvalidInput, Json, NotFound, Run, Signal
 from toolcrib.contracts.base.envelope import ToolEnvelope
 from toolcrib.contracts.runs.trace import OutcomeTold, Settlement, settlement_signal
 from toolcrib.core.policy import check_approver, check_grant
 from toolcrib.core.runs import in_doubt
-from toolcrib.crib.container.access import Enter, participants_of, validate_output
+from toolcrib.crib.container.access import Actor, participants_of, validate_output
 from toolcrib.crib.container.container import CribServices
 from toolcrib.crib.runs.rerun_links import Successors
 
@@ -32,15 +32,15 @@ class Settlements:
 
     Args:
         parts: Of the crib.
-        enter: Has the definitions of a principal's realm at hand, and says who acts.
+        actor: Who acts.
     """
 
-    def __init__(self, parts: CribServices, enter: Enter) -> None:
+    def __init__(self, parts: CribServices, actor: Actor) -> None:
         self._journal = parts.outside.store.journal
         self._clock = parts.outside.clock
         self._registry = parts.registry
         self._successors = Successors(self._journal, parts.outside.clock)
-        self._enter = enter
+        self._actor = actor
 
     async def settle(
         self,
@@ -50,10 +50,11 @@ class Settlements:
         happened: bool,
         output: Json = None,
         reason: str | None = None,
-        principal: Principal | None = None,
         allow_self: bool = False,
     ) -> Settlement:
         """Say of a call of a run that has ended whether it took effect. The first answer counts.
+
+        The application itself need not be asked: it answers for having asked somebody.
 
         A run that takes this one up goes by it: what took effect is not done again and has the output that is told;
         what did not is made once more, with the same idempotency key.
@@ -64,7 +65,6 @@ class Settlements:
             happened: Whether it took effect.
             output: What it has brought then, as its output schema wants it.
             reason: How that is known, for the record.
-            principal: Who says it. Null is the application itself, which answers for having asked somebody.
             allow_self: Whether who has a part in the run may say it.
 
         Raises:
@@ -73,12 +73,12 @@ class Settlements:
             InvalidInput: The output is not what the tool promises, or belongs to a call that did not happen.
             Conflict: The run has not ended, or another one has taken it up; or the outcome of the call is known.
         """
-        who = await self._enter(principal)
+        who = await self._actor.authorize()
         run = await self._run(run_id, who.realm)
-        envelope = await self._envelope(run, position, principal)
-        if principal is not None:
+        envelope = await self._envelope(run, position)
+        if self._actor.caller is not None:
             unsettled, involved = _Unsettled(run.realm, envelope.name), await participants_of(self._journal, run_id)
-            check_approver(principal, unsettled, involved, allow_self=allow_self)
+            check_approver(self._actor.caller, unsettled, involved, allow_self=allow_self)
         await self._check_open(run, envelope)
         if happened:
             tool = await self._registry.get_revision(run.realm, envelope.content_hash or "")
@@ -99,7 +99,7 @@ class Settlements:
             raise NotFound(f"there is no run {run_id!r}; list the executions for the ids there are")
         return run
 
-    async def _envelope(self, run: Run, position: str, principal: Principal | None) -> ToolEnvelope:
+    async def _envelope(self, run: Run, position: str) -> ToolEnvelope:
         """How the run has seen the call; who may not decide is not told what it has called."""
         envelopes: Mapping[str, ToolEnvelope] = {
             entry.event.position: entry.event.envelope
@@ -107,8 +107,8 @@ class Settlements:
             if isinstance(entry.event, CallFinished)
         }
         if position not in envelopes:
-            if principal is not None:
-                check_grant(principal, run.request.tool_name)
+            if self._actor.caller is not None:
+                check_grant(self._actor.caller, run.request.tool_name)
             told = "its trace shows the positions of its calls" if run.ended else f"it is {run.status}"
             raise NotFound(f"run {run.run_id} has no outcome of a call at {position!r}; {told}")
         return envelopes[position]

@@ -25,7 +25,7 @@ from toolcrib.contracts import (
     VersionLife,
 )
 from toolcrib.core.registry import classify, concerns, dependents_of, warnings_for
-from toolcrib.crib.container.access import Enter
+from toolcrib.crib.container.access import Actor
 from toolcrib.crib.container.adoption import Adoptions
 from toolcrib.crib.container.container import CribServices
 from toolcrib.workflows.edit.impact import NamedKind, judge_dependents, users_of
@@ -46,12 +46,12 @@ class ToolLife:
 
     Args:
         parts: Of the crib.
-        enter: Has the definitions of a principal's realm at hand.
+        actor: Who acts.
     """
 
-    def __init__(self, parts: CribServices, enter: Enter) -> None:
+    def __init__(self, parts: CribServices, actor: Actor) -> None:
         self._parts = parts
-        self._enter = enter
+        self._actor = actor
 
     @property
     def _adoptions(self) -> Adoptions:
@@ -66,7 +66,6 @@ class ToolLife:
         message: str | None = None,
         sunset: datetime | None = None,
         replacement: str | None = None,
-        principal: Principal | None = None,
     ) -> ToolRevision:
         """Have everybody warned who uses a version; it still runs, also after its sunset.
 
@@ -75,13 +74,12 @@ class ToolLife:
             message: Why.
             sunset: From when on nobody should use it any more.
             replacement: The tool to use instead.
-            principal: Who acts.
 
         Raises:
             NotFound: No such tool, or no such replacement.
         """
         life = VersionLife(version=ref, status="deprecated", message=message, sunset=sunset, replacement=replacement)
-        return await self._set(life, principal)
+        return await self._set(life)
 
     async def block(
         self,
@@ -89,7 +87,6 @@ class ToolLife:
         *,
         message: str | None = None,
         replacement: str | None = None,
-        principal: Principal | None = None,
     ) -> ToolRevision:
         """Have every call of a version denied, those of runs under way included.
 
@@ -97,37 +94,34 @@ class ToolLife:
             NotFound: No such tool, or no such replacement.
         """
         life = VersionLife(version=ref, status="blocked", message=message, replacement=replacement)
-        return await self._set(life, principal)
+        return await self._set(life)
 
-    async def activate(self, ref: str, *, principal: Principal | None = None) -> ToolRevision:
+    async def activate(self, ref: str) -> ToolRevision:
         """Bring a version back. What a provider wants to change of it waits on.
 
         Raises:
             NotFound: No such tool.
         """
-        return await self._set(VersionLife(version=ref), principal)
+        return await self._set(VersionLife(version=ref))
 
-    async def warnings(self, definition: ToolDefinition, *, principal: Principal | None = None) -> Sequence[str]:
+    async def warnings(self, definition: ToolDefinition) -> Sequence[str]:
         """What the author of a definition should know, saved or not: deprecated tools that it is bound to."""
-        who = await self._enter(principal)
+        who = await self._actor.authorize()
         return warnings_for(definition, self._parts.registry, who.realm, self._parts.outside.clock.now())
 
     # Impact -----------------------------------------------------------------------------------------------------------
 
-    async def impact(
-        self, ref: str, *, proposed: ToolDefinition | None = None, principal: Principal | None = None
-    ) -> ImpactReport:
+    async def impact(self, ref: str, *, proposed: ToolDefinition | None = None) -> ImpactReport:
         """Whom a tool concerns, and what a change would do to them.
 
         Args:
             ref: `name` or `name@version`.
             proposed: What the tool may become; what its provider wants if null, as far as it wants anything.
-            principal: Whose realm.
 
         Raises:
             NotFound: No such tool.
         """
-        who = await self._enter(principal, newest=True)
+        who = await self._actor.authorize(newest=True)
         registry = self._parts.registry
         target = registry.require(who.realm, ref)
         definition = proposed or await self._find_proposal(target, who)
@@ -147,9 +141,7 @@ class ToolLife:
             proposed=change,
         )
 
-    async def impact_of_name(
-        self, name: str, *, kind: NamedKind, principal: Principal | None = None
-    ) -> Sequence[Dependent]:
+    async def impact_of_name(self, name: str, *, kind: NamedKind) -> Sequence[Dependent]:
         """What uses something that is no tool, directly or through others.
 
         A change of the workflow vocabulary reaches workflows when they are published again, one of a provider at once.
@@ -157,46 +149,45 @@ class ToolLife:
         Args:
             name: Of a workflow step, a condition or a provider.
             kind: Which of them.
-            principal: Whose realm.
         """
-        who = await self._enter(principal, newest=True)
+        who = await self._actor.authorize(newest=True)
         return users_of(name, kind, self._parts.catalogue.around(who.realm))
 
     # What providers want ----------------------------------------------------------------------------------------------
 
-    async def review(self, name: str, *, principal: Principal | None = None) -> ToolReview:
+    async def review(self, name: str) -> ToolReview:
         """A tool as it is, and as its provider wants it.
 
         Raises:
             NotFound: No such tool, or no import has made it.
         """
-        return await self._adoptions.review(name, await self._enter(principal))
+        return await self._adoptions.review(name, await self._actor.authorize())
 
-    async def accept(self, name: str, *, principal: Principal | None = None) -> ToolRevision:
+    async def accept(self, name: str) -> ToolRevision:
         """Take over what a provider wants to change, also in place of a person's own.
 
         Raises:
             NotFound: No such tool, or nothing is proposed for it.
             Conflict: The realm has changed meanwhile.
         """
-        return await self._adoptions.accept(name, await self._enter(principal))
+        return await self._adoptions.accept(name, await self._actor.authorize())
 
-    async def reject(self, name: str, *, principal: Principal | None = None) -> ToolRevision:
+    async def reject(self, name: str) -> ToolRevision:
         """Drop what a provider wants to change, and never propose the same again. A blocked tool stays blocked.
 
         Raises:
             NotFound: No such tool, or nothing is proposed for it.
             Conflict: The realm has changed meanwhile.
         """
-        return await self._adoptions.reject(name, await self._enter(principal))
+        return await self._adoptions.reject(name, await self._actor.authorize())
 
-    async def proposals(self, *, principal: Principal | None = None) -> Sequence[Baseline]:
+    async def proposals(self) -> Sequence[Baseline]:
         """The tools for which a change waits for a person, by name."""
-        who = await self._enter(principal)
+        who = await self._actor.authorize()
         return await self._adoptions.proposals(who.realm)
 
-    async def _set(self, life: VersionLife, principal: Principal | None) -> ToolRevision:
-        who = await self._enter(principal, newest=True)
+    async def _set(self, life: VersionLife) -> ToolRevision:
+        who = await self._actor.authorize(newest=True)
         if life.replacement is not None:
             self._parts.registry.require(who.realm, life.replacement)
         changed = await self._parts.registry.set_status(

@@ -44,7 +44,7 @@ from toolcrib.core.executor import Clock, Executor
 from toolcrib.core.export import check_description, generate_description
 from toolcrib.core.registry import Providers, Registry, pins_of
 from toolcrib.core.runs import Program, Result
-from toolcrib.crib.container.access import Enter
+from toolcrib.crib.container.access import Actor
 from toolcrib.crib.container.catalogue import Catalogue
 from toolcrib.crib.container.container import CribServices
 from toolcrib.infrastructure.store import MemoryStore
@@ -131,7 +131,7 @@ class Prompts:
         bench: Runs what is not saved.
         trial: The program of a prompt's test.
         models: Opens the models that write texts.
-        enter: Who acts, with the definitions of the realm at hand.
+        actor: Who acts.
     """
 
     def __init__(
@@ -143,7 +143,7 @@ class Prompts:
         bench: Bench,
         trial: PromptTestProgram,
         models: Models,
-        enter: Enter,
+        actor: Actor,
     ) -> None:
         self._catalogue = catalogue
         self._registry = registry
@@ -151,10 +151,10 @@ class Prompts:
         self._bench = bench
         self._trial = trial
         self._models = models
-        self._enter = enter
+        self._actor = actor
 
     @classmethod
-    def of(cls, parts: CribServices, enter: Enter) -> Self:
+    def of(cls, parts: CribServices, actor: Actor) -> Self:
         """The texts of a crib that is made of these parts."""
         return cls(
             parts.catalogue,
@@ -163,31 +163,29 @@ class Prompts:
             bench=Bench(parts.registry, parts.executor, parts.outside.clock),
             trial=PromptTestProgram(parts.preparer),
             models=parts.models.model,
-            enter=enter,
+            actor=actor,
         )
 
-    async def default(self, definition: ToolDefinition, *, principal: Principal | None = None) -> str:
+    async def default(self, definition: ToolDefinition) -> str:
         """The default prompt of a tool, saved or not, by rule.
 
         Raises:
             InvalidDefinition: The tool is not agentic.
         """
-        who = await self._enter(principal)
+        who = await self._actor.authorize()
         agentic(definition)
         return self._catalogue.default_prompt(definition, who.realm)
 
-    async def drift(self, tool: str, *, principal: Principal | None = None) -> DriftReport:
+    async def drift(self, tool: str) -> DriftReport:
         """What has changed in the tools of an agentic tool since its prompt was made; empty for any other tool.
 
         Raises:
             NotFound: No such tool.
         """
-        who = await self._enter(principal)
+        who = await self._actor.authorize()
         return await drift_of(self._registry.require(who.realm, tool), self._registry, self._providers)
 
-    async def regenerate(
-        self, tool: str, *, source: ProposalSource = "generator", principal: Principal | None = None
-    ) -> TextProposal:
+    async def regenerate(self, tool: str, *, source: ProposalSource = "generator") -> TextProposal:
         """A new system prompt for a tool as it is now: by rule, or written by the tool's own model.
 
         Raises:
@@ -195,10 +193,10 @@ class Prompts:
             InvalidDefinition: The tool is not agentic.
             Unavailable: The model wrote no usable text; the message says why.
         """
-        who = await self._enter(principal)
+        who = await self._actor.authorize()
         revision = self._registry.require(who.realm, tool)
         current = agentic(revision.definition).system_prompt
-        text = await self.default(revision.definition, principal=who)
+        text = await self.default(revision.definition)
         if source == "model":
             return await self._draft_text(revision, "system_prompt", current, _PROMPT_TASK.format(current=text), who)
         drift = await drift_of(revision, self._registry, self._providers)
@@ -209,9 +207,7 @@ class Prompts:
         )
         return _proposal(revision, "system_prompt", current, text, reason)
 
-    async def describe(
-        self, tool: str, *, source: ProposalSource = "generator", principal: Principal | None = None
-    ) -> TextProposal:
+    async def describe(self, tool: str, *, source: ProposalSource = "generator") -> TextProposal:
         """A new text for parent agents, which exports show: by rule, or written by the tool's own model.
 
         Raises:
@@ -219,7 +215,7 @@ class Prompts:
             InvalidDefinition: A model is to write, and the tool has none.
             Unavailable: The model wrote no usable text.
         """
-        who = await self._enter(principal)
+        who = await self._actor.authorize()
         revision = self._registry.require(who.realm, tool)
         current = revision.definition.long_description or ""
         text = generate_description(revision.definition)
@@ -228,7 +224,7 @@ class Prompts:
         task = _DESCRIPTION_TASK.format(current=text)
         return await self._draft_text(revision, "long_description", current, task, who)
 
-    async def accept(self, proposal: TextProposal, *, principal: Principal | None = None) -> ToolRevision:
+    async def accept(self, proposal: TextProposal) -> ToolRevision:
         """Store a proposal, as it is or edited, as a new revision.
 
         Raises:
@@ -236,7 +232,7 @@ class Prompts:
             InvalidDefinition: The text breaks a rule: an unknown placeholder, a missing part.
             NotFound: No such tool.
         """
-        who = await self._enter(principal)
+        who = await self._actor.authorize()
         definition = self._registry.require(who.realm, proposal.tool).definition
         if proposal.text == "system_prompt":
             implementation = agentic(definition)
@@ -251,14 +247,14 @@ class Prompts:
             update = {"long_description": proposal.proposed}
         return await self._catalogue.save(definition.model_copy(update=update), who, after=proposal.revision)
 
-    async def history(self, tool: str, *, principal: Principal | None = None) -> Sequence[PromptRevision]:
+    async def history(self, tool: str) -> Sequence[PromptRevision]:
         """The prompt in all revisions of a tool, oldest first.
 
         Raises:
             NotFound: No such tool.
             InvalidDefinition: The tool is not agentic.
         """
-        who = await self._enter(principal)
+        who = await self._actor.authorize()
         current = self._registry.require(who.realm, tool)
         agentic(current.definition)
         found: list[PromptRevision] = []
@@ -278,15 +274,13 @@ class Prompts:
             )
         return found
 
-    async def compare(
-        self, tool: str, older: int, newer: int, *, principal: Principal | None = None
-    ) -> PromptDifference:
+    async def compare(self, tool: str, older: int, newer: int) -> PromptDifference:
         """How the prompt changed from one revision to another.
 
         Raises:
             NotFound: No such tool or revision.
         """
-        known = {entry.revision: entry for entry in await self.history(tool, principal=principal)}
+        known = {entry.revision: entry for entry in await self.history(tool)}
         for wanted in (older, newer):
             if wanted not in known:
                 msg = f"tool {tool!r} has no revision {wanted}; it has {', '.join(map(str, known))}"
@@ -299,22 +293,19 @@ class Prompts:
             diff=difference(before, after, f"revision {older}", f"revision {newer}"),
         )
 
-    async def roll_back(
-        self, tool: str, revision: int, *, after: int | None = None, principal: Principal | None = None
-    ) -> ToolRevision:
+    async def roll_back(self, tool: str, revision: int, *, after: int | None = None) -> ToolRevision:
         """Make an older revision the newest one again, the whole of it, under the version that calls get now.
 
         Args:
             tool: The tool's name.
             revision: The older revision's number.
             after: Number of the current revision as the author knows it; null for any.
-            principal: Who acts.
 
         Raises:
             NotFound: No such tool or revision.
             Conflict: Another revision has been saved since `after`.
         """
-        who = await self._enter(principal)
+        who = await self._actor.authorize()
         current = self._registry.require(who.realm, tool)
         known = {entry.revision: entry for entry in await self._registry.revisions(who.realm, current.name)}
         if revision not in known:
@@ -323,21 +314,18 @@ class Prompts:
         older = known[revision].definition.model_copy(update={"version": current.version})
         return await self._catalogue.save(older, who, after=after)
 
-    async def test(
-        self, definition: ToolDefinition, arguments: JsonObject, *, principal: Principal | None = None
-    ) -> PromptTest:
+    async def test(self, definition: ToolDefinition, arguments: JsonObject) -> PromptTest:
         """Show a tool's model a sample input, and what it would do first. No tool that it wants is called.
 
         Args:
             definition: The tool as it is, or as it may become; it need not be saved.
-            arguments: The sample input.
-            principal: Who acts; reads of reference data need the grants that a run needs.
+            arguments: The sample input. Reads of reference data need the grants that a run needs.
 
         Raises:
             InvalidDefinition: The tool is not agentic.
             InvalidSettings: Its model cannot be opened.
         """
-        who = await self._enter(principal)
+        who = await self._actor.authorize()
         implementation = agentic(definition)
         facts: dict[str, Any] = {
             "tool": definition.name,

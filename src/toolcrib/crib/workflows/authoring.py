@@ -4,6 +4,7 @@ Both act for whoever calls them: what that principal may not execute is not foun
 publishes.
 """
 
+from collections.abc import Callable
 from itertools import islice
 from typing import Final, cast
 
@@ -38,12 +39,12 @@ class Authoring:
     """Does what the tools for writing workflows say.
 
     Args:
-        workflows: Of the crib.
+        workflows_of: The workflows of the crib, as a principal works on them.
         registry: Finds tools.
     """
 
-    def __init__(self, workflows: Workflows, registry: Registry) -> None:
-        self._workflows = workflows
+    def __init__(self, workflows_of: Callable[[Principal], Workflows], registry: Registry) -> None:
+        self._workflows_of = workflows_of
         self._registry = registry
 
     def bind(self, functions: PythonRuntime) -> None:
@@ -76,18 +77,17 @@ class Authoring:
         written: JsonObject = {**given, "source": "authored_by_agent" if author else "manual"}
         try:
             await self._check(written, who)
-            draft = await self._workflows.draft(
+            draft = await self._workflows_of(who).draft(
                 written,
                 note=str(dispatch.input.get("note", "")),
                 authored_by=author,
                 run_id=context.run_id,
                 tainted_by=context.tainted_by,
-                principal=who,
                 after=await self._revision(name, author, who),
             )
         except (InvalidInput, Conflict) as problem:
             raise CallFailed(_invalid(problem)) from problem
-        return Outcome(_draft_summary(draft, await self._workflows.check(draft.definition, principal=who)))
+        return Outcome(_draft_summary(draft, await self._workflows_of(who).check(draft.definition)))
 
     async def _search(self, query: str, who: Principal, *, known: frozenset[str]) -> list[ToolRevision]:
         index = await self._registry.index(who.realm).ensure_search()
@@ -97,7 +97,7 @@ class Authoring:
 
     async def _check(self, written: JsonObject, who: Principal) -> None:
         """Refuse a definition with all that is wrong with it: tools that the principal may not execute, too."""
-        graph = await self._workflows.check(written, principal=who)
+        graph = await self._workflows_of(who).check(written)
         problems = [problem for problem in graph.problems if problem.is_error]
         for place, node in enumerate(graph.nodes):
             tool = None if node.reference is None else self._registry.find_by_ref(who.realm, node.reference)
@@ -115,7 +115,7 @@ class Authoring:
             Conflict: Somebody else has written the draft of this name.
         """
         try:
-            present = await self._workflows.get_draft(name, principal=who)
+            present = await self._workflows_of(who).get_draft(name)
         except NotFound:
             return 0
         if present.authored_by != author:

@@ -26,7 +26,7 @@ from toolcrib.contracts.workflows import InstancePage, Rerun, WorkflowImplementa
 from toolcrib.core.engines import new_run_id
 from toolcrib.core.runs import read_tree
 from toolcrib.crib.agents.executions import Executions
-from toolcrib.crib.container.access import Enter, RunVerb, may
+from toolcrib.crib.container.access import Actor, RunVerb, may
 from toolcrib.crib.container.container import CribServices
 from toolcrib.crib.container.requests import refusal_of_run, request_of
 from toolcrib.crib.runs.rerun_links import Successors, under_way
@@ -43,14 +43,14 @@ class Instances:
     Args:
         parts: Of the crib.
         executions: Of the crib: tells who may see a run, and act on it.
-        enter: Has the definitions of a principal's realm at hand, and says who acts.
+        actor: Who acts.
     """
 
-    def __init__(self, parts: CribServices, executions: Executions, enter: Enter) -> None:
+    def __init__(self, parts: CribServices, executions: Executions, actor: Actor) -> None:
         self._parts = parts
         self._journal = parts.outside.store.journal
         self._executions = executions
-        self._enter = enter
+        self._actor = actor
         self._successors = Successors(self._journal, parts.outside.clock)
 
     # Beginning and reading --------------------------------------------------------------------------------------------
@@ -62,7 +62,6 @@ class Instances:
         *,
         dry_run: bool = False,
         wait: bool = True,
-        principal: Principal | None = None,
     ) -> WorkflowInstance:
         """Run a workflow.
 
@@ -71,31 +70,29 @@ class Instances:
             arguments: Its input.
             dry_run: Skip every call that would write.
             wait: Drive it here until it ends or waits; else a serving engine does.
-            principal: Who starts it.
 
         Raises:
             NotFound: There is no such workflow.
             InvalidInput: The tool of this name is no workflow. Whatever else goes wrong, the instance tells.
         """
-        who = await self._enter(principal)
+        who = await self._actor.authorize()
         tool = await self._parts.catalogue.require(who.realm, ref)
         _workflow_of(tool)
         return await self._run(tool, arguments, who, new_run_id(), dry_run=dry_run, wait=wait)
 
-    async def get(self, run_id: str, *, outputs: bool = True, principal: Principal | None = None) -> WorkflowInstance:
+    async def get(self, run_id: str, *, outputs: bool = True) -> WorkflowInstance:
         """An instance as it stands.
 
         Args:
             run_id: Its run.
             outputs: Whether with what the steps have put out, which is as large as it is.
-            principal: Who looks.
 
         Raises:
             NotFound: The realm has no such run.
             InvalidInput: It is no run of a workflow.
             PermissionDenied: It is somebody else's, and the principal has no grant to read it.
         """
-        who = await self._enter(principal)
+        who = await self._actor.authorize()
         run = await self._run_for(run_id, who, "read")
         instance = await self._read(run)
         if outputs:
@@ -110,7 +107,6 @@ class Instances:
         status: RunStatus | None = None,
         before: str | None = None,
         limit: int = 50,
-        principal: Principal | None = None,
     ) -> InstancePage:
         """Instances in short, newest first, nested ones among them: those that the principal may see.
 
@@ -119,12 +115,11 @@ class Instances:
             status: How they stand; null for any.
             before: `next` of the page before.
             limit: Most of a page.
-            principal: Who looks.
 
         Raises:
             NotFound: The realm has no run `before`.
         """
-        who = await self._enter(principal)
+        who = await self._actor.authorize()
         found: list[Run] = []
         last, look = before, min(max(limit + 1, 20), _MOST_PER_LOOK)
         while len(found) <= limit:
@@ -138,9 +133,7 @@ class Instances:
 
     # Going on ---------------------------------------------------------------------------------------------------------
 
-    async def resume(
-        self, run_id: str, *, repeat_unknown: bool = False, wait: bool = True, principal: Principal | None = None
-    ) -> WorkflowInstance:
+    async def resume(self, run_id: str, *, repeat_unknown: bool = False, wait: bool = True) -> WorkflowInstance:
         """Go on with an instance that has not come to a good end: with it, or in a run that takes it up.
 
         One that failed, was cancelled or ran out of time is taken up by a new run of the workflow as it is now. What
@@ -153,7 +146,6 @@ class Instances:
             repeat_unknown: Whether calls are made again of which nobody knows whether they took effect, and that could
                 do twice; else their steps fail again.
             wait: Drive it here until it ends or waits; else a serving engine does.
-            principal: Who resumes it, and acts in the new run.
 
         Raises:
             NotFound: As `get`, like the next.
@@ -161,7 +153,7 @@ class Instances:
             InvalidInput: See there.
             Conflict: It has succeeded, or waits for somebody, or a run that takes it up is under way.
         """
-        who = await self._enter(principal, newest=True)
+        who = await self._actor.authorize(newest=True)
         run = await self._successors.last(await self._run_for(run_id, who, "execute", "read"))
         if not run.ended:
             return await self._go_on(run, asked=run_id, wait=wait)
@@ -170,9 +162,7 @@ class Instances:
         await self._check_alone(run)
         return await self._take_up(run, Rerun(run_id=run.run_id, repeat_unknown=repeat_unknown), who, wait=wait)
 
-    async def rerun(
-        self, run_id: str, step: str, *, wait: bool = True, principal: Principal | None = None
-    ) -> WorkflowInstance:
+    async def rerun(self, run_id: str, step: str, *, wait: bool = True) -> WorkflowInstance:
         """Run a step and all that follow it anew, with the outputs that the other steps had.
 
         The new run has the input of the old one. What is run anew is done again, with new idempotency keys; of the
@@ -181,8 +171,7 @@ class Instances:
         Args:
             run_id: A run that has ended, also one that has succeeded.
             step: Name of the first step that is run anew.
-            wait: As in `resume`, like the next.
-            principal: See there.
+            wait: As in `resume`.
 
         Raises:
             NotFound: As `get`, like the next; or the workflow has no such step.
@@ -190,7 +179,7 @@ class Instances:
             InvalidInput: See there.
             Conflict: It has not ended, or another run has taken it up and knows more than it does.
         """
-        who = await self._enter(principal, newest=True)
+        who = await self._actor.authorize(newest=True)
         run = await self._run_for(run_id, who, "execute", "read")
         if not run.ended:
             msg = f"instance {run_id} is {run.status}; wait for its end, or cancel it, and run it anew from a step then"
@@ -205,9 +194,7 @@ class Instances:
             await self._check_alone(run)
         return await self._take_up(run, Rerun(run_id=run_id, mode="from_step", step=step), who, wait=wait)
 
-    async def cancel(
-        self, run_id: str, *, reason: str | None = None, principal: Principal | None = None
-    ) -> WorkflowInstance:
+    async def cancel(self, run_id: str, *, reason: str | None = None) -> WorkflowInstance:
         """End an instance and what is nested in it, whatever it does or waits for. It can be resumed.
 
         Raises:
@@ -216,14 +203,12 @@ class Instances:
             InvalidInput: See there.
             Conflict: It has ended.
         """
-        who = await self._enter(principal)
+        who = await self._actor.authorize()
         await self._run_for(run_id, who, "execute", "read")
         await self._parts.engine.cancel(run_id, by=who.id, reason=reason)
         return await self._read(await self._journal.run(run_id))
 
-    async def signal(
-        self, run_id: str, name: str, payload: JsonObject | None = None, *, principal: Principal | None = None
-    ) -> bool:
+    async def signal(self, run_id: str, name: str, payload: JsonObject | None = None) -> bool:
         """Tell an instance what a step of it waits for. The first of a name counts; false if there was one.
 
         Who serves the store carries the instance on; `resume` does so here.
@@ -232,7 +217,6 @@ class Instances:
             run_id: Its run.
             name: The name that the step waits for, also before it does.
             payload: What the step puts out.
-            principal: Who tells it.
 
         Raises:
             NotFound: As `get`, like the next two; or no step of the workflow waits for a signal of this name.
@@ -240,7 +224,7 @@ class Instances:
             InvalidInput: See there.
             Conflict: It has ended.
         """
-        who = await self._enter(principal)
+        who = await self._actor.authorize()
         run = await self._run_for(run_id, who, "execute")
         if run.ended:
             msg = f"instance {run_id} is {run.status} and waits for nothing any more"

@@ -44,7 +44,7 @@ from toolcrib.contracts.workflows import (
 from toolcrib.core.policy import require_publish
 from toolcrib.core.registry import Facet, why_unreadable
 from toolcrib.crib.agents.executions import Executions
-from toolcrib.crib.container.access import Enter
+from toolcrib.crib.container.access import Actor
 from toolcrib.crib.container.container import CribServices
 from toolcrib.crib.tools.lifecycle import ToolLife
 from toolcrib.crib.tools.listing import ToolListing, ToolsPage
@@ -172,31 +172,28 @@ class Workflows:
         listing: Of the crib: tells what a principal may see.
         life: Of the crib: tells whom a change concerns.
         executions: Of the crib: tells which runs a principal may read.
-        enter: Has the definitions of a principal's realm at hand, and says who acts.
+        actor: Who acts.
     """
 
     def __init__(
-        self, parts: CribServices, listing: ToolListing, life: ToolLife, executions: Executions, enter: Enter
+        self, parts: CribServices, listing: ToolListing, life: ToolLife, executions: Executions, actor: Actor
     ) -> None:
         self._parts = parts
         self._listing = listing
         self._life = life
-        self._enter = enter
+        self._actor = actor
         self._drafts = Drafts(parts.outside.store.definitions)
         self._materials = Materials(parts, executions)
 
     # Writing ----------------------------------------------------------------------------------------------------------
 
-    async def check(
-        self, definition: WorkflowDefinition | JsonObject, *, principal: Principal | None = None
-    ) -> WorkflowGraph:
+    async def check(self, definition: WorkflowDefinition | JsonObject) -> WorkflowGraph:
         """The graph of a definition, with all that is wrong with it; nothing about the definition raises.
 
         Args:
             definition: The definition, or a document that may be one.
-            principal: In whose realm and name.
         """
-        who = await self._enter(principal, newest=True)
+        who = await self._actor.authorize(newest=True)
         found = read_definition(definition)
         if found.definition is None:
             name = definition.get("name") if isinstance(definition, dict) else None
@@ -213,7 +210,6 @@ class Workflows:
         authored_by: str | None = None,
         run_id: str | None = None,
         tainted_by: str | None = None,
-        principal: Principal | None = None,
         after: int | None = None,
     ) -> WorkflowDraft:
         """Keep a definition without publishing it. It must be one that could be published.
@@ -224,14 +220,13 @@ class Workflows:
             authored_by: The agent that has written it; null for a person.
             run_id: The run in which it was written.
             tainted_by: What that run had read that outsiders can write.
-            principal: In whose realm and name.
             after: Number of the draft's revision that the author has changed; 0 for a new one; null for any.
 
         Raises:
             InvalidDefinition: Something is wrong with it; `problems` has all of it.
             Conflict: Another revision of the draft has been saved since `after`.
         """
-        who = await self._enter(principal, newest=True)
+        who = await self._actor.authorize(newest=True)
         checked = self._sound(definition, who)
         new = WorkflowDraft(
             definition=WorkflowDefinition.of(checked.tool),
@@ -246,33 +241,33 @@ class Workflows:
         )
         return await self._drafts.save(new, who, after=after)
 
-    async def drafts(self, *, principal: Principal | None = None) -> Sequence[WorkflowDraft]:
+    async def drafts(self) -> Sequence[WorkflowDraft]:
         """All drafts of the realm, by name."""
-        return await self._drafts.current((await self._enter(principal)).realm)
+        return await self._drafts.current((await self._actor.authorize()).realm)
 
-    async def get_draft(self, name: str, *, principal: Principal | None = None) -> WorkflowDraft:
+    async def get_draft(self, name: str) -> WorkflowDraft:
         """A draft, with what is wrong with it by now.
 
         Raises:
             NotFound: There is none of this name.
             InvalidDefinition: Another release has saved it, and this one cannot read it.
         """
-        who = await self._enter(principal, newest=True)
+        who = await self._actor.authorize(newest=True)
         draft = await self._drafts.require(who.realm, name)
         checked = self._parts.catalogue.check_workflow(draft.definition, who.realm, who)
         return draft.model_copy(update={"problems": checked.problems})
 
-    async def discard(self, name: str, *, principal: Principal | None = None) -> None:
+    async def discard(self, name: str) -> None:
         """Take a draft out; the published workflow of its name stays.
 
         Raises:
             NotFound: There is none of this name.
         """
-        who = await self._enter(principal)
+        who = await self._actor.authorize()
         if not await self._drafts.remove(who.realm, name):
             await self._drafts.require(who.realm, name)
 
-    async def undo(self, name: str, *, principal: Principal | None = None) -> WorkflowDraft | None:
+    async def undo(self, name: str) -> WorkflowDraft | None:
         """Take the last change of a draft back; what was published is taken back with `revert`.
 
         Returns:
@@ -282,7 +277,7 @@ class Workflows:
             NotFound: There is no draft of this name.
             Conflict: It has been saved once more meanwhile.
         """
-        who = await self._enter(principal)
+        who = await self._actor.authorize()
         before, last = await self._drafts.last_two(who.realm, name)
         if before is None:
             await self._drafts.remove(who.realm, name)
@@ -299,7 +294,6 @@ class Workflows:
         call_id: str | None = None,
         position: str | None = None,
         pin: str | None = None,
-        principal: Principal | None = None,
     ) -> Materialized:
         """Turn a call that an agent has made into a step of its own: one change of the draft, which `undo` takes back.
 
@@ -315,7 +309,6 @@ class Workflows:
             call_id: The call.
             position: Or its place in the agent's run.
             pin: Or the handle that it has filled; beside another one of them, the handle that is not read any more.
-            principal: In whose realm and name; may read the run.
 
         Raises:
             NotFound: There is no such workflow, run, step, call or handle; or the tool is gone.
@@ -325,7 +318,7 @@ class Workflows:
             Conflict: The call failed, holds a secret, or is of a tool that is another one by now; the name is taken;
                 or the draft was saved by somebody else meanwhile.
         """
-        who = await self._enter(principal, newest=True)
+        who = await self._actor.authorize(newest=True)
         draft = await self._drafts.find(who.realm, name)
         now = WorkflowDefinition.of(self._require(who.realm, name).definition) if draft is None else draft.definition
         inside = self._parts.catalogue.check_workflow(now, who.realm).implementation
@@ -337,7 +330,6 @@ class Workflows:
             authored_by=None if draft is None else draft.authored_by,
             run_id=None if draft is None else draft.run_id,
             tainted_by=made.tainted_by if draft is None else draft.tainted_by or made.tainted_by,
-            principal=who,
             after=0 if draft is None else draft.revision,
         )
         return made.to_result(saved, draft)
@@ -348,7 +340,6 @@ class Workflows:
         self,
         definition: WorkflowDefinition | JsonObject | str,
         *,
-        principal: Principal | None = None,
         after: int | None = None,
         draft: int | None = None,
     ) -> Publication:
@@ -358,7 +349,6 @@ class Workflows:
 
         Args:
             definition: The definition, its document, or the name of a draft.
-            principal: In whose realm and name; needs `ai://workflows/{name}/publish`.
             after: Number of the tool's revision that the author has changed; 0 for a new one; null for any.
             draft: Number of the draft's revision that was looked at, where its name is given; null for the newest,
                 whoever has written it since.
@@ -369,7 +359,7 @@ class Workflows:
             PermissionDenied: The principal may not publish it, or it acts as an account that its author may not use.
             Conflict: Another revision has been saved since `after`, or of the draft since `draft`.
         """
-        who = await self._enter(principal, newest=True)
+        who = await self._actor.authorize(newest=True)
         if isinstance(definition, str):
             require_publish(who, definition)
             definition = (await self._drafts.require(who.realm, definition, revision=draft)).definition
@@ -378,16 +368,13 @@ class Workflows:
         await self._drafts.remove(who.realm, checked.tool.name)
         return published.model_copy(update={"problems": checked.warnings})
 
-    async def revert(
-        self, name: str, revision: int, *, principal: Principal | None = None, after: int | None = None
-    ) -> Publication:
+    async def revert(self, name: str, revision: int, *, after: int | None = None) -> Publication:
         """Make an older revision the newest one once more, bound to what it was bound to.
 
         Args:
             name: Of the workflow.
             revision: The number of the older revision.
-            principal: As for `publish`.
-            after: See there.
+            after: As for `publish`.
 
         Raises:
             NotFound: There is no such workflow, or no such revision.
@@ -395,7 +382,7 @@ class Workflows:
             PermissionDenied: As `publish`.
             Conflict: See there.
         """
-        who = await self._enter(principal, newest=True)
+        who = await self._actor.authorize(newest=True)
         current = self._require(who.realm, name)
         known = await self._parts.registry.revisions(who.realm, current.name)
         older = next((one for one in known if one.revision == revision), None)
@@ -407,20 +394,17 @@ class Workflows:
         published = await self._publish(tool, who, after)
         return published.model_copy(update={"problems": checked.warnings})
 
-    async def impact(
-        self, definition: WorkflowDefinition | JsonObject | str, *, principal: Principal | None = None
-    ) -> ImpactReport | None:
+    async def impact(self, definition: WorkflowDefinition | JsonObject | str) -> ImpactReport | None:
         """Whom publishing a workflow would concern; null if there is nothing of its name.
 
         Args:
             definition: The definition, its document, or the name of a draft.
-            principal: In whose realm and name.
 
         Raises:
             NotFound: There is no draft of this name.
             InvalidDefinition: It could not be published; `problems` has all that is wrong with it.
         """
-        who = await self._enter(principal, newest=True)
+        who = await self._actor.authorize(newest=True)
         if isinstance(definition, str):
             definition = (await self._drafts.require(who.realm, definition)).definition
         return await self._impact_of_change(self._sound(definition, who).tool, who)
@@ -431,7 +415,7 @@ class Workflows:
 
     async def _impact_of_change(self, tool: ToolDefinition, who: Principal) -> ImpactReport | None:
         known = self._parts.registry.find_by_ref(who.realm, tool.name)
-        return None if known is None else await self._life.impact(tool.name, proposed=tool, principal=who)
+        return None if known is None else await self._life.impact(tool.name, proposed=tool)
 
     def _sound(self, definition: WorkflowDefinition | JsonObject, who: Principal) -> Checked:
         found = read_definition(definition)
@@ -445,71 +429,65 @@ class Workflows:
 
     # Reading ----------------------------------------------------------------------------------------------------------
 
-    async def get(self, ref: str, *, principal: Principal | None = None) -> ToolRevision:
+    async def get(self, ref: str) -> ToolRevision:
         """The revision of a workflow; `WorkflowDefinition.of` reads it.
 
         Args:
             ref: `name` or `name@range`.
-            principal: Who asks.
 
         Raises:
             NotFound: There is no such workflow; it may be a tool of another kind.
         """
-        who = await self._enter(principal, newest=True)
+        who = await self._actor.authorize(newest=True)
         return self._require(who.realm, ref)
 
-    async def graph(self, ref: str, *, principal: Principal | None = None) -> WorkflowGraph:
+    async def graph(self, ref: str) -> WorkflowGraph:
         """All steps and edges of a workflow, each with how it stands: as it was published, held at that, or broken.
 
         The graph of what is not published is that of `check`.
 
         Args:
             ref: `name` or `name@range`.
-            principal: Who asks.
 
         Raises:
             NotFound: There is no such workflow.
         """
-        tool = await self.get(ref, principal=principal)
+        tool = await self.get(ref)
         return standing_of(tool, self._parts.catalogue.around(tool.realm))
 
-    async def of(self, ref: str, *, principal: Principal | None = None) -> WorkflowDefinition:
+    async def of(self, ref: str) -> WorkflowDefinition:
         """A deterministic agentic tool as the workflow that it is: its plan, its steps and its answer.
 
         It runs as the tool does, and is a definition like any other: it can be looked at, exported, changed, published.
 
         Args:
             ref: `name` or `name@range` of the tool.
-            principal: Who asks.
 
         Raises:
             NotFound: There is no such tool.
             InvalidDefinition: It is not agentic, it has no steps, or its model decides what comes next.
         """
-        who = await self._enter(principal, newest=True)
+        who = await self._actor.authorize(newest=True)
         return workflow_of(self._parts.registry.require(who.realm, ref))
 
-    async def page(
-        self, *, after: str = "", limit: int = 50, text: str | None = None, principal: Principal | None = None
-    ) -> ToolsPage:
+    async def page(self, *, after: str = "", limit: int = 50, text: str | None = None) -> ToolsPage:
         """The workflows that come after a name and that the principal may see.
 
         Args:
             after: A name; empty for the beginning.
             limit: At most so many.
             text: What must stand in name, title, description or tags.
-            principal: Who looks.
         """
         facets: dict[Facet, str | None] = {"kind": "workflow"}
-        return await self._listing.page(after=after, limit=limit, text=text, facets=facets, principal=principal)
+        return await self._listing.page(after=after, limit=limit, text=text, facets=facets)
 
-    async def remove(self, name: str, *, principal: Principal | None = None) -> None:
+    async def remove(self, name: str) -> None:
         """Take a workflow out of the catalogue; its runs go on.
 
         Raises:
             NotFound: There is no such workflow.
         """
-        who = await self._enter(principal, newest=True)
+        who = await self._actor.authorize(newest=True)
         await self._parts.registry.remove(who.realm, self._require(who.realm, name).name)
 
     def _require(self, realm: str, ref: str) -> ToolRevision:

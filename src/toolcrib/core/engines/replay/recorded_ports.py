@@ -47,6 +47,7 @@ from toolcrib.core.executor import (
     CallRequest,
     Dispatch,
     Dispatcher,
+    ExecutionRules,
     Executor,
     Outcome,
     Tools,
@@ -257,10 +258,7 @@ class ReplayExecutor:
             blob_sink=blob_sink,
             rates=world,
             clock=clock,
-            guardrails=guardrails,
-            accounts=accounts,
-            caps=self.caps,
-            deadline=deadlines.of_call,
+            rules=ExecutionRules(guardrails, accounts, self.caps, deadlines.of_call),
         )
 
     @property

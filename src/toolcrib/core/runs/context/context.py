@@ -14,7 +14,7 @@ from collections.abc import Awaitable, Callable, Collection, Coroutine, Iterable
 from datetime import datetime
 from decimal import Decimal
 from functools import partial
-from typing import Any, Self, TypeAlias, TypeVar, cast
+from typing import Any, NamedTuple, Self, TypeAlias, TypeVar, cast
 
 import msgspec
 from msgspec import Struct
@@ -101,6 +101,15 @@ class _RunEffects(Struct):
     wrote: bool
 
 
+class RunBounds(NamedTuple):
+    """Within what a run stays."""
+
+    policy: CallPolicy
+    """What its calls may be; a program may narrow it before its first call."""
+    deadline: float
+    """When its time is over, and at the latest its callers', on the monotonic clock."""
+
+
 class RunContext:
     """One run, as its program sees it.
 
@@ -110,8 +119,7 @@ class RunContext:
         history: What the journal knew when the run was claimed.
         models: Makes model calls.
         budget: What the run may still spend.
-        policy: What its calls may be; a program may narrow it before its first call.
-        deadline: When its time is over, and at the latest its callers', on the monotonic clock.
+        bounds: Within what it stays.
         spawn: Runs the runs that are nested in it.
         run_ports: What it needs of the engine.
     """
@@ -124,15 +132,13 @@ class RunContext:
         history: History,
         models: ModelCalls,
         budget: Budget,
-        policy: CallPolicy,
-        deadline: float,
+        bounds: RunBounds,
         spawn: Spawn,
         run_ports: RunPorts,
     ) -> None:
         self.run = run
         self.budget = budget
-        self.policy = policy
-        self.deadline = deadline
+        self.policy, self.deadline = bounds
         self.principal = run.request.principal
         """Who makes the calls; an agent may act as a service account."""
         self._deeds = _RunEffects(

@@ -8,7 +8,7 @@ it may have used at most.
 from collections.abc import Callable
 from dataclasses import dataclass
 from decimal import Decimal
-from typing import Final
+from typing import Final, NamedTuple
 
 import msgspec
 import orjson
@@ -126,6 +126,17 @@ class Spending:
     cost_unknown: bool = False
 
 
+class ModelCallRules(NamedTuple):
+    """What the model calls of a run are held against."""
+
+    guardrails: Guardrails | None = None
+    """Asks the rules of the run; those that everybody has if null."""
+    run_caps: RunCaps | None = None
+    """Asks the caps on what many runs spend; there are none if null."""
+    screens: Screens | None = None
+    """The content filters; in a replay they find what they found."""
+
+
 class ModelCalls:
     """Makes the model calls of one run.
 
@@ -134,12 +145,10 @@ class ModelCalls:
         history: What is known already.
         budget: Where tokens and dollars are reserved and settled.
         clock: Time.
-        aloud: Lets those who watch the run hear what is said; nobody does if not given.
+        open_buffer: Lets those who watch the run hear what is said; nobody does if not given.
         jitter: Random numbers in [0, 1) for back-off.
         retry: When a failed attempt is worth another.
-        guardrails: Asks the rules of the run; those that everybody has if null.
-        run_caps: Asks the caps on what many runs spend; there are none if null.
-        screens: The content filters; in a replay they find what they found.
+        rules: What the calls are held against.
     """
 
     def __init__(
@@ -152,10 +161,9 @@ class ModelCalls:
         open_buffer: OpenBuffer = no_subscribers,
         jitter: Callable[[], float],
         retry: ModelRetryPolicy,
-        guardrails: Guardrails | None = None,
-        run_caps: RunCaps | None = None,
-        screens: Screens | None = None,
+        rules: ModelCallRules | None = None,
     ) -> None:
+        rules = rules or ModelCallRules()
         self.spending = Spending(ModelUsage())
         self._log = log
         self._history = history
@@ -164,10 +172,10 @@ class ModelCalls:
         self._open_buffer = open_buffer
         self._jitter = jitter
         self._retry = retry
-        self._guardrails = guardrails or Guardrails()
-        self._run_caps = run_caps
+        self._guardrails = rules.guardrails or Guardrails()
+        self._run_caps = rules.run_caps
         self._estimate = Estimate()
-        self._screens = screens or Screens()
+        self._screens = rules.screens or Screens()
         self._kept: ModelReservation | None = None
         """For a last answer."""
         self.recording: Recording | None = None

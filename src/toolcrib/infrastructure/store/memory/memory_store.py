@@ -292,7 +292,7 @@ class _Row:
     epoch: int = 0
     updated_at: datetime = rules.AT_ONCE
     result: RunResult | None = None
-    signals: dict[str, Signal] = field(default_factory=dict[str, Signal])
+    signals: dict[str, Signal] = field(init=False, default_factory=dict[str, Signal])
 
     @property
     def status(self) -> RunStatus:

@@ -119,7 +119,7 @@ def show(name: Name, store: Store = DEFAULT_STORE) -> None:
     """Print a provider's definition as JSON; secrets stand in it by reference only."""
 
     async def read(crib: "Crib") -> "ProviderDefinition":
-        return crib.connections.provider(name, crib.principal)
+        return await crib.connections.provider(name)
 
     _print(with_crib(store, read))
 

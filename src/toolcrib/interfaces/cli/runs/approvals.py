@@ -13,7 +13,7 @@ from toolcrib.interfaces.cli.support.session import DEFAULT_STORE, AsJson, RunId
 
 if TYPE_CHECKING:
     from toolcrib.contracts import Approval, ApprovalStatus, ApprovalView
-    from toolcrib.crib import Crib
+    from toolcrib.crib import ActingCrib, Crib
 
 app = typer.Typer(help="See calls that wait for a person, and decide on them.", no_args_is_help=True)
 
@@ -118,10 +118,14 @@ def settle(
     _decide(store, approval_id, who, approve=True, reason=reason, happened=happened, output=told)
 
 
+def _acting(crib: "Crib", who: str | None) -> "ActingCrib":
+    """The crib as somebody of its realm uses it; as the application itself if nobody is named."""
+    return crib if who is None else crib.acting_as(crib.principal.model_copy(update={"id": who}))
+
+
 def _decide(store: str | None, approval_id: str, who: str | None, **answer: Any) -> None:
     async def decide(crib: "Crib") -> "Approval":
-        principal = None if who is None else crib.principal.model_copy(update={"id": who})
-        return await crib.approvals.decide(approval_id, principal=principal, **answer)
+        return await _acting(crib, who).approvals.decide(approval_id, **answer)
 
     decided = with_crib(store, decide)
     print(f"{decided.status} {approval_id}; carry the run on with: toolcrib run resume {decided.root_run_id}")
@@ -152,7 +156,7 @@ def _facts(found: "ApprovalView") -> list[tuple[str, str]]:
 
 if TYPE_CHECKING:
     from toolcrib.contracts.runs.trace import Settlement
-    from toolcrib.crib import Crib
+    from toolcrib.crib import ActingCrib, Crib
 
 Position = Annotated[str, typer.Argument(metavar="POSITION", help="Position of the call, as run trace --json has it.")]
 
@@ -171,9 +175,8 @@ def settle_run(
     told = None if output is None else json_value(output, "--output")
 
     async def leave(crib: "Crib") -> "Settlement":
-        principal = None if who is None else crib.principal.model_copy(update={"id": who})
-        return await crib.settlements.settle(
-            run_id, position, happened=happened, output=told, reason=reason, principal=principal
+        return await _acting(crib, who).settlements.settle(
+            run_id, position, happened=happened, output=told, reason=reason
         )
 
     with_crib(store, leave)

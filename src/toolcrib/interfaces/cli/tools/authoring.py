@@ -95,7 +95,7 @@ def try_prompt(
     arguments = _sample(task)
 
     async def run(crib: "Crib") -> "PromptTest":
-        await crib.authorize(None)
+        await crib.authorize()
         definition = crib.registry.require(crib.principal.realm, name).definition
         return await crib.prompts.test(_with_changes(definition, text, model), arguments)
 

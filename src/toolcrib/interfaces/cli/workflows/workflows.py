@@ -163,7 +163,7 @@ async def _graph(crib: "Crib", ref: str) -> "WorkflowGraph":
 
 
 async def _is_agentic(crib: "Crib", ref: str) -> bool:
-    who = await crib.authorize(None, newest=True)
+    who = await crib.authorize(newest=True)
     tool = crib.registry.find_by_ref(who.realm, ref)
     from toolcrib.contracts import AgenticImplementation
 

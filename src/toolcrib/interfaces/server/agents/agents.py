@@ -7,7 +7,7 @@ from fastapi import APIRouter, Query, Response
 
 from toolcrib.contracts import AgentDefinition, Conflict, JsonObject, Principal, ResolvedTool, ToolRevision
 from toolcrib.core.registry import Facet, means_many
-from toolcrib.crib import Crib
+from toolcrib.crib import ActingCrib
 from toolcrib.crib.tools.listing import ToolsPage
 from toolcrib.interfaces.server.http.context import Author, Caller, CribDep, demand_sight, demand_write, may_see
 from toolcrib.interfaces.server.http.errors import apply_patch
@@ -38,32 +38,31 @@ _ALL: Final = sys.maxsize - 1
 @router.get("")
 async def list_agents(
     crib: CribDep,
-    caller: Caller,
     q: str | None = None,
     after: str = "",
     limit: Annotated[int, Query(ge=1, le=200)] = 50,
 ) -> AgentPage:
     """Agents by name, page by page; `q` is looked for in names, titles, descriptions and tags."""
-    return _to_page_view(await _page(crib, caller, AgentFilter(text=q), after, limit))
+    return _to_page_view(await _page(crib, AgentFilter(text=q), after, limit))
 
 
 @router.post("/query")
-async def query_agents(body: AgentQuery, crib: CribDep, caller: Caller) -> AgentPage:
+async def query_agents(body: AgentQuery, crib: CribDep) -> AgentPage:
     """Agents that fit, by name, page by page."""
-    return _to_page_view(await _page(crib, caller, body, body.after, body.limit))
+    return _to_page_view(await _page(crib, body, body.after, body.limit))
 
 
 @router.get("/count")
-async def count_agents(crib: CribDep, caller: Caller, wanted: Annotated[AgentFilter, Query()]) -> AgentCount:
+async def count_agents(crib: CribDep, wanted: Annotated[AgentFilter, Query()]) -> AgentCount:
     """How many agents fit, of those that the caller may see."""
-    return AgentCount(count=len((await _page(crib, caller, wanted, "", _ALL)).items))
+    return AgentCount(count=len((await _page(crib, wanted, "", _ALL)).items))
 
 
 @router.post("", status_code=201)
 async def create_agent(body: AgentBody, author: Author, crib: CribDep, caller: Caller, response: Response) -> AgentView:
     """Store the first revision of a new agent."""
     demand_write(caller, body.tool())  # before anything is said about what exists
-    await crib.authorize(caller, newest=True)
+    await crib.authorize(newest=True)
     if crib.registry.find(caller.realm, body.name, None) is not None:
         msg = f"tool {body.name!r} exists; PUT or PATCH it to make a new revision, or take another name"
         raise Conflict(msg)
@@ -136,23 +135,23 @@ async def list_agent_tools(
     An agent that acts as an account may reach tools by a pattern that the caller may not see; those are not told.
     """
     await find_agent(crib, caller, name)
-    found = await crib.agents.tools(name, message=message, principal=caller)
+    found = await crib.agents.tools(name, message=message)
     return AgentTools(items=tuple(item for item in found if _is_told(crib, caller, item)))
 
 
-async def find_agent(crib: Crib, caller: Principal, name: str) -> ToolRevision:
+async def find_agent(crib: ActingCrib, caller: Principal, name: str) -> ToolRevision:
     """An agent that the caller may see.
 
     Raises:
         NotFound: There is no such agent.
         PermissionDenied: No grant of the caller's names it.
     """
-    agent = await crib.agents.get(name, principal=caller)
+    agent = await crib.agents.get(name)
     demand_sight(caller, agent.definition)
     return agent
 
 
-def _is_told(crib: Crib, caller: Principal, item: ResolvedTool) -> bool:
+def _is_told(crib: ActingCrib, caller: Principal, item: ResolvedTool) -> bool:
     """Whether the agent's definition names a tool anyway, or the caller may see it."""
     if item.content_hash is None or not means_many(item.reference):
         return True
@@ -160,11 +159,9 @@ def _is_told(crib: Crib, caller: Principal, item: ResolvedTool) -> bool:
     return tool is not None and may_see(caller, tool.definition)
 
 
-async def _page(crib: Crib, caller: Principal, wanted: AgentFilter, after: str, limit: int) -> ToolsPage:
+async def _page(crib: ActingCrib, wanted: AgentFilter, after: str, limit: int) -> ToolsPage:
     facets: dict[Facet, str | None] = {"kind": "agent", "category": wanted.category, "tag": wanted.tag}
-    return await crib.listing.page(
-        after=after, limit=limit, text=wanted.text, facets=facets, fits=wanted.fits, principal=caller
-    )
+    return await crib.listing.page(after=after, limit=limit, text=wanted.text, facets=facets, fits=wanted.fits)
 
 
 def _to_page_view(page: ToolsPage) -> AgentPage:

@@ -42,8 +42,8 @@ async def execute_agent(name: str, body: AskBody, crib: CribDep, caller: Caller,
     agent = await find_agent(crib, caller, name)
     implementation = agent.definition.implementation
     if isinstance(implementation, AgentImplementation) and implementation.durable:
-        return answers.to_accepted(await crib.executions.submit(name, body, principal=caller))
-    return answers.standing(await crib.executions.execute(name, body, principal=caller))
+        return answers.to_accepted(await crib.executions.submit(name, body))
+    return answers.standing(await crib.executions.execute(name, body))
 
 
 @agent_runs_router.post("/ai/agents/{name}/execute/durable", status_code=202)
@@ -52,7 +52,7 @@ async def execute_agent_durably(
 ) -> AgentAnswer:
     """The same, answered at once: the run is in the journal and goes on by itself, whatever happens to this server."""
     await find_agent(crib, caller, name)
-    return answers.to_accepted(await crib.executions.submit(name, body, principal=caller))
+    return answers.to_accepted(await crib.executions.submit(name, body))
 
 
 @agent_runs_router.post("/ai/agents/{name}/execute/stream", response_class=StreamingResponse, responses=_STREAM)
@@ -65,8 +65,8 @@ async def execute_agent_streaming(
     that it has followed sends the id of its last message as `Last-Event-ID`, and is told what follows.
     """
     await find_agent(crib, caller, name)
-    begun = await crib.executions.submit(name, body, principal=caller)
-    stream = await start_stream(crib, begun.run_id, last_event_id or BEGINNING, caller=caller, drive=True)
+    begun = await crib.executions.submit(name, body)
+    stream = await start_stream(crib, begun.run_id, last_event_id or BEGINNING, drive=True)
     stream.headers["Location"] = f"/api/v1/executions/{begun.run_id}/stream"
     return stream
 
@@ -78,27 +78,26 @@ async def get_agent_execution(name: str, run_id: str, crib: CribDep, caller: Cal
     if run.request.tool_name != name.partition("@")[0]:
         msg = f"run {run_id!r} is of {run.request.tool_name!r}, not of {name!r}"
         raise NotFound(msg)
-    return answers.to_answer(await crib.executions.respond(run_id, principal=caller))
+    return answers.to_answer(await crib.executions.respond(run_id))
 
 
 @agent_runs_router.post("/ai/conversations/{conversation_id}/continue", responses=_WAITS)
 async def continue_conversation(
-    conversation_id: str, body: ContinueBody, crib: CribDep, caller: Caller, answers: Answers
+    conversation_id: str, body: ContinueBody, crib: CribDep, answers: Answers
 ) -> AgentAnswer:
     """Send a conversation its next message, and answer when the agent has answered or waits."""
-    return answers.standing(await crib.executions.continue_(conversation_id, body.message, principal=caller))
+    return answers.standing(await crib.executions.continue_(conversation_id, body.message))
 
 
 @agent_runs_router.get("/executions/{run_id}/stream", response_class=StreamingResponse, responses=_STREAM)
 async def stream_execution(
     run_id: str,
     crib: CribDep,
-    caller: Caller,
     after: Annotated[str, Query(max_length=1000, description="Id of the last message that was received.")] = BEGINNING,
     last_event_id: LastEventId = None,
 ) -> StreamingResponse:
     """What a run says and does as server-sent events, until it has ended or waits; `Last-Event-ID` re-attaches."""
-    return await start_stream(crib, run_id, after if last_event_id is None else last_event_id, caller=caller)
+    return await start_stream(crib, run_id, after if last_event_id is None else last_event_id)
 
 
 router = APIRouter(prefix="/ai/conversations", route_class=JsonRoute, tags=["conversations"])
@@ -135,7 +134,6 @@ class ConversationChange(Contract):
 async def list_conversations(
     *,
     crib: CribDep,
-    caller: Caller,
     agent: str | None = None,
     status: ConversationStatus | None = None,
     everybody: Annotated[bool, Query(description="Those of all principals of the realm.")] = False,
@@ -144,7 +142,7 @@ async def list_conversations(
 ) -> ConversationPage:
     """The caller's conversations, newest first."""
     found = await crib.conversations.list(
-        agent=agent, status=status, everybody=everybody, before=before, limit=limit + 1, principal=caller
+        agent=agent, status=status, everybody=everybody, before=before, limit=limit + 1
     )
     more = found[limit - 1].conversation_id if len(found) > limit else None
     return ConversationPage(items=tuple(found[:limit]), next=more)
@@ -154,29 +152,26 @@ async def list_conversations(
 async def get_conversation(
     conversation_id: str,
     crib: CribDep,
-    caller: Caller,
     after: Annotated[int, Query(ge=0, description="Only turns that come after this one.")] = 0,
     limit: Annotated[int, Query(ge=1, le=200)] = 50,
 ) -> ConversationDetail:
     """A conversation with its turns."""
-    found = await crib.conversations.get(conversation_id, principal=caller)
-    turns = await crib.conversations.turns(conversation_id, after=after, limit=limit, principal=caller)
+    found = await crib.conversations.get(conversation_id)
+    turns = await crib.conversations.turns(conversation_id, after=after, limit=limit)
     more = after + limit if after + limit < found.turn_count else None
     return ConversationDetail(conversation=found, turns=tuple(turns), next=more)
 
 
 @router.patch("/{conversation_id}")
-async def change_conversation(
-    conversation_id: str, body: ConversationChange, crib: CribDep, caller: Caller
-) -> Conversation:
+async def change_conversation(conversation_id: str, body: ConversationChange, crib: CribDep) -> Conversation:
     """Set the title, the status or the variables of one's own conversation."""
     return await crib.conversations.change(
-        conversation_id, title=body.title, status=body.status, shared_context=body.shared_context, principal=caller
+        conversation_id, title=body.title, status=body.status, shared_context=body.shared_context
     )
 
 
 @router.delete("/{conversation_id}", status_code=204)
-async def delete_conversation(conversation_id: str, crib: CribDep, caller: Caller) -> Response:
+async def delete_conversation(conversation_id: str, crib: CribDep) -> Response:
     """Delete a conversation; the runs of its turns stay in the journal, for audit."""
-    await crib.conversations.delete(conversation_id, principal=caller)
+    await crib.conversations.delete(conversation_id)
     return Response(status_code=204)

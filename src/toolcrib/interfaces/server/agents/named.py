@@ -11,7 +11,7 @@ from toolcrib.contracts import Contract, InvalidInput, PromptFragment, ServiceAc
 from toolcrib.contracts.workflows import ConditionBinding, StepRegistration
 from toolcrib.core.policy import permits
 from toolcrib.core.registry import ItemT
-from toolcrib.crib import Crib
+from toolcrib.crib import ActingCrib
 from toolcrib.crib.tools.listing import NamedThings
 from toolcrib.interfaces.server.http.context import Caller, CribDep, demand
 from toolcrib.interfaces.server.http.requests import JsonRoute
@@ -84,7 +84,7 @@ class Kind(Generic[ItemT]):
     body: type[ItemT]
     """The same, as it is sent."""
     page: type[NamedPage]
-    things: Callable[[Crib], NamedThings[ItemT]]
+    things: Callable[[ActingCrib], NamedThings[ItemT]]
     saving: str
     """What saving does, for the document of the routes."""
     removing: str
@@ -102,7 +102,7 @@ def routes_over(kind: Kind[ItemT], tag: str) -> APIRouter:
 
     @router.get("", name=f"list_{many}", response_model=kind.page, description=f"The {many} that the caller may read.")
     async def listed(crib: CribDep, caller: Caller) -> NamedPage:
-        found = await kind.things(crib).list(principal=caller)
+        found = await kind.things(crib).list()
         return kind.page(items=tuple(item for item in found if permits(caller.grants, kind.uri(item.name, "read"))))
 
     @router.get(
@@ -110,7 +110,7 @@ def routes_over(kind: Kind[ItemT], tag: str) -> APIRouter:
     )
     async def read(name: str, crib: CribDep, caller: Caller) -> ItemT:
         demand(caller, kind.uri(name, "read"))
-        return await kind.things(crib).get(name, principal=caller)
+        return await kind.things(crib).get(name)
 
     @router.put("/{name}", name=f"save_{one}", response_model=kind.contract, description=kind.saving)
     async def saved(name: str, body: Annotated[ItemT, Depends(_body_of(kind))], crib: CribDep, caller: Caller) -> ItemT:
@@ -118,13 +118,13 @@ def routes_over(kind: Kind[ItemT], tag: str) -> APIRouter:
         if name != body.name:
             raise InvalidInput(f"the body is named {body.name!r} and the path {name!r}; send it to its own name")
         item = kind.contract.model_validate(body.model_dump(mode="json"))
-        await kind.things(crib).save(item, principal=caller)
+        await kind.things(crib).save(item)
         return item
 
     @router.delete("/{name}", name=f"remove_{one}", status_code=204, description=kind.removing)
     async def removed(name: str, crib: CribDep, caller: Caller) -> None:
         demand(caller, kind.uri(name, "write"))
-        await kind.things(crib).remove(name, principal=caller)
+        await kind.things(crib).remove(name)
 
     return router
 

@@ -34,7 +34,7 @@ from toolcrib.contracts import (
 from toolcrib.contracts.workflows import Publication, WorkflowDefinition, WorkflowDraft, WorkflowImplementation
 from toolcrib.core.policy import permits, require_publish
 from toolcrib.core.registry import all_references_of
-from toolcrib.crib import Crib
+from toolcrib.crib import ActingCrib, Crib
 from toolcrib.infrastructure.net.addresses import denied_range
 from toolcrib.infrastructure.store import Definition, DefinitionKind
 from toolcrib.llm import PROVIDERS
@@ -43,16 +43,23 @@ BEARER = HTTPBearer(auto_error=False, description="An API key of this server: `t
 """Documents in OpenAPI what `Authentication` enforces."""
 
 
-def _crib(request: Request) -> Crib:
-    return cast("Crib", request.app.state.crib)
-
-
 def _caller(request: Request) -> Principal:
     return cast("Principal", request.state.principal)
 
 
-CribDep = Annotated[Crib, Depends(_crib)]
+def _whole_crib(request: Request) -> Crib:
+    return cast("Crib", request.app.state.crib)
+
+
+def _crib(request: Request) -> ActingCrib:
+    return _whole_crib(request).acting_as(_caller(request))
+
+
 Caller = Annotated[Principal, Depends(_caller)]
+CribDep = Annotated[ActingCrib, Depends(_crib)]
+"""The crib as the caller uses it."""
+WholeCrib = Annotated[Crib, Depends(_whole_crib)]
+"""The crib as the server uses it, where no caller is known yet, or the route itself has judged what the caller may."""
 
 
 def demand(caller: Principal, uri: str) -> None:
@@ -66,7 +73,7 @@ def demand(caller: Principal, uri: str) -> None:
         raise PermissionDenied(msg)
 
 
-async def run_of(crib: Crib, caller: Principal, run_id: str) -> Run:
+async def run_of(crib: ActingCrib, caller: Principal, run_id: str) -> Run:
     """A run of the caller's realm.
 
     Raises:
@@ -157,7 +164,7 @@ def demand_secrets(caller: Principal, references: Iterable[str]) -> None:
             demand(caller, f"ai://secrets/{found[2]}/execute")
 
 
-async def demand_import(crib: Crib, caller: Principal, name: str, *, named: Iterable[str], accept: bool) -> None:
+async def demand_import(crib: ActingCrib, caller: Principal, name: str, *, named: Iterable[str], accept: bool) -> None:
     """Let a caller pass who may import a provider of this name with its tools.
 
     Args:
@@ -170,7 +177,7 @@ async def demand_import(crib: Crib, caller: Principal, name: str, *, named: Iter
     demand(caller, f"ai://providers/{name}/write")
     demand(caller, tool_uri("*", "*", "write"))
     demand_secrets(caller, named)
-    known = crib.providers.find((await crib.authorize(caller, newest=True)).realm, name) if accept else None
+    known = crib.providers.find((await crib.authorize(newest=True)).realm, name) if accept else None
     demand_secrets(caller, () if known is None else all_references_of(known))
 
 
@@ -221,7 +228,7 @@ def _is_local(address: str) -> bool:
 class DefinitionWriter:
     """One request's way of saving."""
 
-    crib: Crib
+    crib: ActingCrib
     caller: Principal
     allow_local_models: bool
 
@@ -237,7 +244,7 @@ class DefinitionWriter:
         demand_write(self.caller, definition)
         demand_secrets(self.caller, (secret.reference for secret in definition.secrets))
         self.check(definition)
-        return await self.crib.save(definition, principal=self.caller, after=after)
+        return await self.crib.save(definition, after=after)
 
     async def draft(
         self, definition: WorkflowDefinition | JsonObject, *, note: str = "", after: int | None = None
@@ -250,7 +257,7 @@ class DefinitionWriter:
             Conflict: Another revision of the draft has been saved since `after`.
         """
         await self.demand_parts(definition)
-        return await self.crib.workflows.draft(definition, note=note, principal=self.caller, after=after)
+        return await self.crib.workflows.draft(definition, note=note, after=after)
 
     async def publish(
         self,
@@ -270,18 +277,18 @@ class DefinitionWriter:
             Conflict: Another revision has been saved since `after`, or of the draft since `draft`.
         """
         require_publish(self.caller, name)
-        await self.crib.authorize(self.caller, newest=True)
+        await self.crib.authorize(newest=True)
         known = self.crib.registry.find_by_ref(self.caller.realm, name)
         if known is not None:
             demand_write(self.caller, known.definition)
         workflows = self.crib.workflows
         if definition is not None:
             await self.demand_parts(definition)
-            return await workflows.publish(definition, principal=self.caller, after=after)
-        drafted = await workflows.get_draft(name, principal=self.caller)
+            return await workflows.publish(definition, after=after)
+        drafted = await workflows.get_draft(name)
         await self.demand_parts(drafted.definition)
         seen = drafted.revision if draft is None else draft  # what is published is what was held against the grants
-        return await workflows.publish(name, principal=self.caller, after=after, draft=seen)
+        return await workflows.publish(name, after=after, draft=seen)
 
     async def demand_parts(self, definition: WorkflowDefinition | JsonObject) -> None:
         """Let pass who may see the tools that a workflow calls, whose schemas its check tells of, and use its secrets.
@@ -291,7 +298,7 @@ class DefinitionWriter:
         if not isinstance(definition, WorkflowDefinition):
             return
         demand_secrets(self.caller, (secret.reference for secret in definition.secrets))
-        handlers = {handler.name: handler for handler in await self.crib.steps.list(principal=self.caller)}
+        handlers = {handler.name: handler for handler in await self.crib.steps.list()}
         for ref in {step.callee(handlers) for step in definition.steps} - {None}:
             tool = self.crib.registry.find_by_ref(self.caller.realm, str(ref))
             if tool is not None:

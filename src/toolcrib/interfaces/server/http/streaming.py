@@ -12,10 +12,10 @@ from typing import Final
 
 from fastapi.responses import StreamingResponse
 
-from toolcrib.contracts import WAITING, Principal, Run, RunResult, StreamDone
+from toolcrib.contracts import WAITING, Run, RunResult, StreamDone
 from toolcrib.core.executor import Clock
 from toolcrib.core.runs import StreamMessage
-from toolcrib.crib import Crib
+from toolcrib.crib import ActingCrib
 from toolcrib.infrastructure.store import Journal
 
 POLL_S: Final = 0.2
@@ -57,16 +57,13 @@ def event_stream(messages: AsyncIterator[str]) -> StreamingResponse:
     return StreamingResponse(messages, media_type="text/event-stream", headers=headers)
 
 
-async def start_stream(
-    crib: Crib, run_id: str, place: str, *, caller: Principal, drive: bool = False
-) -> StreamingResponse:
+async def start_stream(crib: ActingCrib, run_id: str, place: str, *, drive: bool = False) -> StreamingResponse:
     """What a run says and does from a place on, as an answer that has begun.
 
     Args:
-        crib: Has the run.
+        crib: Has the run; the crib of who follows.
         run_id: The run.
         place: Where the subscriber is.
-        caller: Who follows.
         drive: Whether this process drives the run, beside the answer; it goes on when nobody listens any more.
 
     Raises:
@@ -74,7 +71,7 @@ async def start_stream(
         PermissionDenied: It is somebody else's, and the caller has no grant to read it.
         InvalidInput: The run has no such place.
     """
-    told = crib.executions.follow_closely(run_id, after=place, drive=drive, principal=caller)
+    told = crib.executions.follow_closely(run_id, after=place, drive=drive)
     messages = _narration(told, crib.clock)
     return event_stream(_after(await anext(messages), messages))
 

@@ -9,17 +9,9 @@ from typing import Annotated
 
 from fastapi import APIRouter, Body, Depends, Query, Request, Response
 
-from toolcrib.contracts import (
-    AgenticImplementation,
-    AgenticMode,
-    Approval,
-    ApprovalPage,
-    ApprovalStatus,
-    ApprovalView,
-    Principal,
-)
-from toolcrib.crib import Crib
-from toolcrib.interfaces.server.http.context import Caller, CribDep
+from toolcrib.contracts import AgenticImplementation, AgenticMode, Approval, ApprovalPage, ApprovalStatus, ApprovalView
+from toolcrib.crib import ActingCrib
+from toolcrib.interfaces.server.http.context import CribDep
 from toolcrib.interfaces.server.http.requests import JsonRoute
 from toolcrib.interfaces.server.views.common import (
     CallBody,
@@ -41,32 +33,28 @@ _NO_PARAMS = Body(default_factory=CallBody)
 async def invoke_tool(
     name: str,
     crib: CribDep,
-    caller: Caller,
     response: Response,
     body: Annotated[InvokeBody, Body(default_factory=InvokeBody)],
 ) -> InvokeView | RunAccepted:
     """Run a tool, and answer when the run has ended or waits; with `wait: false` at once."""
-    return await _invoke(crib, caller, name, body, response)
+    return await _invoke(crib, name, body, response)
 
 
 @router.post("/agentic-tools/invoke", responses={202: {"model": RunAccepted}})
-async def invoke_named_tool(
-    body: NamedInvokeBody, crib: CribDep, caller: Caller, response: Response
-) -> InvokeView | RunAccepted:
+async def invoke_named_tool(body: NamedInvokeBody, crib: CribDep, response: Response) -> InvokeView | RunAccepted:
     """Run the tool that the body names."""
-    return await _invoke(crib, caller, body.tool, body, response)
+    return await _invoke(crib, body.tool, body, response)
 
 
 @router.post("/ai/tools/{name}/execute", responses={202: {"model": RunAccepted}})
 async def execute_tool(
-    name: str, crib: CribDep, caller: Caller, response: Response, body: Annotated[CallBody, _NO_PARAMS]
+    name: str, crib: CribDep, response: Response, body: Annotated[CallBody, _NO_PARAMS]
 ) -> EnvelopeView | RunAccepted:
     """Make one call and answer with its envelope; a call that waits for somebody is answered with its run."""
-    await crib.authorize(caller, newest=True)
+    await crib.authorize(newest=True)
     result = await crib.invoke(
         name,
         body.params,
-        principal=caller,
         conversation_id=body.conversation_id,
         session_id=body.session_id,
         dry_run=body.dry_run,
@@ -78,13 +66,13 @@ async def execute_tool(
 
 
 @router.post("/ai/tools/{name}/validate")
-async def validate_call(name: str, crib: CribDep, caller: Caller, body: Annotated[CallBody, _NO_PARAMS]) -> Validity:
+async def validate_call(name: str, crib: CribDep, body: Annotated[CallBody, _NO_PARAMS]) -> Validity:
     """Hold arguments against schema and policy; nothing runs."""
-    await crib.authorize(caller, newest=True)
-    return Validity.of(await crib.refusal(name, body.params, principal=caller))
+    await crib.authorize(newest=True)
+    return Validity.of(await crib.refusal(name, body.params))
 
 
-async def run_view(crib: Crib, run_id: str, response: Response) -> InvokeView:
+async def run_view(crib: ActingCrib, run_id: str, response: Response) -> InvokeView:
     """How a run stands; the status says 202 if it has not ended."""
     run = await crib.store.journal.run(run_id)
     if not run.ended:
@@ -96,15 +84,12 @@ async def run_view(crib: Crib, run_id: str, response: Response) -> InvokeView:
     return InvokeView.of(await crib.trace(run_id), mode, asks)
 
 
-async def _invoke(
-    crib: Crib, caller: Principal, ref: str, body: InvokeBody, response: Response
-) -> InvokeView | RunAccepted:
-    await crib.authorize(caller, newest=True)
+async def _invoke(crib: ActingCrib, ref: str, body: InvokeBody, response: Response) -> InvokeView | RunAccepted:
+    await crib.authorize(newest=True)
     if body.wait:
         result = await crib.invoke(
             ref,
             body.params,
-            principal=caller,
             conversation_id=body.conversation_id,
             session_id=body.session_id,
             dry_run=body.dry_run,
@@ -113,7 +98,6 @@ async def _invoke(
     run_id = await crib.submit(
         ref,
         body.params,
-        principal=caller,
         conversation_id=body.conversation_id,
         session_id=body.session_id,
         dry_run=body.dry_run,
@@ -143,7 +127,6 @@ SelfApproval = Annotated[bool, Depends(_self_approval)]
 async def list_approvals(
     *,
     crib: CribDep,
-    caller: Caller,
     status: ApprovalStatus | None = None,
     tool: str | None = None,
     run_id: str | None = None,
@@ -151,21 +134,17 @@ async def list_approvals(
     limit: Annotated[int, Query(ge=1, le=200)] = 50,
 ) -> ApprovalPage:
     """Approvals, oldest first, those that the caller may see; `run_id` is of the run itself or of the outermost one."""
-    return await crib.approvals.page(
-        status=status, tool=tool, run_id=run_id, after=after, limit=limit, principal=caller
-    )
+    return await crib.approvals.page(status=status, tool=tool, run_id=run_id, after=after, limit=limit)
 
 
 @approvals_router.get("/{approval_id}")
-async def get_approval(approval_id: str, crib: CribDep, caller: Caller) -> ApprovalView:
+async def get_approval(approval_id: str, crib: CribDep) -> ApprovalView:
     """An approval, with a preview of what would happen."""
-    return await crib.approvals.get(approval_id, principal=caller)
+    return await crib.approvals.get(approval_id)
 
 
 @approvals_router.post("/{approval_id}/decide")
-async def decide_approval(
-    approval_id: str, body: DecisionBody, crib: CribDep, caller: Caller, allow_self: SelfApproval
-) -> Approval:
+async def decide_approval(approval_id: str, body: DecisionBody, crib: CribDep, allow_self: SelfApproval) -> Approval:
     """Approve the call, as it is or with other arguments, or reject it; the runs then go on by themselves.
 
     If the question is whether a call took effect, `happened` says so, with its `output`.
@@ -175,7 +154,6 @@ async def decide_approval(
         approve=body.approved,
         edited_input=body.edited_input,
         reason=body.reason,
-        principal=caller,
         allow_self=allow_self,
         happened=body.happened,
         output=body.output,

@@ -14,12 +14,13 @@ from pydantic import ConfigDict, Field
 from toolcrib.contracts import ENDED, AgentDefinition, Conflict, Contract, JsonObject, LLMConfig, Run, RunStatus
 from toolcrib.contracts.runs.comparisons import RunDiff
 from toolcrib.contracts.runs.trace import Settlement
-from toolcrib.crib import Crib
+from toolcrib.crib import ActingCrib
 from toolcrib.crib.runs.approvals import ApprovalAnswer
 from toolcrib.interfaces.server.http.context import (
     Author,
     Caller,
     CribDep,
+    WholeCrib,
     demand_execute,
     demand_run,
     may_see_kept,
@@ -66,7 +67,7 @@ async def list_runs(
 
 
 @router.get("/{run_id}/bundle", response_class=Response)
-async def get_bundle(run_id: str, crib: CribDep, caller: Caller) -> Response:
+async def get_bundle(run_id: str, crib: WholeCrib, caller: Caller) -> Response:
     """A run in one file, from which it can be replayed elsewhere: with its callers and all that it has read.
 
     Other runs, and definitions, that the caller may not read are left out, which the file's manifest says.
@@ -83,7 +84,7 @@ async def get_bundle(run_id: str, crib: CribDep, caller: Caller) -> Response:
 
 
 @router.get("/{run_id}")
-async def get_run(run_id: str, crib: CribDep, caller: Caller) -> RunView:
+async def get_run(run_id: str, crib: WholeCrib, caller: Caller) -> RunView:
     """A run and its trace."""
     run = await run_of(crib, caller, run_id)
     demand_run(caller, run)
@@ -127,7 +128,7 @@ async def decide(
     """Approve or reject a call that waits for a person; the run then goes on by itself."""
     await run_of(crib, caller, run_id)
     answer = ApprovalAnswer(
-        body.approved, body.edited_input, body.reason, caller, allow_self, happened=body.happened, output=body.output
+        body.approved, body.edited_input, body.reason, allow_self, happened=body.happened, output=body.output
     )
     counted = await crib.approvals.decide_call(run_id, position, answer)
     return await _accept_answer(crib, run_id, position, counted=counted)
@@ -135,7 +136,7 @@ async def decide(
 
 @router.post("/{run_id}/calls/{position}/settle")
 async def settle_call(
-    *, run_id: str, position: str, body: SettleBody, crib: CribDep, caller: Caller, allow_self: SelfApproval
+    *, run_id: str, position: str, body: SettleBody, crib: CribDep, allow_self: SelfApproval
 ) -> Settlement:
     """Say of a call of a run that has ended whether it took effect, if nobody knew; the first answer counts.
 
@@ -147,7 +148,6 @@ async def settle_call(
         happened=body.happened,
         output=body.output,
         reason=body.reason,
-        principal=caller,
         allow_self=allow_self,
     )
 
@@ -158,7 +158,7 @@ async def return_client_result(
 ) -> RunAccepted:
     """Bring back what a client did with a prepared call; the run then goes on by itself."""
     demand_execute(caller, await run_of(crib, caller, run_id))
-    counted = await crib.return_client_result(run_id, position, body, principal=caller)
+    counted = await crib.return_client_result(run_id, position, body)
     return await _accept_answer(crib, run_id, position, counted=counted)
 
 
@@ -166,12 +166,12 @@ async def return_client_result(
 async def answer(run_id: str, body: AnswerBody, crib: CribDep, caller: Caller) -> RunAccepted:
     """Answer what a run asks; the run then goes on by itself. The first answer counts."""
     demand_execute(caller, await run_of(crib, caller, run_id))
-    await crib.questions.leave(run_id, body.answer, position=body.position, principal=caller)
+    await crib.questions.leave(run_id, body.answer, position=body.position)
     return RunAccepted(run_id=run_id, status=(await crib.store.journal.run(run_id)).status)
 
 
 @router.post("/{run_id}/resume", responses={202: {"model": InvokeView}})
-async def resume(run_id: str, crib: CribDep, caller: Caller, response: Response) -> InvokeView:
+async def resume(run_id: str, crib: WholeCrib, caller: Caller, response: Response) -> InvokeView:
     """Carry a run on now, and answer when it has ended or waits again."""
     demand_execute(caller, await run_of(crib, caller, run_id))
     await crib.resume(run_id)
@@ -184,13 +184,13 @@ async def cancel(
 ) -> RunAccepted:
     """End a run and its nested runs, whatever they do or wait for: it is certain to end, if it has not yet."""
     demand_execute(caller, await run_of(crib, caller, run_id))
-    if not await crib.cancel(run_id, reason=body.reason, principal=caller):
+    if not await crib.cancel(run_id, reason=body.reason):
         msg = f"run {run_id} is being cancelled already; GET /api/v1/executions/{run_id} tells when it has ended"
         raise Conflict(msg)
     return RunAccepted(run_id=run_id, status=(await crib.store.journal.run(run_id)).status)
 
 
-async def _accept_answer(crib: Crib, run_id: str, position: str, *, counted: bool) -> RunAccepted:
+async def _accept_answer(crib: ActingCrib, run_id: str, position: str, *, counted: bool) -> RunAccepted:
     if not counted:
         msg = f"the call at {position!r} of run {run_id} has its answer already; the first one counts"
         raise Conflict(msg)
@@ -225,7 +225,6 @@ async def fork_run(
     *,
     run_id: str,
     crib: CribDep,
-    caller: Caller,
     author: Author,
     response: Response,
     body: Annotated[ForkBody, Body(default_factory=ForkBody)],
@@ -244,7 +243,6 @@ async def fork_run(
         allow_writes=body.allow_writes,
         anew=body.anew,
         wait=body.wait,
-        principal=caller,
     )
     response.headers["Location"] = f"/api/v1/executions/{fork.run_id}"
     if fork.status not in ENDED:
@@ -253,6 +251,6 @@ async def fork_run(
 
 
 @forks_router.get("/{run_id}/diff/{other}")
-async def diff_runs(run_id: str, other: str, crib: CribDep, caller: Caller) -> RunDiff:
+async def diff_runs(run_id: str, other: str, crib: CribDep) -> RunDiff:
     """How two runs differ: in their ends and costs, in what they called, were answered and were allowed."""
-    return await crib.compare(run_id, other, principal=caller)
+    return await crib.compare(run_id, other)

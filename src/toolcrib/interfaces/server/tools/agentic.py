@@ -39,7 +39,7 @@ from toolcrib.contracts import (
     Trace,
 )
 from toolcrib.core.export import ExportFormat
-from toolcrib.crib import Crib
+from toolcrib.crib import ActingCrib
 from toolcrib.interfaces.server.http.context import (
     Author,
     Caller,
@@ -91,7 +91,6 @@ _BY_RULE = Body(default_factory=RegenerateBody)
 async def list_agentic_tools(
     *,
     crib: CribDep,
-    caller: Caller,
     mode: AgenticMode | None = None,
     status: AgenticStatus | None = None,
     q: str = "",
@@ -107,7 +106,7 @@ async def list_agentic_tools(
         said = f"{tool.name}\n{tool.definition.description}".lower()
         return mode in (None, implementation.mode) and status in (None, implementation.status) and q.lower() in said
 
-    page = await crib.listing.page(after=after, limit=limit, facets={"kind": "agentic"}, fits=fits, principal=caller)
+    page = await crib.listing.page(after=after, limit=limit, facets={"kind": "agentic"}, fits=fits)
     items = tuple(
         AgenticView.of(tool, made)
         for tool in page.items
@@ -122,11 +121,11 @@ async def create_agentic_tool(
 ) -> AgenticView:
     """Store the first revision of a new tool; without a prompt it gets the default one."""
     demand_write(caller, body.definition())  # before anything is said about what exists
-    await crib.authorize(caller, newest=True)
+    await crib.authorize(newest=True)
     if crib.registry.find(caller.realm, body.name, None) is not None:
         msg = f"tool {body.name!r} exists; PATCH it to make a new revision, or take another name"
         raise Conflict(msg)
-    definition = await _with_default_prompt(crib, caller, body.definition())
+    definition = await _with_default_prompt(crib, body.definition())
     saved = await author.save(definition, after=0)
     response.headers["Location"] = f"/api/v1/agentic-tools/{body.name}"
     return _to_view(saved, response)
@@ -159,7 +158,7 @@ async def change_agentic_tool(
     fields = AgenticBody.fields_of(current.definition, _inside(current.definition))
     body = apply_patch(AgenticBody, to_jsonable_python(fields), patch)
     refuse_new_name(current, body.name)
-    definition = await _with_default_prompt(crib, caller, body.definition(current.definition))
+    definition = await _with_default_prompt(crib, body.definition(current.definition))
     return _to_view(await author.save(definition, after=expected_revision(if_match, current.revision)), response)
 
 
@@ -179,7 +178,7 @@ async def test_prompt(name: str, body: TestPromptBody, author: Author, crib: Cri
     inside = _inside(tool.definition).model_copy(update=body.changes())
     definition = tool.definition.model_copy(update={"implementation": inside})
     author.check(definition)
-    return await crib.prompts.test(definition, body.params, principal=caller)
+    return await crib.prompts.test(definition, body.params)
 
 
 @router.post("/{name}/regenerate-prompt")
@@ -188,7 +187,7 @@ async def regenerate_prompt(
 ) -> TextProposal:
     """Propose a default prompt for the tool as it is now, with the difference and the reason. Nothing is stored."""
     demand_write(caller, (await _find(crib, caller, name)).definition)
-    return await crib.prompts.regenerate(name, source=body.source, principal=caller)
+    return await crib.prompts.regenerate(name, source=body.source)
 
 
 @router.post("/{name}/regenerate-description")
@@ -197,7 +196,7 @@ async def regenerate_description(
 ) -> TextProposal:
     """Propose a text for parent agents. Nothing is stored."""
     demand_write(caller, (await _find(crib, caller, name)).definition)
-    return await crib.prompts.describe(name, source=body.source, principal=caller)
+    return await crib.prompts.describe(name, source=body.source)
 
 
 @router.post("/{name}/accept-proposal")
@@ -209,21 +208,21 @@ async def accept_proposal(
     if body.tool != name:
         msg = f"the proposal is for tool {body.tool!r} and the path names {name!r}; send it to its own tool"
         raise InvalidDefinition(msg)
-    return _to_view(await crib.prompts.accept(body, principal=caller), response)
+    return _to_view(await crib.prompts.accept(body), response)
 
 
 @router.get("/{name}/revisions")
 async def list_prompt_revisions(name: str, crib: CribDep, caller: Caller) -> PromptHistory:
     """The prompt in all revisions, oldest first."""
     await _find(crib, caller, name)
-    return PromptHistory(items=tuple(await crib.prompts.history(name, principal=caller)))
+    return PromptHistory(items=tuple(await crib.prompts.history(name)))
 
 
 @router.get("/{name}/revisions/compare")
 async def compare_prompts(name: str, older: int, newer: int, crib: CribDep, caller: Caller) -> PromptDifference:
     """How the prompt of one revision became that of another."""
     await _find(crib, caller, name)
-    return await crib.prompts.compare(name, older, newer, principal=caller)
+    return await crib.prompts.compare(name, older, newer)
 
 
 @router.post("/{name}/roll-back")
@@ -233,14 +232,14 @@ async def roll_back(
     """Make an older revision the newest one again."""
     demand_write(caller, (await _find(crib, caller, name)).definition)
     after = expected_revision(if_match)
-    return _to_view(await crib.prompts.roll_back(name, body.revision, after=after, principal=caller), response)
+    return _to_view(await crib.prompts.roll_back(name, body.revision, after=after), response)
 
 
 @router.get("/{name}/drift")
 async def get_drift(name: str, crib: CribDep, caller: Caller) -> DriftReport:
     """What has changed in the tool's tools since its prompt was made."""
     await _find(crib, caller, name)
-    return await crib.prompts.drift(name, principal=caller)
+    return await crib.prompts.drift(name)
 
 
 @router.get("/{name}/workflow", responses=DOCUMENT)
@@ -249,18 +248,18 @@ async def show_agentic_workflow(
 ) -> Response:
     """A deterministic tool as the workflow that it is, which can be changed and published."""
     await _find(crib, caller, name)
-    return document_of(await crib.workflows.of(name, principal=caller), form)
+    return document_of(await crib.workflows.of(name), form)
 
 
 @router.get("/{name}/tools/{form}")
 async def export_agentic_tool(name: str, form: ExportFormat, crib: CribDep, caller: Caller) -> JsonObject:
     """The tool in the shape of another system, as a parent agent there needs it."""
     await _find(crib, caller, name)
-    return (await crib.export(name, form=form, principal=caller))[0]
+    return (await crib.export(name, form=form))[0]
 
 
-async def _find(crib: Crib, caller: Principal, name: str) -> ToolRevision:
-    await crib.authorize(caller, newest=True)
+async def _find(crib: ActingCrib, caller: Principal, name: str) -> ToolRevision:
+    await crib.authorize(newest=True)
     tool = crib.registry.require(caller.realm, name)
     demand_sight(caller, tool.definition)
     _inside(tool.definition)
@@ -274,12 +273,12 @@ def _inside(definition: ToolDefinition) -> AgenticImplementation:
     raise NotFound(msg)
 
 
-async def _with_default_prompt(crib: Crib, caller: Principal, definition: ToolDefinition) -> ToolDefinition:
+async def _with_default_prompt(crib: ActingCrib, definition: ToolDefinition) -> ToolDefinition:
     """The definition with the default prompt where it has none."""
     implementation = _inside(definition)
     if implementation.system_prompt:
         return definition
-    prompt = await crib.prompts.default(definition, principal=caller)
+    prompt = await crib.prompts.default(definition)
     return definition.model_copy(
         update={"implementation": implementation.model_copy(update={"system_prompt": prompt, "made_from": {}})}
     )
@@ -297,14 +296,13 @@ ai_tools_router = APIRouter(prefix="/ai-tools", route_class=JsonRoute, tags=["to
 async def list_ai_tools(
     *,
     crib: CribDep,
-    caller: Caller,
     level: Annotated[ToolType | None, Query(alias="type")] = None,
     after: str = "",
     limit: Annotated[int, Query(ge=1, le=200)] = 50,
 ) -> AiToolPage:
     """Tools of every type by name, page by page."""
     page = await crib.listing.page(
-        after=after, limit=limit, fits=lambda tool: level in (None, type_of(tool.definition)), principal=caller
+        after=after, limit=limit, fits=lambda tool: level in (None, type_of(tool.definition))
     )
     items = tuple(AiToolView.of(tool) for tool in page.items)
     return AiToolPage(items=items, next=page.items[-1].name if page.more else None)
@@ -313,9 +311,9 @@ async def list_ai_tools(
 @ai_tools_router.get("/{name}/tools/{form}")
 async def export_ai_tool(name: str, form: ExportFormat, crib: CribDep, caller: Caller) -> JsonObject:
     """A tool of any type in the shape of another system."""
-    await crib.authorize(caller, newest=True)
+    await crib.authorize(newest=True)
     demand_sight(caller, crib.registry.require(caller.realm, name).definition)
-    return (await crib.export(name, form=form, principal=caller))[0]
+    return (await crib.export(name, form=form))[0]
 
 
 agentic_runs_router = APIRouter(
@@ -339,7 +337,7 @@ async def list_tool_executions(
     """Executions of one tool, newest first; also of a tool that was removed."""
     found = await crib.store.journal.runs(caller.realm, tool=name, status=status, before=before, limit=limit + 1)
     if not found and not await crib.store.journal.runs(caller.realm, tool=name, limit=1):
-        await crib.authorize(caller, newest=True)
+        await crib.authorize(newest=True)
         crib.registry.require(caller.realm, name)
     items = [ExecutionView(**ExecutionView.fields_of(run)) for run in found[:limit] if may_see_run(caller, run)]
     return ExecutionPage(items=tuple(items), next=found[limit - 1].run_id if len(found) > limit else None)
@@ -356,7 +354,7 @@ async def get_tool_execution(name: str, execution_id: str, crib: CribDep, caller
     return await _detail(crib, run)
 
 
-async def _detail(crib: Crib, run: Run) -> ExecutionDetail:
+async def _detail(crib: ActingCrib, run: Run) -> ExecutionDetail:
     events = await crib.store.journal.events(run.run_id)
     trace = await crib.trace(run.run_id)
     answers = {entry.event.position: entry.event for entry in events if isinstance(entry.event, ModelFinished)}

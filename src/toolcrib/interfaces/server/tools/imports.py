@@ -14,7 +14,7 @@ from toolcrib.contracts import (
     ToolRevision,
 )
 from toolcrib.core.kinds import Importer, ImportSource
-from toolcrib.crib import Crib
+from toolcrib.crib import ActingCrib
 from toolcrib.interfaces.server.http.context import Caller, CribDep, demand_import, demand_write, may_see, may_write
 from toolcrib.interfaces.server.http.requests import JsonRoute, name_revision
 from toolcrib.interfaces.server.views.common import ImportView, StatusBody, ToolPage
@@ -37,7 +37,7 @@ def _add_import(importer: Importer[Any]) -> None:
 
     async def import_tools(body: ImportSource, crib: CribDep, caller: Caller) -> ImportView:
         await demand_import(crib, caller, body.name, named=body.references, accept=body.accept)
-        return ImportView.of(await crib.imports.read(body, principal=caller))
+        return ImportView.of(await crib.imports.read(body))
 
     import_tools.__annotations__["body"] = importer.source
     import_tools.__doc__ = importer.summary
@@ -56,7 +56,7 @@ async def sync_provider(
 ) -> ImportView:
     """Ask a provider's server (MCP, or gRPC with reflection) again what it offers, and take in what is new."""
     await demand_import(crib, caller, name, named=(), accept=False)  # it stays where it is
-    return ImportView.of(await crib.imports.sync(name, accept=body.accept, principal=caller))
+    return ImportView.of(await crib.imports.sync(name, accept=body.accept))
 
 
 databases_router = APIRouter(prefix="/ai/tools", route_class=JsonRoute, tags=["tools"])
@@ -67,7 +67,7 @@ async def list_generated(
     crib: CribDep, caller: Caller, after: str = "", limit: Annotated[int, Query(ge=1, le=200)] = 50
 ) -> ToolPage:
     """Tools that were made of entities, by name, page by page."""
-    await crib.authorize(caller, newest=True)
+    await crib.authorize(newest=True)
     found = [
         tool
         for tool in crib.registry.current(caller.realm)
@@ -92,13 +92,11 @@ async def set_status(name: str, body: StatusBody, crib: CribDep, caller: Caller)
     life = crib.lifecycle
     match body.status:
         case "deprecated":
-            return await life.deprecate(
-                ref, message=body.message, sunset=body.sunset, replacement=body.replacement, principal=caller
-            )
+            return await life.deprecate(ref, message=body.message, sunset=body.sunset, replacement=body.replacement)
         case "blocked":
-            return await life.block(ref, message=body.message, replacement=body.replacement, principal=caller)
+            return await life.block(ref, message=body.message, replacement=body.replacement)
         case "active":
-            return await life.activate(ref, principal=caller)
+            return await life.activate(ref)
 
 
 @router.get("/tools/{name}/impact")
@@ -107,19 +105,19 @@ async def get_impact(name: str, crib: CribDep, caller: Caller, version: str | No
 
     If its provider wants a change, the verdicts tell what that would do. For those who may change the tool.
     """
-    return await crib.lifecycle.impact(await _writable(crib, caller, name, version), principal=caller)
+    return await crib.lifecycle.impact(await _writable(crib, caller, name, version))
 
 
 @router.get("/tools/{name}/review")
 async def review_tool(name: str, crib: CribDep, caller: Caller) -> ToolReview:
     """An imported tool as it is and as its provider wants it, with the difference."""
-    return await crib.lifecycle.review(await _writable(crib, caller, name), principal=caller)
+    return await crib.lifecycle.review(await _writable(crib, caller, name))
 
 
 @router.post("/tools/{name}/accept")
 async def accept_change(name: str, crib: CribDep, caller: Caller, response: Response) -> ToolRevision:
     """Take over what the provider wants to change, as a new revision; what was blocked for it is active again."""
-    tool = await crib.lifecycle.accept(await _writable(crib, caller, name), principal=caller)
+    tool = await crib.lifecycle.accept(await _writable(crib, caller, name))
     name_revision(response, tool)
     return tool
 
@@ -127,23 +125,23 @@ async def accept_change(name: str, crib: CribDep, caller: Caller, response: Resp
 @router.post("/tools/{name}/reject")
 async def reject_change(name: str, crib: CribDep, caller: Caller) -> ToolRevision:
     """Drop what the provider wants to change. A tool that was blocked for it stays blocked."""
-    return await crib.lifecycle.reject(await _writable(crib, caller, name), principal=caller)
+    return await crib.lifecycle.reject(await _writable(crib, caller, name))
 
 
 @router.get("/proposals")
 async def list_proposals(crib: CribDep, caller: Caller) -> ProposalPage:
     """The tools of which a provider wants a change that waits for a person, by name."""
-    await crib.authorize(caller, newest=True)
-    found = await crib.lifecycle.proposals(principal=caller)
+    await crib.authorize(newest=True)
+    found = await crib.lifecycle.proposals()
     known = ((baseline, crib.registry.find(caller.realm, baseline.tool, None)) for baseline in found)
     return ProposalPage(
         items=tuple(baseline for baseline, tool in known if tool is not None and may_write(caller, tool.definition))
     )
 
 
-async def _writable(crib: Crib, caller: Principal, name: str, version: str | None = None) -> str:
+async def _writable(crib: ActingCrib, caller: Principal, name: str, version: str | None = None) -> str:
     """The reference to a tool that the caller may change."""
-    await crib.authorize(caller, newest=True)
+    await crib.authorize(newest=True)
     ref = f"{name}@={version}" if version else name
     demand_write(caller, crib.registry.require(caller.realm, ref).definition)
     return ref

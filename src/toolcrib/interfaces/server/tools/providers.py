@@ -32,7 +32,7 @@ from toolcrib.contracts import (
 )
 from toolcrib.core.policy import permits
 from toolcrib.core.registry import all_references_of
-from toolcrib.interfaces.server.http.context import Caller, CribDep, demand, demand_secrets
+from toolcrib.interfaces.server.http.context import Caller, CribDep, WholeCrib, demand, demand_secrets
 from toolcrib.interfaces.server.http.requests import JsonRoute
 
 providers = APIRouter(prefix="/providers", route_class=JsonRoute, tags=["providers"])
@@ -85,7 +85,7 @@ class ConnectedBody(Contract):
 @providers.get("")
 async def list_providers(crib: CribDep, caller: Caller) -> ProviderPage:
     """The providers that the caller may read. Secrets stand in them by reference only."""
-    await crib.authorize(caller, newest=True)
+    await crib.authorize(newest=True)
     found = crib.providers.current(caller.realm)
     seen = (each for each in found if permits(caller.grants, f"ai://providers/{each.name}/read"))
     return ProviderPage(items=tuple(seen))
@@ -97,7 +97,7 @@ async def define_provider(body: ProviderBody, crib: CribDep, caller: Caller) -> 
     provider = ProviderDefinition.model_validate(body.model_dump())
     demand(caller, f"ai://providers/{provider.name}/write")
     demand_secrets(caller, all_references_of(provider))
-    await crib.save_provider(provider, principal=caller)
+    await crib.save_provider(provider)
     return provider
 
 
@@ -105,21 +105,21 @@ async def define_provider(body: ProviderBody, crib: CribDep, caller: Caller) -> 
 async def get_provider(name: str, crib: CribDep, caller: Caller) -> ProviderDefinition:
     """A provider's definition."""
     demand(caller, f"ai://providers/{name}/read")
-    return crib.connections.provider(name, await crib.authorize(caller, newest=True))
+    return await crib.connections.provider(name)
 
 
 @providers.post("/{name}/test")
 async def test_provider(name: str, crib: CribDep, caller: Caller) -> ProviderCheck:
     """Reach a provider with the caller's credentials, by one harmless request or connection."""
     demand(caller, f"ai://providers/{name}/execute")
-    return await crib.connections.test(name, principal=caller)
+    return await crib.connections.test(name)
 
 
 @providers.post("/{name}/discover")
 async def discover_provider(name: str, crib: CribDep, caller: Caller) -> Discovery:
     """What a provider offers for import; nothing is imported."""
     demand(caller, f"ai://providers/{name}/execute")
-    return await crib.connections.discover(name, principal=caller)
+    return await crib.connections.discover(name)
 
 
 @providers.post("/{name}/connect")
@@ -135,10 +135,10 @@ async def connect_provider(
     """Where to send a person to connect. The answer's cookie is for the browser of the person, who is the caller."""
     _demand_connect(crib, name, caller)
     redirect_uri = body.redirect_uri or str(request.base_url).rstrip("/") + CALLBACK
-    begun = await crib.connections.begin(name, redirect_uri=redirect_uri, principal=caller)
+    begun = await crib.connections.begin(name, redirect_uri=redirect_uri)
     response.set_cookie(
         _COOKIE,
-        crib.connections.ticket(begun.state, caller),
+        crib.connections.ticket(begun.state),
         max_age=int((begun.expires_at - crib.clock.now()).total_seconds()),
         path=CALLBACK,
         secure=redirect_uri.startswith("https:"),
@@ -151,25 +151,25 @@ async def connect_provider(
 @connections.get("")
 async def list_connections(crib: CribDep, caller: Caller) -> ConsentPage:
     """The caller's own connections, and those of the realm to providers that the caller may read."""
-    found = await crib.connections.list(principal=caller)
+    found = await crib.connections.list()
     seen = (each for each in found if each.user or permits(caller.grants, f"ai://providers/{each.provider}/read"))
     return ConsentPage(items=tuple(seen))
 
 
 @connections.post("")
-async def finish_connection(body: ConnectedBody, crib: CribDep, caller: Caller) -> Consent:
+async def finish_connection(body: ConnectedBody, crib: CribDep) -> Consent:
     """Take in what a person came back with; the caller is who began."""
-    return await crib.connections.finish(body.url, principal=caller)
+    return await crib.connections.finish(body.url)
 
 
 @connections.get("/callback", include_in_schema=False)
-async def callback(request: Request, crib: CribDep) -> Response:
+async def callback(request: Request, crib: WholeCrib) -> Response:
     """Where a browser comes back to; see the module."""
     holder = crib.connections.holder_of(request.cookies.get(_COOKIE, ""), request.query_params.get("state", ""))
     if holder is None:
         return _page(403, _FINISH)
     try:
-        consent = await crib.connections.finish(str(request.url), principal=holder)
+        consent = await crib.acting_as(holder).connections.finish(str(request.url))
     except ToolcribError as problem:
         return _page(problem.http_status, str(problem))
     return _page(200, f"Provider {consent.provider} is connected. This window can be closed.")
@@ -179,7 +179,7 @@ async def callback(request: Request, crib: CribDep) -> Response:
 async def revoke_connection(name: str, crib: CribDep, caller: Caller, *, shared: bool = False) -> Revocation:
     """Give up a connection, the caller's own or the realm's; the answer says whether its tokens were taken back."""
     demand(caller, f"ai://providers/{name}/{'write' if shared else 'execute'}")
-    return await crib.connections.revoke(name, shared=shared, principal=caller)
+    return await crib.connections.revoke(name, shared=shared)
 
 
 def _demand_connect(crib: CribDep, name: str, caller: Caller) -> None:
@@ -230,8 +230,8 @@ class ReadingPage(Contract):
 async def list_reference_data(name: str, crib: CribDep, caller: Caller) -> SnapshotPage:
     """Every list that a provider declares, with its last snapshot."""
     demand(caller, f"ai://providers/{name}/read")
-    await crib.authorize(caller, newest=True)
-    return SnapshotPage(items=tuple(await crib.reference_data.list(name, principal=caller)))
+    await crib.authorize(newest=True)
+    return SnapshotPage(items=tuple(await crib.reference_data.list(name)))
 
 
 @router.post("/{name}/reference-data/sync")
@@ -240,8 +240,8 @@ async def sync_reference_data(
 ) -> SnapshotPage:
     """Read lists now. One that fails has its error and its last snapshot."""
     demand(caller, f"ai://providers/{name}/execute")
-    await crib.authorize(caller, newest=True)
-    found = await crib.reference_data.sync(name, *body.names, principal=caller, accept=body.accept)
+    await crib.authorize(newest=True)
+    found = await crib.reference_data.sync(name, *body.names, accept=body.accept)
     return SnapshotPage(items=tuple(found))
 
 
@@ -249,8 +249,8 @@ async def sync_reference_data(
 async def reference_data_history(name: str, list_name: str, crib: CribDep, caller: Caller) -> ReadingPage:
     """What the last readings of a list brought, newest first."""
     demand(caller, f"ai://providers/{name}/read")
-    await crib.authorize(caller, newest=True)
-    return ReadingPage(items=tuple(await crib.reference_data.history(name, list_name, principal=caller)))
+    await crib.authorize(newest=True)
+    return ReadingPage(items=tuple(await crib.reference_data.history(name, list_name)))
 
 
 secrets_router = APIRouter(prefix="/secrets", route_class=JsonRoute, tags=["secrets"])
@@ -274,7 +274,7 @@ class SecretPage(Contract):
 @secrets_router.get("")
 async def list_secrets(crib: CribDep, caller: Caller) -> SecretPage:
     """The secrets that the caller's calls can use and that the caller may know of."""
-    found = await crib.secrets.list(principal=caller)
+    found = await crib.secrets.list()
     return SecretPage(items=tuple(each for each in found if permits(caller.grants, f"ai://secrets/{each.name}/read")))
 
 
@@ -282,14 +282,14 @@ async def list_secrets(crib: CribDep, caller: Caller) -> SecretPage:
 async def set_secret(name: str, body: SecretBody, crib: CribDep, caller: Caller) -> SecretEntry:
     """Set a secret of the caller or of the realm, or set it anew."""
     _demand(caller, name, body.scope)
-    return await crib.secrets.set(name, body.value.get_secret_value(), scope=body.scope, principal=caller)
+    return await crib.secrets.set(name, body.value.get_secret_value(), scope=body.scope)
 
 
 @secrets_router.delete("/{name}", status_code=204)
 async def remove_secret(name: str, crib: CribDep, caller: Caller, scope: SecretScope = "realm") -> Response:
     """Remove a secret of the caller or of the realm."""
     _demand(caller, name, scope)
-    await crib.secrets.remove(name, scope=scope, principal=caller)
+    await crib.secrets.remove(name, scope=scope)
     return Response(status_code=204)
 
 

@@ -52,7 +52,6 @@ router = APIRouter(prefix="/ai/tools", route_class=JsonRoute, tags=["tools"])
 async def list_tools(
     *,
     crib: CribDep,
-    caller: Caller,
     kind: ToolKind | None = None,
     category: str | None = None,
     tag: str | None = None,
@@ -68,7 +67,7 @@ async def list_tools(
     active tools, unless `status` says otherwise; the whole list has them all.
     """
     if search is not None:
-        hits = await crib.listing.search(search, limit=limit, status=status or "active", principal=caller)
+        hits = await crib.listing.search(search, limit=limit, status=status or "active")
         return ToolPage(items=tuple(tool for tool, _ in hits), next=None)
     facets: dict[Facet, str | None] = {
         "kind": kind,
@@ -76,7 +75,7 @@ async def list_tools(
         "tag": tag,
         "status": status or ("active" if q else None),
     }
-    page = await crib.listing.page(after=after, limit=limit, text=q, facets=facets, principal=caller)
+    page = await crib.listing.page(after=after, limit=limit, text=q, facets=facets)
     return ToolPage(items=tuple(page.items), next=page.items[-1].name if page.more else None)
 
 
@@ -86,7 +85,7 @@ async def create_tool(
 ) -> ToolRevision:
     """Store the first revision of a new tool."""
     demand_write(caller, definition)  # before anything is said about what exists
-    await crib.authorize(caller, newest=True)
+    await crib.authorize(newest=True)
     if crib.registry.find(caller.realm, definition.name, None) is not None:
         msg = f"tool {definition.name!r} exists; PUT or PATCH it to make a new revision, or take another name"
         raise Conflict(msg)
@@ -97,14 +96,14 @@ async def create_tool(
 
 
 @router.post("/validate")
-async def validate_definition(definition: DefinitionBody, author: Author, crib: CribDep, caller: Caller) -> Validity:
+async def validate_definition(definition: DefinitionBody, author: Author, crib: CribDep) -> Validity:
     """Whether a definition would be stored; nothing is."""
     try:
         author.check(definition)
-        checked = await crib.check(definition, principal=caller)
+        checked = await crib.check(definition)
     except (InvalidInput, NotFound, PermissionDenied) as problem:
         return Validity(valid=False, problems=(Problem(path="", problem=str(problem)),))
-    return Validity(valid=True, warnings=tuple(await crib.lifecycle.warnings(checked, principal=caller)))
+    return Validity(valid=True, warnings=tuple(await crib.lifecycle.warnings(checked)))
 
 
 @router.post("/import", status_code=201)
@@ -119,7 +118,6 @@ async def import_document(body: ImportBody, crib: CribDep, caller: Caller) -> Im
             descriptors=body.descriptors,
             auth=body.auth,
             accept=body.accept,
-            principal=caller,
         )
         return ImportView.of(served)
     document = _document(body)
@@ -130,7 +128,6 @@ async def import_document(body: ImportBody, crib: CribDep, caller: Caller) -> Im
         auth=body.auth,
         overrides=body.overrides,
         accept=body.accept,
-        principal=caller,
     )
     return ImportView.of(imported)
 
@@ -138,7 +135,7 @@ async def import_document(body: ImportBody, crib: CribDep, caller: Caller) -> Im
 @router.get("/{name}")
 async def get_tool(name: str, crib: CribDep, caller: Caller, response: Response) -> ToolView:
     """A tool with all its revisions; the header `ETag` names the current one."""
-    await crib.authorize(caller, newest=True)
+    await crib.authorize(newest=True)
     tool = crib.registry.require(caller.realm, name)
     demand_sight(caller, tool.definition)
     name_revision(response, tool)
@@ -157,7 +154,7 @@ async def replace_tool(
     if_match: IfMatch = None,
 ) -> ToolRevision:
     """Store a new revision; the content of the current one is that revision."""
-    await crib.authorize(caller, newest=True)
+    await crib.authorize(newest=True)
     current = crib.registry.require(caller.realm, name)
     return await _revise(author, current, definition, response, after=expected_revision(if_match))
 
@@ -178,7 +175,7 @@ async def change_tool(
     With `If-Match`, the change is refused if somebody else has made another revision since; without, if that happened
     while the patch was applied.
     """
-    await crib.authorize(caller, newest=True)
+    await crib.authorize(newest=True)
     current = crib.registry.require(caller.realm, name)
     demand_write(caller, current.definition)
     definition = apply_patch(ToolDefinition, current.definition.model_dump(mode="json"), patch)
@@ -188,7 +185,7 @@ async def change_tool(
 @router.delete("/{name}", status_code=204)
 async def remove_tool(name: str, crib: CribDep, caller: Caller) -> None:
     """Take a tool out of the catalogue; runs that are under way still find their revision."""
-    await crib.authorize(caller, newest=True)
+    await crib.authorize(newest=True)
     tool = crib.registry.require(caller.realm, name)
     demand_write(caller, tool.definition)
     await crib.registry.remove(caller.realm, tool.name)

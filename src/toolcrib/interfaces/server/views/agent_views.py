@@ -50,7 +50,7 @@ from toolcrib.contracts import (
     Usd,
 )
 from toolcrib.contracts.workflows import WorkflowImplementation
-from toolcrib.crib import Crib
+from toolcrib.crib import ActingCrib
 from toolcrib.interfaces.server.http.requests import Stored, stored_fields
 
 _BUILT: Final = ConfigDict(defer_build=False)
@@ -411,7 +411,7 @@ _UNDER_WAY: Final[tuple[RunStatus, ...]] = (
 )
 
 
-async def remove_tool(crib: Crib, caller: Principal, tool: ToolRevision) -> RemovalView:
+async def remove_tool(crib: ActingCrib, caller: Principal, tool: ToolRevision) -> RemovalView:
     """Take a tool of any kind out of the catalogue, and tell which of its runs go on."""
     await crib.registry.remove(caller.realm, tool.name)
     under_way = [

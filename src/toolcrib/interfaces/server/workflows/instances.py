@@ -33,7 +33,7 @@ async def run_workflow(
 ) -> WorkflowInstance:
     """Run a workflow, `name` or `name@range`, and answer when it has ended or waits; with `wait: false` at once."""
     await find_workflow(crib, caller, name)
-    return _standing(await crib.instances.start(name, body.input, wait=body.wait, principal=caller), response)
+    return _standing(await crib.instances.start(name, body.input, wait=body.wait), response)
 
 
 @runs.post("/{name}/dry-run", responses=_GOES_ON)
@@ -46,7 +46,7 @@ async def dry_run_workflow(
 ) -> WorkflowInstance:
     """The same without any call that would write: those are skipped, and told with their arguments."""
     await find_workflow(crib, caller, name)
-    started = await crib.instances.start(name, body.input, dry_run=True, wait=body.wait, principal=caller)
+    started = await crib.instances.start(name, body.input, dry_run=True, wait=body.wait)
     return _standing(started, response)
 
 
@@ -54,14 +54,13 @@ async def dry_run_workflow(
 async def list_instances(
     *,
     crib: CribDep,
-    caller: Caller,
     workflow: str | None = None,
     status: RunStatus | None = None,
     before: str | None = None,
     limit: Annotated[int, Query(ge=1, le=200)] = 50,
 ) -> InstancePage:
     """Instances in short, newest first, those that the caller may see; `workflow` is a name without version."""
-    return await crib.instances.page(workflow=workflow, status=status, before=before, limit=limit, principal=caller)
+    return await crib.instances.page(workflow=workflow, status=status, before=before, limit=limit)
 
 
 @router.get("/{run_id}")
@@ -69,31 +68,28 @@ async def get_instance(
     *,
     run_id: str,
     crib: CribDep,
-    caller: Caller,
     outputs: Annotated[bool, Query(description="With what the steps have put out, as large as it is.")] = True,
 ) -> WorkflowInstance:
     """An instance, step by step."""
-    return await crib.instances.get(run_id, outputs=outputs, principal=caller)
+    return await crib.instances.get(run_id, outputs=outputs)
 
 
 @router.get("/{run_id}/stream", response_class=StreamingResponse, responses=_STREAM)
 async def stream_instance(
     run_id: str,
     crib: CribDep,
-    caller: Caller,
     after: Annotated[str, Query(max_length=1000, description="Id of the last message that was received.")] = BEGINNING,
     last_event_id: LastEventId = None,
 ) -> StreamingResponse:
     """Calls and steps as server-sent events, until the instance has ended or waits; `Last-Event-ID` re-attaches."""
-    await crib.instances.get(run_id, outputs=False, principal=caller)
-    return await start_stream(crib, run_id, after if last_event_id is None else last_event_id, caller=caller)
+    await crib.instances.get(run_id, outputs=False)
+    return await start_stream(crib, run_id, after if last_event_id is None else last_event_id)
 
 
 @router.post("/{run_id}/resume", responses=_GOES_ON)
 async def resume_instance(
     run_id: str,
     crib: CribDep,
-    caller: Caller,
     response: Response,
     body: Annotated[ResumeBody, Body(default_factory=ResumeBody)],
 ) -> WorkflowInstance:
@@ -101,25 +97,23 @@ async def resume_instance(
 
     What has succeeded is not done again. The answer is the new instance; the header `Location` names it.
     """
-    resumed = await crib.instances.resume(run_id, repeat_unknown=body.repeat_unknown, wait=body.wait, principal=caller)
+    resumed = await crib.instances.resume(run_id, repeat_unknown=body.repeat_unknown, wait=body.wait)
     return _standing(resumed, response)
 
 
 @router.post("/{run_id}/rerun", responses=_GOES_ON)
-async def rerun_instance(
-    run_id: str, body: RerunBody, crib: CribDep, caller: Caller, response: Response
-) -> WorkflowInstance:
+async def rerun_instance(run_id: str, body: RerunBody, crib: CribDep, response: Response) -> WorkflowInstance:
     """Run a step and all that follow it anew, in a new instance, with the outputs that the other steps had."""
-    return _standing(await crib.instances.rerun(run_id, body.step, wait=body.wait, principal=caller), response)
+    return _standing(await crib.instances.rerun(run_id, body.step, wait=body.wait), response)
 
 
 @router.post("/{run_id}/signal", status_code=202)
-async def signal_instance(run_id: str, body: SignalBody, crib: CribDep, caller: Caller) -> ToldSignal:
+async def signal_instance(run_id: str, body: SignalBody, crib: CribDep) -> ToldSignal:
     """Tell an instance what a step of it waits for; the instance then goes on by itself. The first one counts.
 
     A signal never is an approval: those are decided in the inbox.
     """
-    if not await crib.instances.signal(run_id, body.name, body.payload, principal=caller):
+    if not await crib.instances.signal(run_id, body.name, body.payload):
         msg = f"instance {run_id} was told {body.name!r} already; the first one counts"
         raise Conflict(msg)
     return ToldSignal(run_id=run_id, name=body.name)
@@ -127,10 +121,10 @@ async def signal_instance(run_id: str, body: SignalBody, crib: CribDep, caller: 
 
 @router.post("/{run_id}/cancel", status_code=202)
 async def cancel_instance(
-    run_id: str, crib: CribDep, caller: Caller, body: Annotated[CancelBody, Body(default_factory=CancelBody)]
+    run_id: str, crib: CribDep, body: Annotated[CancelBody, Body(default_factory=CancelBody)]
 ) -> WorkflowInstance:
     """End an instance and what is nested in it, whatever it does or waits for. It can be resumed."""
-    return await crib.instances.cancel(run_id, reason=body.reason, principal=caller)
+    return await crib.instances.cancel(run_id, reason=body.reason)
 
 
 def _standing(instance: WorkflowInstance, response: Response) -> WorkflowInstance:

@@ -17,7 +17,7 @@ from toolcrib.contracts.workflows import (
 )
 from toolcrib.core.policy import permits
 from toolcrib.core.registry import Facet
-from toolcrib.crib import Crib
+from toolcrib.crib import ActingCrib
 from toolcrib.interfaces.server.http.context import Author, Caller, CribDep, demand, demand_sight, demand_write
 from toolcrib.interfaces.server.http.requests import IfMatch, JsonRoute, expected_revision, name_revision
 from toolcrib.interfaces.server.views.agent_views import RemovalView, remove_tool
@@ -50,7 +50,6 @@ _Version = Annotated[str | None, Query(description="A version of it; the one tha
 async def list_workflows(
     *,
     crib: CribDep,
-    caller: Caller,
     q: str | None = None,
     category: str | None = None,
     tag: str | None = None,
@@ -59,7 +58,7 @@ async def list_workflows(
 ) -> WorkflowPage:
     """Workflows by name, page by page; `q` is looked for in names, titles, descriptions and tags."""
     facets: dict[Facet, str | None] = {"kind": "workflow", "category": category, "tag": tag}
-    page = await crib.listing.page(after=after, limit=limit, text=q, facets=facets, principal=caller)
+    page = await crib.listing.page(after=after, limit=limit, text=q, facets=facets)
     items = tuple(map(WorkflowView.of_revision, page.items))
     return WorkflowPage(items=items, next=items[-1].name if page.more else None)
 
@@ -72,7 +71,7 @@ async def validate_workflow(definition: Annotated[Document, Body()], author: Aut
     """
     demand(author.caller, f"ai://workflows/{name_in(definition)}/write")
     await author.demand_parts(definition)
-    return WorkflowValidity.of(await author.crib.workflows.check(definition, principal=author.caller))
+    return WorkflowValidity.of(await author.crib.workflows.check(definition))
 
 
 @router.get("/{name}")
@@ -101,7 +100,7 @@ async def list_workflow_revisions(name: str, crib: CribDep, caller: Caller) -> W
 async def get_workflow_graph(name: str, crib: CribDep, caller: Caller, version: _Version = None) -> WorkflowGraph:
     """All steps and edges, with how each stands now: ok, held or broken, and why."""
     workflow = await find_workflow(crib, caller, name, version)
-    return await crib.workflows.graph(_ref(workflow.name, version), principal=caller)
+    return await crib.workflows.graph(_ref(workflow.name, version))
 
 
 @router.get("/{name}/impact")
@@ -112,7 +111,7 @@ async def get_workflow_impact(name: str, crib: CribDep, caller: Caller, version:
     """
     workflow = await find_workflow(crib, caller, name, version)
     demand_write(caller, workflow.definition)
-    return await crib.lifecycle.impact(_ref(workflow.name, version), principal=caller)
+    return await crib.lifecycle.impact(_ref(workflow.name, version))
 
 
 @router.get("/{name}/export", responses=DOCUMENT)
@@ -154,7 +153,7 @@ async def revert_workflow(
 ) -> PublicationView:
     """Make an older revision the newest one again."""
     await find_workflow(crib, caller, name)
-    published = await crib.workflows.revert(name, body.revision, principal=caller, after=expected_revision(if_match))
+    published = await crib.workflows.revert(name, body.revision, after=expected_revision(if_match))
     name_revision(response, published.tool)
     return PublicationView.of(published)
 
@@ -164,7 +163,7 @@ async def materialize_call(name: str, body: MaterializeBody, crib: CribDep, call
     """Turn a call that an agent has made in a run into a step of its own: one change of the workflow's draft."""
     workflow = await find_workflow(crib, caller, name)
     demand(caller, workflow.definition.security("write"))
-    return await crib.workflows.materialize(name, **dict(body), principal=caller)
+    return await crib.workflows.materialize(name, **dict(body))
 
 
 @router.delete("/{name}")
@@ -175,14 +174,14 @@ async def remove_workflow(name: str, crib: CribDep, caller: Caller) -> RemovalVi
     return await remove_tool(crib, caller, workflow)
 
 
-async def find_workflow(crib: Crib, caller: Principal, name: str, version: str | None = None) -> ToolRevision:
+async def find_workflow(crib: ActingCrib, caller: Principal, name: str, version: str | None = None) -> ToolRevision:
     """A workflow that the caller may see.
 
     Raises:
         NotFound: There is no such workflow; it may be a tool of another kind.
         PermissionDenied: No grant of the caller's names it.
     """
-    workflow = await crib.workflows.get(_ref(name, version), principal=caller)
+    workflow = await crib.workflows.get(_ref(name, version))
     demand_sight(caller, workflow.definition)
     return workflow
 
@@ -205,7 +204,7 @@ _LOOKS: Final = ("read", "write", "publish")
 @drafts_router.get("")
 async def list_drafts(crib: CribDep, caller: Caller) -> DraftPage:
     """The drafts of workflows that the caller may see, by name."""
-    found = await crib.workflows.drafts(principal=caller)
+    found = await crib.workflows.drafts()
     return DraftPage(items=tuple(draft for draft in found if _may_see(caller, draft.definition.name)))
 
 
@@ -214,7 +213,7 @@ async def get_draft(name: str, crib: CribDep, caller: Caller, response: Response
     """A draft, with what is wrong with it by now; the header `ETag` names its revision."""
     if not _may_see(caller, name):
         demand(caller, _uri(name, "read"))
-    return _with_etag(await crib.workflows.get_draft(name, principal=caller), response)
+    return _with_etag(await crib.workflows.get_draft(name), response)
 
 
 @drafts_router.put("/{name}")
@@ -232,14 +231,14 @@ async def save_draft(
 async def undo_draft(name: str, crib: CribDep, caller: Caller) -> Undone:
     """Take the last change of a draft back, whoever made it: a person, an agent, or a call that was materialized."""
     demand(caller, _uri(name, "write"))
-    return Undone(draft=await crib.workflows.undo(name, principal=caller))
+    return Undone(draft=await crib.workflows.undo(name))
 
 
 @drafts_router.delete("/{name}", status_code=204)
 async def discard_draft(name: str, crib: CribDep, caller: Caller) -> None:
     """Take a draft out; the published workflow of its name stays."""
     demand(caller, _uri(name, "write"))
-    await crib.workflows.discard(name, principal=caller)
+    await crib.workflows.discard(name)
 
 
 def _with_etag(draft: WorkflowDraft, response: Response) -> WorkflowDraft:

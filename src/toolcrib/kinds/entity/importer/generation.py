@@ -27,7 +27,7 @@ from toolcrib.contracts import (
 from toolcrib.core.providers.imports import MAX_NAME, Group, ImportedApi, with_hash
 from toolcrib.kinds.entity.importer.columns import FieldType, enum_values, field_type, read_schema, written_schema
 from toolcrib.kinds.entity.importer.options import operation_name
-from toolcrib.kinds.entity.importer.tables import Column, Entity, field_of
+from toolcrib.kinds.entity.importer.tables import Entity, field_of
 from toolcrib.kinds.entity.importer.words import plural_of, singular_of, snake
 from toolcrib.kinds.entity.shape import ROW_VERSION, EntityColumn, EntityImplementation, EntityOperation
 
@@ -66,9 +66,6 @@ class _Plan:
     def place(self) -> str:
         table = self.entity.table
         return f"/{table.schema}/{table.name}" if table.schema else f"/{table.name}"
-
-    def column(self, field: str) -> Column:
-        return self.entity.fields[field]
 
     @property
     def about(self) -> str:
@@ -323,7 +320,7 @@ def _example(plan: _Plan, fields: Sequence[str]) -> str:
     examples = {"string": "{} eq 'x'", "integer": "{} ge 1", "boolean": "{} eq true", "decimal": "{} lt 9.99"}
     found: list[str] = []
     for field in fields:
-        values = enum_values(plan.column(field).type)
+        values = enum_values(plan.entity.fields[field].type)
         kind = plan.columns[field].type
         found += [f"{field} eq '{values[0]}'"] if values else [examples[kind].format(field)] if kind in examples else []
     return " and ".join(found[:2]) or f"{plan.key[0]} ne null"
@@ -407,7 +404,7 @@ def _version_argument(plan: _Plan) -> JsonObject:
 
 
 def _field_schema(plan: _Plan, field: str, *, new: bool = False) -> JsonSchema:
-    return written_schema(plan.column(field), plan.types[field], new=new)
+    return written_schema(plan.entity.fields[field], plan.types[field], new=new)
 
 
 def _output(plan: _Plan, operation: EntityOperation) -> JsonSchema:
@@ -427,7 +424,7 @@ def _output(plan: _Plan, operation: EntityOperation) -> JsonSchema:
 
 
 def _row(plan: _Plan) -> JsonObject:
-    row: JsonObject = {field: read_schema(plan.column(field), kind) for field, kind in plan.types.items()}
+    row: JsonObject = {field: read_schema(plan.entity.fields[field], kind) for field, kind in plan.types.items()}
     if plan.version == ROW_VERSION:
         row[ROW_VERSION] = {"type": "string", "description": "For an update or a deletion."}
     return row

@@ -91,7 +91,7 @@ class Crib(Definer):
         redis: URL of the Redis server by which the processes of a crib share results, rate limits and budgets.
         budgets: Caps on what many runs spend together, such as `realm 50 usd/day`; `toolcrib.core.policy.caps`
             says how.
-        blobs: URL of the folder or bucket of a store's blobs, if they shall not lie where the store has them.
+        blobs: URL of the folder or bucket of a store's blobs, by default, where the store keeps them.
         principal: Who acts when nobody else is named.
         egress: Which addresses HTTP tools and models may reach.
         models: Models by reference that are used instead of opening one: scripted ones for tests and demonstrations.

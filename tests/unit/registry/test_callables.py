@@ -121,7 +121,7 @@ def test_methods_that_are_not_there_and_functions_that_tell_nothing_are_refused(
         _ = tool(iter).definition
     with pytest.raises(InvalidDefinition, match="'upper' of 'str' objects> does not tell its parameters; wrap it"):
         tool(str.upper)
-    with pytest.raises(InvalidDefinition, match=r"Account object at .* cannot be called, so it is no tool"):
+    with pytest.raises(InvalidDefinition, match=r"Account object at .* is not callable"):
         tool(cast("Any", Account()))
 
 

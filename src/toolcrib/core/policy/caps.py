@@ -279,7 +279,7 @@ def _shortage_of(cap: SpendingCap, charge: Charge, used: int, now: datetime) -> 
     free = cap.ends(cap.began(now))
     message = (
         f"budget '{cap}' has {cap.to_unit(used):.12g} {cap.unit} used or reserved, and this may take "
-        f"{cap.to_unit(charge.amount):.12g}; it begins anew at {free:%Y-%m-%dT%H:%MZ}, or raise the setting `budgets`"
+        f"{cap.to_unit(charge.amount):.12g}; it resets at {free:%Y-%m-%dT%H:%MZ}, or raise the setting `budgets`"
     )
     return Shortage(
         BUDGET,

@@ -124,7 +124,7 @@ def inner_function(function: Callable[..., Any]) -> Callable[..., Any]:
     """
     whole = _whole(function)
     if not callable(whole):
-        msg = f"{whole!r} cannot be called, so it is no tool; give a function or a method"
+        msg = f"{whole!r} is not callable; pass a function or a method"
         raise InvalidDefinition(msg)
     inner = whole if hasattr(whole, "__name__") else whole.__call__
     if not hasattr(inner, "__module__"):

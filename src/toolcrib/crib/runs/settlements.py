@@ -53,7 +53,7 @@ class Settlements:
         principal: Principal | None = None,
         allow_self: bool = False,
     ) -> Settlement:
-        """Say of a call of a run that has ended whether it took effect. The first answer counts.
+        """Record the outcome of a call whose result is unknown, in a run that has ended. The first answer counts.
 
         A run that takes this one up goes by it: what took effect is not done again and has the output that is told;
         what did not is made once more, with the same idempotency key.

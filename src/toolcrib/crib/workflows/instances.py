@@ -173,7 +173,7 @@ class Instances:
     async def rerun(
         self, run_id: str, step: str, *, wait: bool = True, principal: Principal | None = None
     ) -> WorkflowInstance:
-        """Run a step and all that follow it anew, with the outputs that the other steps had.
+        """Rerun a workflow from a step; earlier outputs are reused.
 
         The new run has the input of the old one. What is run anew is done again, with new idempotency keys; of the
         other steps, what has ended stands as it was, and what has failed goes on as in `resume`.

@@ -3,7 +3,7 @@
 What may be different the next time is written down when it is found out, so that a run that is carried on sees the same
 tools and the same prompt: the shown tools, and the texts of the prompt's fragments.
 
-As whom an agent acts: its service account, or else whoever calls it (004, agent identity).
+As whom an agent acts: its service account, otherwise its caller.
 
 It must be there and enabled whenever the run is taken up; what it may do is looked up anew before every call.
 

@@ -31,7 +31,7 @@ PLACEHOLDERS = (
     "example_queries",
     "input",
 )
-"""Names that a system prompt may use (000, section 4.4); `input` holds all parameters of the tool."""
+"""Names that a system prompt may use; `input` holds all parameters of the tool."""
 
 _PLAIN_NAME = re.compile(r"\s*[A-Za-z_][A-Za-z0-9_]*(\.[A-Za-z_][A-Za-z0-9_]*)*\s*")
 _MOST_LISTED = 200

@@ -1,4 +1,4 @@
-"""Which tools an agent's model is shown, which it can find, and which are left out and why (004, tool resolution).
+"""Which tools an agent's model is shown, which it can find, and which are left out and why.
 
 By name first, then by pattern, category and tag; excluded ones are taken out again, and so is what the run's principal
 may not execute, what is out of service, and what does more than the run may. Delegates follow. If there are too many,

@@ -1,4 +1,4 @@
-"""What a failed attempt means, and whether it is repeated: the tool's error semantics (004), as pure decisions.
+"""What a failed attempt means, and whether it is repeated: the tool's error handling, as pure decisions.
 
 What a failed call has changed all the same, and whether it may be made once more. Pure.
 

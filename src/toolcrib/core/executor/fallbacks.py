@@ -1,4 +1,4 @@
-"""What is called instead of a tool that failed, as its author's error handling says (004).
+"""What is called instead of a tool that failed, as its author's error handling says.
 
 A fallback is one call, with the same arguments, in a nested run: judged, journaled and paid like any other. Nothing is
 called instead of a write whose outcome is not known, because both might take effect.

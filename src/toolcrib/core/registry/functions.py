@@ -189,7 +189,7 @@ class ToolContext(Struct, frozen=True):
     """What a function gets if one of its parameters is annotated with this type."""
 
     run_id: str
-    """The run that calls: an agent's, or the instance of a workflow (004, ExecutionContext)."""
+    """The run that calls: an agent's, or the instance of a workflow."""
     position: str
     """Of the call in it: in a workflow the name of the step, with `[place]` for an element of a list."""
     realm: str

@@ -15,7 +15,7 @@ from toolcrib.llm.text.literals import UNDEFINED, Undefined
 from toolcrib.llm.text.typescript import Types, literal
 
 WANTED: Final = 3
-"""Examples of each tool (003)."""
+"""Examples of each tool."""
 _LONGEST: Final = 400
 """Characters of one; a longer one costs more than it teaches."""
 _DEEPEST: Final = 3

@@ -1,4 +1,4 @@
-"""Tools for models without tool calling: declared in the system prompt, called in fenced blocks of their answers (003).
+"""Tools for models without tool calling: declared in the system prompt, called in fenced blocks of their answers.
 
 The system prompt is the same in every request of a conversation, also where the final answer is asked for in its
 format. Callers see native tool calls; a malformed block is a problem of the response, and then none of its calls is

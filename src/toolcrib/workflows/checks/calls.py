@@ -117,7 +117,7 @@ def argument_field(step: WorkflowStep) -> str:
 
 
 def _agent_field(step: WorkflowStep) -> str:
-    """The member of its input in which a step that asks an agent names it; 004 writes `agentRef`."""
+    """The member of its input in which a step that asks an agent names it, also written `agentRef`."""
     return "agentRef" if "agentRef" in step.input and "agent_ref" not in step.input else "agent_ref"
 
 

@@ -1,4 +1,4 @@
-"""A call that an agent has made, turned into a step of its own, and what read its handle rewired (001, section 8.1).
+"""Turns a call of an agent into a step, and lets the readers of its handle read the step.
 
 Pure: a definition and a recorded call in, another document out. The step stands where the agent's node stands: it waits
 for the same steps, under the same condition, and fails in the same way. Its arguments are those of the call, word for

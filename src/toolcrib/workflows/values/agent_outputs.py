@@ -1,4 +1,4 @@
-"""What expressions read of a step that asks an agent: the stable outputs of 001, section 3.1.
+"""What expressions read of a step that asks an agent: its stable outputs.
 
 They are always all there, whatever the configuration is and whatever has become of the step: `response`, `output`,
 `tools_by_id`, `tool_order`, `last_tool`, `traces_url`, and `handles` with every pin of the agent and of the step. They

@@ -1,7 +1,7 @@
 """What a step gives to the tool that it calls, and what it makes of the output. Pure.
 
 A handler gives arguments, and an output, where the step says nothing itself. The handlers that ask an agent are
-called as 004 writes them: `agentRef`, `prompt` and `context`, whose names the prompt reads.
+called with `agentRef`, `prompt` and `context`, whose names the prompt reads.
 
 What the expressions of a run can read: the input, the outputs of steps, and what has become of each.
 

@@ -1,4 +1,4 @@
-"""What clients bring back, held against the calls that they were handed (002, section 6).
+"""Checks the results of clients against the calls that they were given.
 
 Pure: a tree of runs and results in, signals out. All results fit or none is delivered; the same results may be brought
 again by the same client, if the answer was lost.

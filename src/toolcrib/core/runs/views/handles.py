@@ -1,11 +1,11 @@
 """The handles of an agent's run: what they hold, and that a run fails which leaves one empty that must not be.
 
-Pinned handles: named outputs of an agent that one tool's calls fill (001, section 4.2).
+Pinned handles: named outputs of an agent that one tool's calls fill.
 
 A pin names a tool; whether that tool is enabled, allotted or still there does not matter to it. This module only reads:
 which call fills a handle, and what it holds if none does.
 
-What an agent puts out (001, section 3.1), read from its run's journal.
+The outputs of an agent, read from its run's journal.
 
 Pure: events in, outputs out. Every run has them, of whatever kind, however it ended and also while it goes on.
 """

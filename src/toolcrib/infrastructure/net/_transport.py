@@ -1,12 +1,9 @@
-"""The one module that touches aiohttp: an aiohttp session that enforces an `EgressPolicy`, and its errors in our words.
+"""The only module that uses aiohttp: a session that enforces an `EgressPolicy` and maps errors; also redirects.
 
-The policy is asked three times: for the URL of each hop, for every answer of the resolver (one bad answer refuses all
-of them), and for each address at the moment its socket is made. The last one also sees literal addresses, for which
-aiohttp asks no resolver. A socket knows only an address, so the origin that it is made for travels in a context
-variable; aiohttp reuses a kept-alive connection for the same scheme, host and port only. Loaded by `HttpSession` with
-its first request.
-
-What to ask for after a redirect: a pure function of the last request and its answer (RFC 9110, section 15.4).
+The policy is checked for the URL of each hop, for every resolved address (one forbidden address refuses all), and for
+each address when its socket is opened, which includes literal addresses. A socket only knows an address, so a context
+variable carries the origin; aiohttp reuses a connection only for the same scheme, host and port. Redirects follow RFC
+9110, section 15.4. `HttpSession` loads this module with its first request.
 """
 
 import asyncio

@@ -1,7 +1,8 @@
-"""What a realm may reach: an `EgressPolicy` judges a URL before the request and an address before the connection.
+"""`EgressPolicy`: which URLs and addresses a realm may reach.
 
-The policy is data and pure: it resolves no name and opens no socket. Both judgements are needed, because a name says
-nothing about the address behind it. A denial is `EgressDenied`; its message names the host, never the rest of the URL.
+The policy is pure data: it resolves no name and opens no socket. It checks a URL before the request and an address
+before the connection, because a name says nothing about its address. A denial is `EgressDenied`; its message names
+only the host.
 """
 
 import re

@@ -1,7 +1,7 @@
-"""CPython and QuickJS under gVisor: a kernel in user space answers the code's system calls, and the machine's sees few.
+"""CPython and QuickJS under gVisor, a kernel in user space that handles the code's system calls.
 
-`runsc run` with a bundle of our own (OCI runtime specification 1.0), one an execution. Programs and frames are those of
-the other jails. gVisor does not keep a quota of processor time by itself, so it is used only with a control group.
+It uses `runsc run` with one bundle per execution (OCI runtime specification 1.0), and the programs and frames of the
+other jails. gVisor has no quota of CPU time, so it is used only with a control group.
 """
 
 import asyncio

@@ -1,7 +1,7 @@
-"""The program that runs inside a jail: it takes its quotas, reads a job, runs the code, and speaks frames.
+"""The program inside a jail: it applies its quotas, reads a job, runs the code, and exchanges frames.
 
-No process of ours imports it. It stands alone, with the standard library only. It is no guard: whatever the code does
-to it, the jail holds. Frames come in on descriptor 0 and go out on 1; what the code prints goes to 2.
+It uses only the standard library, and no process of ours imports it. It is not a security boundary: the jail is.
+Frames are read from descriptor 0 and written to 1; printed text goes to 2.
 """
 
 import builtins

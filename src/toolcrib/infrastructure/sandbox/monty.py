@@ -1,7 +1,7 @@
-"""Monty: an interpreter for a part of Python, in a process of its own, by default in a jail.
+"""Monty: an interpreter for a subset of Python, in a separate process, by default in a jail.
 
-The interpreter has no files, no network and no processes to offer, and keeps quotas itself; the jail is there for the
-day on which it has a fault. Without a jail it is used only where the operator allows it.
+The interpreter offers no files, network or processes, and enforces quotas itself; the jail protects against faults in
+it. It runs without a jail only if the operator allows it.
 """
 
 import asyncio

@@ -1,12 +1,9 @@
-"""Sealing: values under keys of their own, and those under the master keys, which are never in the database.
+"""Envelope encryption: data keys encrypt values, and master keys, which are never in the database, encrypt data keys.
 
-Each value is encrypted with AES-256-GCM under a fresh data key, and the data key likewise under the newest master key
-(envelope encryption, NIST SP 800-38D). Where the value belongs and which version it is goes into both as associated
-data, so that a sealed text opens at its own place only: a row that is moved to another realm, scope, name or version
-does not. Changing the master key seals the data keys anew and touches no value.
-
-Master keys come as `TOOLCRIB_MASTER_KEYS="k2:…,k1:…"`: the first seals, all of them open. Python cannot wipe memory:
-an opened value lives as long as the call that uses it.
+Each value is encrypted with AES-256-GCM under a fresh data key, and the data key under the newest master key (NIST SP
+800-38D). Location and version of the value are associated data, so a row that is moved or rolled back cannot be
+decrypted. A new master key encrypts the data keys again, not the values. In `TOOLCRIB_MASTER_KEYS="k2:…,k1:…"` the
+first key encrypts and all keys decrypt. Python cannot wipe memory: a decrypted value lives as long as its call.
 """
 
 import base64

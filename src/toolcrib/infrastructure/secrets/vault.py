@@ -1,11 +1,7 @@
-"""The vault: secrets by name and scope, set by people, used by calls, shown to nobody.
+"""The vault: secrets by name and scope, and encrypted values in the store.
 
-`${secret:NAME}` means the caller's own secret of this name, else the realm's, else that of all realms. An agent or a
-service that acts for a user uses that user's.
-
-Values in the store that only the master keys open, each at its place, with its version.
-
-It keeps what the vault and the connections give it, and knows neither scopes nor tokens.
+`${secret:NAME}` is the caller's own secret of this name, else the realm's, else that of all realms. An agent or
+service that acts for a user uses that user's secrets. Values are never shown.
 """
 
 import re

@@ -1,4 +1,4 @@
-"""From a URL to a store. Only the store that is asked for is imported."""
+"""Opens a store by URL, and imports only that store."""
 
 from pathlib import Path
 

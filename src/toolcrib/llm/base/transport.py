@@ -1,12 +1,8 @@
-"""The port through which model calls reach a provider, and its HTTP implementation.
+"""The port through which model requests reach a provider, its HTTP implementation, and a parser of server-sent events.
 
-It knows no wire format and no retry.
-
-Server-sent events, incrementally: bytes in, payloads out.
-
-Follows the WHATWG parsing rules as far as model providers use them: any line end, comments, a byte order mark,
-several `data` lines per event. The names of events are not kept, because each provider repeats them in the payload.
-Chunks may be cut anywhere, inside a UTF-8 sequence too: only whole lines are looked at.
+It knows no wire format and does not retry. The parser follows the WHATWG rules as far as model providers use them: any
+line end, comments, a byte order mark, several `data` lines per event. Event names are dropped, because providers
+repeat them in the payload. Chunks may end anywhere, even inside a UTF-8 sequence.
 https://html.spec.whatwg.org/multipage/server-sent-events.html#event-stream-interpretation
 """
 

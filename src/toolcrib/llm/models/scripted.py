@@ -1,7 +1,7 @@
-"""The in-memory twin of `Model`: it answers from a script, streams, and never touches a network.
+"""`ScriptedModel`, the in-memory double of `Model`: it answers from a script, streams, and uses no network.
 
-For tests, examples and offline development. It is visibly no real model: its name starts with `scripted:` wherever a
-model's name is shown, its tokens are marked as estimated, and its price is 0 from the source `scripted`.
+For tests, examples and offline development. Its name always starts with `scripted:`, its tokens are marked as
+estimated, and its price is 0 from the source `scripted`.
 """
 
 from collections.abc import AsyncGenerator, Awaitable, Callable, Iterable, Iterator

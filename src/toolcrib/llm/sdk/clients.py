@@ -1,9 +1,9 @@
-"""The places that an SDK signs in to, one function for each. The SDK is loaded when a function is called.
+"""One function per cloud that signs in through an SDK, used as the `connect` of an `SdkTransport`.
 
-Each is a `connect` of `SdkTransport`.
+The SDK is loaded when a function is called.
 
 Raises:
-    InvalidSettings: The SDK is not installed, or has nothing to sign in with.
+    InvalidSettings: The SDK is not installed, or has no credentials.
 """
 
 from toolcrib.contracts.base.errors import InvalidSettings

@@ -1,6 +1,6 @@
-"""Examples of calls: those of the tool's author, then ones that its schema implies.
+"""Examples of calls: those of the tool's author, then ones derived from its schema.
 
-A derived example is left out rather than guessed: a string with a pattern, say, has no value that a schema could tell.
+An example is omitted rather than guessed, for example if a string has a pattern.
 """
 
 from collections.abc import Callable, Iterator, Mapping

@@ -1,6 +1,6 @@
-"""Is there what the steps name, may a step use it, and does it take the arguments that the step gives?
+"""Checks the calls of steps: does the tool exist, may the step use it, and do the arguments fit?
 
-Steps that do a part of a deterministic agentic tool: do they name one, and give it what it needs?
+Also checks steps that run a part of a deterministic agentic tool.
 """
 
 from collections.abc import Iterator, Mapping

@@ -1,9 +1,4 @@
-"""Is every step one thing, and does everything that it says do something?
-
-Is a word of the workflow vocabulary usable? Checked when it is saved, as far as it can be told without a step.
-
-Is a workflow well formed, and does it fit what it calls? All problems at once, and what follows from the rest.
-"""
+"""Checks a whole definition, each of its steps, and the workflow vocabulary. Reports all problems at once."""
 
 from collections.abc import Iterator
 from dataclasses import dataclass, replace

@@ -1,8 +1,7 @@
-"""What the expressions of a definition read, and whether what they give fits where it goes.
+"""Checks what the expressions of a definition read, and whether their values fit.
 
-Steps are looked at in their order, so that of what is read it is known what it is.
-
-Can a value be what is wanted? Wrong is only what fits in no case; what may not fit is a warning at most.
+Steps are checked in order, so that the types of what they read are known. A value is an error only if it can never
+fit; if it may not fit, it is at most a warning.
 """
 
 from collections.abc import Mapping, Sequence

@@ -1,13 +1,9 @@
-"""Can two steps both come to their ends in one run? Asked where they are known by one name.
+"""Checks that each name of a definition has one meaning, and whether two steps are alternatives.
 
-They cannot if one is only run when the other has failed and gone to it, perhaps by way of others, or if their
-conditions compare the same value with constants that leave no case for both: `x == 1` and `x == 2`, `x in [1, 2]` and
-`!(x in [1, 2, 3])`, `x` and `!x`. What other conditions say is not understood.
-
-Do the names in a definition mean one thing each, and do they mean something at all?
-
-Steps may be known by one name if they are alternatives; see `alternatives`. Two steps that both have a condition are
-believed to be, with a warning if it cannot be seen.
+Alternatives may share a `save_as`. Two steps are alternatives if one runs only after the other has failed and gone to
+it, directly or indirectly, or if their conditions compare the same value with constants that exclude each other: `x ==
+1` and `x == 2`, `x in [1, 2]` and `!(x in [1, 2, 3])`, `x` and `!x`. Two steps with other conditions are accepted with
+a warning.
 """
 
 import re

@@ -1,9 +1,8 @@
 """Turns a call of an agent into a step, and lets the readers of its handle read the step.
 
-Pure: a definition and a recorded call in, another document out. The step stands where the agent's node stands: it waits
-for the same steps, under the same condition, and fails in the same way. Its arguments are those of the call, word for
-word, its tool is the version that ran, and its account the one that the agent acted as; other credentials belong to the
-tool's provider. The node stays as it is, with its pins: a handle is never removed.
+Pure: a definition and a recorded call in, another document out. The step has the dependencies, condition and failure
+handling of the agent's node, the literal arguments of the call, its tool version, and the agent's account. The node
+keeps its pins: a handle is never removed.
 """
 
 from collections.abc import Iterator, Sequence

@@ -1,7 +1,6 @@
-"""Where the bytes of blobs lie: files in a folder. `buckets` is the other place; which one it is, a URL says.
+"""The port of blob storage, its implementation with files in a folder, and the choice of a storage by URL.
 
-A place stores bytes under paths and never writes one again. It knows no realm and no digest, and checks nothing that it
-reads: `blobs` does.
+A storage keeps bytes under paths and never overwrites them. It knows no realm and no digest, and verifies nothing.
 """
 
 import asyncio

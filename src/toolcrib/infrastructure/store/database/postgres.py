@@ -1,8 +1,8 @@
-"""PostgreSQL 13 or newer, through psycopg: a server that processes on any number of machines share.
+"""PostgreSQL 13 or newer, through psycopg.
 
-Transactions read what is committed (READ COMMITTED) and lock the rows, or the names, on which they decide. What became
-of a commit whose answer was lost, the server is asked by the transaction's id. Time that machines compare is the
-server's. The URL is read by libpq, so all of its parameters stand: several hosts, `sslmode`, `options`.
+Transactions use READ COMMITTED and lock the rows, or names, that they decide on. If the answer of a commit is lost,
+the server is asked by transaction id. The server's clock is used for comparisons between machines. libpq reads the
+URL, so all of its parameters work: several hosts, `sslmode`, `options`.
 """
 
 import re

@@ -1,8 +1,7 @@
-"""SQLite: a file on this machine, which any number of its processes may share.
+"""SQLite: a file that processes on one machine share.
 
-Durability: write-ahead log, and a sync of the file at every commit (`synchronous=FULL`), so what was committed survives
-the machine. Writers take turns: `BEGIN IMMEDIATE` waits for the lock before it reads anything, so nothing else needs to
-be locked, and a commit either has taken place or not once it returns.
+The write-ahead log and a sync at every commit (`synchronous=FULL`) make committed data durable. Writers take turns:
+`BEGIN IMMEDIATE` waits for the lock before it reads, so no other locks are needed.
 """
 
 import sqlite3

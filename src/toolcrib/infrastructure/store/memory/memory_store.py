@@ -1,7 +1,7 @@
-"""A store that lives and dies with the process: the in-memory twin of `SqlStore`, with its promises but durability.
+"""The store in memory: it has all guarantees of `SqlStore` except durability.
 
-Nothing is durable and nothing is awaited: every operation takes effect before it returns. It keeps the objects that it
-is given; it is no cache in front of a database and is not shared between processes or threads.
+Every operation takes effect before it returns. It keeps the given objects, and is not shared between processes or
+threads.
 """
 
 import heapq

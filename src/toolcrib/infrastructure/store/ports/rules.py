@@ -1,12 +1,6 @@
-"""The decisions both stores share, as pure functions: what may follow in a log, and where a change leaves a run.
+"""Rules that both stores share, as pure functions: state changes of runs, approvals, and references to other data.
 
-No I/O, no state. An implementation supplies the row and stores what comes out.
-
-What events and signals mean for the rows of the inbox: pure functions that both stores share.
-
-How kept things are searched for the names of others: run ids in requests, digests of blobs in any text.
-
-Conservative on purpose: what looks like a name is one, so that nothing goes which might be needed. No I/O.
+The search for references is conservative: anything that looks like a run id or digest counts as one.
 """
 
 import re

@@ -1,7 +1,4 @@
-"""API keys in SQL.
-
-Sealed values in SQL.
-"""
+"""API keys and encrypted values in SQL."""
 
 from collections.abc import Sequence
 from typing import Any, Final

@@ -1,4 +1,4 @@
-"""Do steps wait for each other? Each cycle is told once, with the edge that is best taken out. Linear in the edges."""
+"""Finds cycles between steps, each reported once with the edge to remove. Linear in the edges."""
 
 from collections import deque
 from collections.abc import Iterator, Mapping

@@ -1,7 +1,7 @@
-"""What an expression gives, as far as it can be known, and what it reads that cannot be there.
+"""The type of an expression, and reads of members that cannot exist.
 
-The tree of an expression is walked once. A path into something of which nothing is known gives anything; a path to what
-a schema says is not there is found. Nothing is evaluated.
+The expression's tree is walked once, and nothing is evaluated. A path into a value of unknown type can be anything; a
+path to a member that the schema does not have is reported.
 """
 
 from collections.abc import Callable, Iterable, Mapping, Sequence

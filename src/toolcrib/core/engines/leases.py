@@ -1,4 +1,4 @@
-"""The runs that this process holds: one heartbeat prolongs their leases, and stops what was lost or cancelled."""
+"""The runs that this process holds: a heartbeat renews their leases, and stops runs that were lost or cancelled."""
 
 import asyncio
 import contextlib

@@ -1,8 +1,7 @@
-"""The local engine: this process drives runs, one lease each; the journal is the truth.
+"""The local engine: this process drives runs, with one lease each.
 
-A run is claimed, its program executed until it ends or must wait, and its row changed in the same transaction as its
-last event. If the process dies, the lease runs out and any process may claim the run; what that process writes raises
-the epoch, so a zombie can write nothing more.
+A run is claimed, and its program is executed until it ends or must wait. If the process dies, its lease expires and
+any process can claim the run. A claim raises the epoch, so the old process can write nothing more.
 """
 
 import asyncio

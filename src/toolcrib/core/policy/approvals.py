@@ -1,9 +1,7 @@
-"""Who may decide on a call that waits for a person: somebody else than those whose call it is.
+"""Who may decide on a waiting call, and the hash of the policy that a decision covers.
 
-What an approval is bound to besides the arguments and the revision of the tool: the policy of the call.
-
-Equal hashes mean that the guard applies the same rules. A budget is no rule: what is left of it changes all the time,
-and is looked at again whenever a call is about to run.
+A decision must come from a principal outside the run. Equal hashes mean that the guard applies the same rules; the
+remaining budget is not part of it, because it is checked again before each call.
 """
 
 from collections.abc import Set as AbstractSet

@@ -1,4 +1,7 @@
-"""The catalogue of tools: definitions, versions, schemas, search, and Python functions as tools."""
+"""The registry: definitions, versions, schemas, search, locks, and Python functions as tools.
+
+It imports expressions, infrastructure and contracts. Policy, executor, runs, and the packages above core import it.
+"""
 
 from toolcrib.core.registry.catalog.catalog import Registry, stored_tool
 from toolcrib.core.registry.catalog.index import Facet, RealmIndex

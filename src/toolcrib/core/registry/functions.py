@@ -1,16 +1,8 @@
-"""Python functions as tools: the `@tool` decorator, schemas from type hints, calling with validated arguments.
+"""Python functions as tools: the `@tool` decorator, schemas from type hints, calls with validated arguments.
 
-The decorated object still is the function: calling it calls the function, ungoverned. A crib that it is added to
-calls it through the executor. Nothing here is looked up by a stored name.
-
-JSON schemas of Python types, as models are shown them: without what pydantic adds for people.
-
-The types are pydantic's to judge; nothing here knows of functions or tools.
-
-What can be a tool besides a plain function: a bound method, a `functools.partial`, an object that can be called.
-
-The object of a method and what a partial holds already are no arguments of the tool: the model neither sees nor sets
-them. Nothing here is called.
+The decorated object is still the function: calling it directly bypasses policy. A crib calls it through the executor.
+Bound methods, `functools.partial` and callable objects work too: bound arguments are not arguments of the tool.
+Nothing is imported by a stored name. Pydantic makes the schemas, which are reduced to what a model needs.
 """
 
 import asyncio

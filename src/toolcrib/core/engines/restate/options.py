@@ -1,8 +1,6 @@
-"""The configuration of a Restate server that our workers get along with: the text of a `restate.toml`.
+"""Options of a Restate cluster, and the text of a suitable `restate.toml`.
 
-Only what differs from Restate's defaults, with the reason beside it. `docs/restate.md` tells what was measured.
-
-What an operator says about a Restate cluster. Plain data, which is a part of the settings.
+It lists only differences from Restate's defaults, with their reasons. `docs/restate.md` has the measurements.
 """
 
 import re

@@ -1,8 +1,7 @@
-"""The connections that people make to providers: begun, finished, used, refreshed and revoked.
+"""Connections that people make to providers: begin, finish, use, refresh and revoke.
 
-Tokens are in the safe, one place for each provider and user, or one for the realm if the connection is shared. A
-refresh claims its place first, by a new version: of all calls, in all processes, one asks the token endpoint, and the
-others wait for what it brings. A server that gives a new refresh token with each use never sees an old one twice.
+Tokens are stored encrypted, per provider and user, or per realm if the connection is shared. One call of one process
+refreshes a token, after claiming it with a new version, and the others wait. A refresh token is never used twice.
 """
 
 import asyncio

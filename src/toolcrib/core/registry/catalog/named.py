@@ -1,10 +1,6 @@
-"""What is kept by name, with revisions but no versions of its own: prompt fragments, accounts, workflow vocabulary.
+"""Catalogues of definitions without versions: providers, prompt fragments, accounts, workflow vocabulary.
 
-What is stored and cannot be read: a definition that another release of Toolcrib has saved.
-
-One such definition must not take the others with it: it stays in the catalogue, blocked, with the reason.
-
-The catalogue of providers: the systems that tools talk to, by realm and name.
+A stored definition that this release cannot read stays in the catalogue, blocked, with the reason.
 """
 
 import asyncio

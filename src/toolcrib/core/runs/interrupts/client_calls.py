@@ -1,9 +1,7 @@
-"""Checks the results of clients against the calls that they were given.
+"""Client calls of a run: prepared once, and answered by the client's results.
 
-Pure: a tree of runs and results in, signals out. All results fit or none is delivered; the same results may be brought
-again by the same client, if the answer was lost.
-
-Calls of a run that a client performs: handed over once, counted once, taken back with what the client brings.
+Results are checked against the calls that the client was given. Either all results of a request are accepted or none.
+The same client may send the same results again. Pure.
 """
 
 from collections import Counter, defaultdict

@@ -1,9 +1,9 @@
-"""A bundle: one file with a run and all that is needed to make its events again, in a format of its own.
+"""Bundles: one ZIP file with a run and everything needed to replay it.
 
-It is a ZIP archive: `manifest.json`, one `runs/ID.jsonl` for each run (its row and signals, then its events, as they
-were written), one `definitions/HASH.json` for each revision, one `blobs/DIGEST` for each text. The manifest names every
-entry with its SHA-256, and the archive's comment is the manifest's. A bundle is data: who reads it runs nothing,
-unpacks nothing onto a disk, and believes no size, name or digest that it has not checked. JSON is read to 200 levels.
+It has `manifest.json`, one `runs/ID.jsonl` per run (its row and signals, then its events), one `definitions/HASH.json`
+per revision, and one `blobs/DIGEST` per text. The manifest has the SHA-256 of every entry, and the archive's comment
+is the manifest's. Reading a bundle runs nothing and writes nothing to disk, and checks every size, name and digest.
+JSON is read up to 200 levels deep.
 """
 
 import re

@@ -146,7 +146,7 @@ class RedisServer:
         return problem
 
     def _unavailable(self, what: str) -> Unavailable:
-        return Unavailable(f"Redis at {self.address} {what}; check that it runs and what the setting `redis` says")
+        return Unavailable(f"Redis at {self.address} {what}; check that it runs, and the setting `redis`")
 
 
 def _address(url: str) -> str:
@@ -158,7 +158,7 @@ def _address(url: str) -> str:
     try:
         parts = urlsplit(url)
     except ValueError:
-        raise InvalidSettings("the host in the URL of Redis is no address") from None
+        raise InvalidSettings("the host in the URL of Redis is not an address") from None
     if parts.scheme not in {"redis", "rediss"} or not parts.hostname:
         raise InvalidSettings("the URL of Redis must be redis://host:port/database, or rediss:// with TLS")
     unknown = [name for name, _ in parse_qsl(parts.query, keep_blank_values=True) if name not in _PARAMETERS]
@@ -169,7 +169,7 @@ def _address(url: str) -> str:
     try:
         port = parts.port or 6379
     except ValueError:
-        raise InvalidSettings("the port in the URL of Redis is no port") from None
+        raise InvalidSettings("the port in the URL of Redis is not a port") from None
     if database and not database.isdecimal():
         raise InvalidSettings("the database in the URL of Redis must be a number")
     if importlib.util.find_spec("redis") is None:

@@ -48,7 +48,7 @@ def test_a_url_names_a_folder_or_a_bucket(url: str, where: str) -> None:
         ("s3://Crib", "bucket 'Crib'"),
         ("s3://AKIA:swordfish@crib", "must not have credentials: set AWS_ACCESS_KEY_ID"),
         ("s3://AKIA:swordfish#1@crib", "must not have credentials"),
-        ("s3://[::1/crib", "has an address that is none"),
+        ("s3://[::1/crib", "has an invalid address"),
         ("s3://crib?endpoint=http://[::1", "must be https://host"),
         ("s3://crib?endpoint=https://objects.example.com:none", "must be https://host"),
         ("s3://crib?secret_access_key=swordfish", "parameter 'secret_access_key'; it may have region, endpoint"),

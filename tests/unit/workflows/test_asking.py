@@ -107,7 +107,7 @@ async def test_who_has_started_the_run_cannot_decide_and_another_one_with_the_gr
         await run(crib, agree(), given=PAY)
         waiting = await crib.instances.start("flow", PAY, principal=ANN)
         asked = next(item for item in (await crib.approvals.page()).items if item.run_id == waiting.run_id)
-        with pytest.raises(PermissionDenied, match="has a part in the run"):
+        with pytest.raises(PermissionDenied, match="takes part in the run"):
             await crib.approvals.decide(asked.approval_id, approve=True, principal=ANN)
         approval = await crib.approvals.decide(asked.approval_id, approve=True, principal=BEN)
         result = await crib.resume(waiting.run_id)

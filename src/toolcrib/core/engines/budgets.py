@@ -100,7 +100,9 @@ async def check_alone(journal: EndedRuns, run: Run) -> None:
         if caller.status in ENDED:
             return
         if caller.status not in WAITING:
-            msg = f"run {run.run_id!r} goes on with its caller {caller_id!r}, which is {caller.status}; resume that"
+            msg = (
+                f"run {run.run_id!r} continues with its caller {caller_id!r}, which is {caller.status}; resume that run"
+            )
             raise Conflict(msg)
         caller_id = caller.request.parent_run_id
 

@@ -304,7 +304,7 @@ class LocalEngine:
             if not hold.lost or not hold.forget_interruption():
                 raise
             msg = (
-                f"the lease of run {hold.run_id!r} was lost: another process has it; "
+                f"the lease of run {hold.run_id!r} was lost: another process has claimed the run; "
                 "raise lease_s if this one was only slow"
             )
             raise Fenced(msg) from None
@@ -315,7 +315,7 @@ class LocalEngine:
     async def _claim(self, hold: LeaseGuard) -> Claim:
         claim = await self._leases.claim(hold)
         if claim is None:
-            msg = f"run {hold.run_id!r} cannot be taken now: it waits for something, or another process holds it"
+            msg = f"run {hold.run_id!r} cannot be claimed now: it waits, or another process drives it"
             raise Conflict(msg)
         return claim
 

@@ -165,7 +165,7 @@ def _whole(function: Callable[..., Any]) -> Callable[..., Any]:
 
 
 def _untold(function: Callable[..., Any]) -> str:
-    return f"{function!r} does not tell its parameters; wrap it in a function of your own"
+    return f"{function!r} does not declare its parameters; wrap it in a function"
 
 
 P = ParamSpec("P")
@@ -346,7 +346,10 @@ class FunctionTool(Generic[P, R]):
             )
             raise InvalidDefinition(msg) from error
         except (SyntaxError, TypeError, AttributeError) as error:
-            msg = f"tool {self._name!r}: a type hint is no type: {error}; words about a parameter go into the docstring"
+            msg = (
+                f"tool {self._name!r}: a type hint is not a type: {error}; put the parameter's description into "
+                "the docstring"
+            )
             raise InvalidDefinition(msg) from error
 
     @cached_property
@@ -458,7 +461,7 @@ def tools_of(thing: object, *names: str, **options: Unpack[ToolOptions]) -> list
     """
     methods = public_methods(thing)
     if not methods:
-        msg = f"{thing!r} has no methods that could be tools; give an object of a class that has some"
+        msg = f"{thing!r} has no public methods; pass an object that has some"
         raise InvalidDefinition(msg)
     if unknown := sorted(set(names) - methods.keys()):
         msg = f"{type(thing).__name__} has no method {unknown[0]!r}; it has: {', '.join(methods)}"

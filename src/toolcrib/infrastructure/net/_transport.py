@@ -67,7 +67,7 @@ def redirect_request(request: Hop, status: int, location: str) -> Hop:
         same_origin = url.origin() == request.url.origin()
     except ValueError:
         raise EgressDenied(
-            f"egress denied: host {request.url.raw_host!r} redirects to a malformed URL; ask for the final one"
+            f"egress denied: host {request.url.raw_host!r} redirects to a malformed URL; request the final one"
         ) from None
     if (status == 303 and request.method != "HEAD") or (status in {301, 302} and request.method == "POST"):
         request = request._replace(method="GET", body=None, headers=_without(request.headers, _ABOUT_THE_BODY))
@@ -186,7 +186,7 @@ class AiohttpTransport:
             if redirects > self._policy.max_redirects:
                 raise EgressDenied(
                     f"egress denied: host {origin.host!r} redirects once more after {self._policy.max_redirects} "
-                    "redirects; ask for the final URL or raise the policy's `max_redirects`"
+                    "redirects; request the final URL or raise the policy's `max_redirects`"
                 )
             request = redirect_request(request, response.status, location)
             if total_s is not None:
@@ -347,7 +347,7 @@ def vetted_socket(policy: EgressPolicy, info: AddressInfo) -> socket.socket:
 def _request(method: str, url: str, headers: Mapping[str, str], body: bytes | None, tls: TlsIdentity | None) -> Hop:
     if not all(map(_may_send, headers)):
         refused = next(name for name in headers if not _may_send(name))
-        raise InvalidInput(f"header {refused!r} is no token, or follows from the URL and the body; leave it out")
+        raise InvalidInput(f"header {refused!r} is not a valid name, or is set from the URL and the body; omit it")
     try:
         return Hop(method, parse(url), headers, body, tls)
     except ValueError:

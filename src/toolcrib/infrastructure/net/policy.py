@@ -122,7 +122,9 @@ class EgressPolicy:
         try:
             parsed = ip_address(address)
         except ValueError:
-            raise EgressDenied(f"egress denied: {origin.netloc} resolves to {address!r}, which is no address") from None
+            raise EgressDenied(
+                f"egress denied: {origin.netloc} resolves to {address!r}, which is not an address"
+            ) from None
         self._vet(origin, parsed)
 
     def _vet(self, origin: Origin, address: IPAddress) -> None:
@@ -184,7 +186,7 @@ def _canonical_host(raw_host: str | None) -> str:
     if not _HOST_NAME.fullmatch(name):
         raise EgressDenied(f"egress denied: {host[:100]!r} is not a host name; write an absolute URL with a plain host")
     if _NUMBER.fullmatch(name.rpartition(".")[2]) and (name != host or _literal(name) is None):
-        raise EgressDenied(f"egress denied: {host!r} is an odd spelling of an address; write four decimal numbers")
+        raise EgressDenied(f"egress denied: {host!r} is an unusual spelling of an address; write four decimal numbers")
     return name
 
 

@@ -53,7 +53,7 @@ class GvisorBackend:
             raise Unavailable("gVisor is not installed; put `runsc` into /usr/local/bin")
         cgroups = find_cgroups()
         if cgroups is None:
-            raise Unavailable("gVisor is used with control groups only, and this process may make none")
+            raise Unavailable("gVisor needs control groups, and this process cannot create any")
         return JailedSession(await Container.start(runsc, cgroups, job.limits, packages), job, dialect)
 
     async def close(self) -> None:

@@ -266,7 +266,7 @@ def main() -> None:
         try:
             channel.write(frame)
         except (TypeError, ValueError) as problem:
-            raise TypeError(f"main returned what is no JSON: {problem}") from None
+            raise TypeError(f"main returned a value that is not JSON: {problem}") from None
     except BaseException as problem:  # noqa: BLE001 - the edge of the process: whatever the code raises is told
         channel.write(failure_of(problem))
     os._exit(0)

@@ -219,7 +219,7 @@ class MontySession:
                         asked = _plain(reached.kwargs)
                         if asked is not None:
                             return ToolRequest(name, asked)
-                        refusal = TypeError(f"the arguments of {name}() are no JSON")
+                        refusal = TypeError(f"the arguments of {name}() are not JSON")
                     step = reached.resume({"exception": refusal})
                 case self._monty.AsyncNameLookupSnapshot():
                     step = reached.resume()
@@ -235,7 +235,7 @@ class MontySession:
         try:
             text = orjson.dumps(output)
         except TypeError as problem:
-            return Failed("TypeError", f"main returned what is no JSON: {problem}")
+            return Failed("TypeError", f"main returned a value that is not JSON: {problem}")
         if len(text) > self._job.limits.output_kb * 1024:
             return Exceeded("output_kb")
         return Returned(orjson.loads(text))

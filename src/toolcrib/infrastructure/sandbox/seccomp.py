@@ -126,7 +126,7 @@ def seccomp_program(*, single: bool, machine: str | None = None) -> bytes:
     """
     name = machine or platform.machine()
     if name not in MACHINES:
-        raise Unavailable(f"no jail is made on {name!r} processors; those of {', '.join(MACHINES)} are known")
+        raise Unavailable(f"jails are not supported on {name!r} processors, only on {', '.join(MACHINES)}")
     return b"".join(struct.pack("<HBBI", *item) for item in _instructions(MACHINES[name], single=single))
 
 

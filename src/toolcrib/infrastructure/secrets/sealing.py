@@ -103,7 +103,7 @@ class MasterKeys:
         name = parts.kid
         master = self.keys.get(name)
         if master is None:
-            msg = f"{place.name!r} was sealed with master key {name!r}, which {VARIABLE} does not have; add it again"
+            msg = f"{place.name!r} was encrypted with master key {name!r}, which {VARIABLE} does not have; add it again"
             raise InvalidSettings(msg)
         key = _decrypt(master, parts.key, ("data key", name, *place, version), place.name)
         return key, parts.data
@@ -116,7 +116,7 @@ def new_master_key(name: str) -> str:
 
 def no_master_keys() -> InvalidSettings:
     """That nothing can be sealed or opened, and what to do."""
-    return InvalidSettings(f"secrets and connections are kept under master keys, and there are none: {_HOW}")
+    return InvalidSettings(f"secrets and connections need master keys, and none are set: {_HOW}")
 
 
 def _entry(entry: str, number: int) -> tuple[str, bytes]:
@@ -161,8 +161,8 @@ def _parts(sealed: str, name: str) -> _Sealed:
 
 def _unreadable(name: str) -> InvalidSettings:
     return InvalidSettings(
-        f"{name!r} cannot be opened: the row was moved or changed, or the master key of its name is another one now; "
-        "set the secret or make the connection again"
+        f"{name!r} cannot be decrypted: the row was moved or changed, or the master key of this name has changed; "
+        "set the secret or connect again"
     )
 
 

@@ -100,7 +100,7 @@ class Safe:
             if sealed is None:
                 continue
             if not await self._values.reseal(found, sealed) and await self._is_old(found.place):
-                raise Unavailable(f"{found.place.name!r} changed while it was sealed anew; rotate again")
+                raise Unavailable(f"{found.place.name!r} changed during the rotation; rotate again")
             count += 1
         return count
 
@@ -186,7 +186,10 @@ class Vault:
 
 def _place(name: str, scope: SecretScope, principal: Principal) -> SealedKey:
     if not _NAME.fullmatch(name):
-        msg = f"{name[:128]!r} is no name of a secret; use letters, digits and _, no digit first, 128 at most"
+        msg = (
+            f"{name[:128]!r} is not a valid secret name; use up to 128 letters, digits and _, not beginning "
+            "with a digit"
+        )
         raise InvalidInput(msg)
     match scope:
         case "user":

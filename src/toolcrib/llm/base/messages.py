@@ -312,7 +312,9 @@ def check_characters(response: Response, model: str) -> None:
     said = (text for part in response.message.parts for text in msgspec.structs.astuple(part) if isinstance(text, str))
     for text in (response.raw_stop, response.id, *response.problems, *said):
         if not text.isascii() and _HALF.search(text):
-            raise ModelError("bad_response", f"the answer of {model} holds half of a character, which no text may")
+            raise ModelError(
+                "bad_response", f"the answer of {model} contains an invalid character (an unpaired surrogate)"
+            )
 
 
 def messages_as_json(messages: tuple[Message, ...]) -> JsonObject:

@@ -122,7 +122,9 @@ class Prices:
 
 def _override(pattern: str, rates: Mapping[str, Decimal | float | str]) -> _Rates:
     if unknown := sorted(rates.keys() - set(_RATE_NAMES)):
-        raise InvalidSettings(f"price of {pattern!r}: {unknown[0]!r} is no rate; known are {', '.join(_RATE_NAMES)}")
+        raise InvalidSettings(
+            f"price of {pattern!r}: {unknown[0]!r} is not a rate; known rates: {', '.join(_RATE_NAMES)}"
+        )
     if absent := [name for name in ("input", "output") if name not in rates]:
         raise InvalidSettings(f"price of {pattern!r}: {absent[0]!r} is missing; give USD per million tokens")
     found = {name: _Rate(_amount(pattern, name, value)) for name, value in rates.items()}

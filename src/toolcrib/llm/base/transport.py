@@ -102,7 +102,8 @@ class SseParser:
     def _too_large(self) -> ModelError:
         return ModelError(
             "bad_response",
-            f"the model's stream holds an event of more than {self._max} bytes, no model answer; check base_url",
+            f"the model's stream has an event of more than {self._max} bytes, so it is not a model's answer; "
+            "check base_url",
         )
 
 
@@ -179,7 +180,7 @@ async def _until_cut(chunks: AsyncIterator[bytes]) -> AsyncIterator[bytes]:
         async for chunk in chunks:
             yield chunk
     except ConnectionFailed as error:
-        raise ModelError("stream_cut", f"the connection broke in mid-answer: {error}") from error
+        raise ModelError("stream_cut", f"the connection broke during the answer: {error}") from error
 
 
 def _model_error(error: NetworkError) -> ModelError:
@@ -189,4 +190,4 @@ def _model_error(error: NetworkError) -> ModelError:
         case TooLarge():
             return ModelError("bad_response", f"the model's answer is too large: {error}")
         case _:
-            return ModelError("connection", f"the model was not reached: {error}")
+            return ModelError("connection", f"the model could not be reached: {error}")

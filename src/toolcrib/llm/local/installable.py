@@ -99,7 +99,7 @@ def find_model(name: str) -> LocalModel:
     if model is None:
         close = get_close_matches(name, MODELS, n=1)
         hint = f"; did you mean {close[0]!r}?" if close else ""
-        raise NotFound(f"there is no local model {name!r}{hint}; there are: {', '.join(MODELS)}")
+        raise NotFound(f"unknown local model {name!r}{hint}; known: {', '.join(MODELS)}")
     return model
 
 

@@ -183,8 +183,8 @@ class ModelPool:
         provider = PROVIDERS.get(endpoint.provider) or self._more[endpoint.provider]
         if provider.sign_in is not None and not self._is_trusted(llm):
             msg = (
-                f"model {llm.model!r} would sign in at {llm.base_url!r} with what this machine is trusted with; "
-                "leave base_url out, or let the application name the address in code"
+                f"model {llm.model!r} would sign in at {llm.base_url!r} with this machine's credentials; "
+                "omit base_url, or set the address in the application's code"
             )
             raise InvalidSettings(msg)
         return endpoint

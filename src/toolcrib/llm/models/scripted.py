@@ -91,7 +91,7 @@ class ScriptedModel:
         for answer in self._answers or ():
             return answer
         count = len(self.requests)
-        raise InvalidInput(f"{self.name} was asked {count} times and has {count - 1} answers; add one to its script")
+        raise InvalidInput(f"{self.name} was asked {count} times, but its script has {count - 1} answers; add one")
 
     def _response(self, request: Request, answer: Response | Message | str) -> Response:
         if isinstance(answer, Response):

@@ -67,4 +67,6 @@ def foundry_anthropic(inner: Transport, settings: SdkSettings) -> Post:
 
 
 def _missing(settings: SdkSettings, extra: str, error: ImportError) -> InvalidSettings:
-    return InvalidSettings(f"{settings.provider} needs a package that is not here ({error}); install toolcrib[{extra}]")
+    return InvalidSettings(
+        f"{settings.provider} needs a package that is not installed ({error}); install toolcrib[{extra}]"
+    )

@@ -173,7 +173,7 @@ def connection_error(settings: SdkSettings, error: Exception) -> ToolcribError:
 
 def credential_error(settings: SdkSettings, error: Exception) -> ModelError:
     """What it means that an SDK found nothing to sign a request with."""
-    return ModelError("auth", f"{settings.provider}: there is no credential that can be used: {error}")
+    return ModelError("auth", f"{settings.provider}: no usable credential: {error}")
 
 
 def _lower_case(answer: SdkAnswer) -> dict[str, str]:

@@ -65,7 +65,7 @@ class VertexTransport:
             from google.auth.transport.requests import Request  # noqa: PLC0415 - as above
         except ImportError as error:
             raise InvalidSettings(
-                f"{self._settings.provider} needs a package that is not here ({error}); install toolcrib[google]"
+                f"{self._settings.provider} needs a package that is not installed ({error}); install toolcrib[google]"
             ) from error
         try:
             if credentials is None:

@@ -123,7 +123,7 @@ def _own_names(layout: Layout) -> Iterator[WorkflowProblem]:
         seen.add(step.name)
         for field, name in (("name", step.name), ("save_as", step.save_as)):
             if name in SCOPE:
-                message = f"expressions read something else as {name!r}"
+                message = f"{name!r} has another meaning in expressions"
                 yield layout.error(step, (field,), message, f"use another name than {', '.join(sorted(SCOPE))}")
 
 
@@ -141,8 +141,8 @@ def _shared_names(layout: Layout) -> Iterator[WorkflowProblem]:
                 instead = "save one of them as something else, or let one go to the other when it fails"
                 yield layout.error(step, field, message, instead)
             elif unclear is not None:
-                message = f"if {unclear!r} and {step.name!r} both run, {name!r} is what the later one puts out"
-                yield layout.warning(step, field, message, "have their conditions leave no case for both")
+                message = f"if {unclear!r} and {step.name!r} both run, {name!r} is the output of the later one"
+                yield layout.warning(step, field, message, "make their conditions exclude each other")
 
 
 def _other(layout: Layout, step: WorkflowStep, name: str, field: tuple[str | int, ...]) -> Iterator[WorkflowProblem]:

@@ -87,7 +87,7 @@ def choose(past: PastCall, asked: Sequence[AgentRequestMade]) -> Chosen:
         raise NotFound(f"run {past.run_id} has no call {named}; it has: {made or 'none'}")
     if len(found) > 1:
         where = ", ".join(f"{call.position} of run {one.run_id} (step {one.node!r})" for one, call in found)
-        raise InvalidInput(f"several calls are meant: {where}; name one by its agent's run_id and its call_id")
+        raise InvalidInput(f"several calls match: {where}; name one by its agent's run_id and its call_id")
     one, call = found[0]
     return Chosen(one, call, _handles_of_call(past, one, call))
 
@@ -120,7 +120,9 @@ def check_tool(call: ToolEnvelope, tool: ToolRevision | None) -> None:
     """
     ref = f"{call.name}@{call.version}"
     if tool is None:
-        raise NotFound(f"call {call.call_id} was of {ref}, which is gone; save it again, or choose another call")
+        raise NotFound(
+            f"call {call.call_id} was of {ref}, which no longer exists; save it again, or choose another call"
+        )
     if tool.status == "blocked" or not tool.definition.enabled:
         state = "blocked" if tool.status == "blocked" else "disabled"
         raise Conflict(f"call {call.call_id} was of {ref}, which is {state}; bring it back, or choose another call")
@@ -146,7 +148,9 @@ def check_place(definition: WorkflowDefinition, node: str, step: str) -> Workflo
         msg = f"step {node!r} asks its agent for each element of a list, and the call has the arguments of one element"
         raise InvalidInput(f"{msg}; write a step with for_each {found.for_each.items} and ${{item}} in its input")
     if not (step.isascii() and step.isidentifier()):
-        raise InvalidInput(f"{step!r} cannot be the name of a step; use letters, digits and _, the first no digit")
+        raise InvalidInput(
+            f"{step!r} cannot be the name of a step; use letters, digits and _, not beginning with a digit"
+        )
     if step in {*SCOPE, *(name for one in definition.steps for name in (one.name, one.known_as))}:
         raise Conflict(
             f"workflow {definition.name!r} has something named {step!r}; choose another name for the new step"

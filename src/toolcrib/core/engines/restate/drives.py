@@ -158,4 +158,4 @@ class RestateDriver:
 
 
 def _stops(run_id: str) -> Unavailable:
-    return Unavailable(f"this worker is stopping and takes no run any more; run {run_id} is for another one")
+    return Unavailable(f"this worker is stopping and claims no more runs; another worker will drive run {run_id}")

@@ -119,7 +119,7 @@ def _origin(url: str) -> tuple[str, int]:
     except (ValueError, KeyError):
         host, port = None, 0
     if not host or "@" in url:
-        msg = "an address of Restate or of its workers is no URL, or names a user; write it like http://127.0.0.1:8080"
+        msg = "an address of Restate or of its workers is not a URL, or contains a user; write it like http://127.0.0.1:8080"
         raise InvalidSettings(msg)
     return host, port
 

@@ -45,7 +45,7 @@ class RestateOptions(Contract):
     @classmethod
     def _are_keys(cls, keys: tuple[str, ...]) -> tuple[str, ...]:
         if odd := next((key for key in keys if not _IDENTITY_KEY.fullmatch(key)), None):
-            raise ValueError(f"{odd[:30]!r} is no public key of Restate, which looks like publickeyv1_…")
+            raise ValueError(f"{odd[:30]!r} is not a public key of Restate, such as publickeyv1_…")
         return keys
 
 

@@ -241,7 +241,7 @@ async def _choose_ways(
         lacking.append(missing)
     needed = ", or ".join(" and ".join(dict.fromkeys(missing)) for missing in lacking)
     verb, them = ("are", "them") if len(lacking) > 1 or len(lacking[0]) > 1 else ("is", "it")
-    state = f"which {verb} not set or not released; set {them} and call again"
+    state = f"which {verb} not set or not released; set {them}, release variables by TOOLCRIB_RELEASED_ENV, call again"
     message = f"provider {provider.name!r} needs {needed}, {state}"
     first = {"reference": lacking[0][0], "alternatives": lacking}
     raise CallFailed(error(ErrorCode.AUTH_REQUIRED, Reason.MISSING_SECRET, message, **first))

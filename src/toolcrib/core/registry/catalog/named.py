@@ -33,9 +33,9 @@ def why_unreadable(problem: ValidationError) -> str:
     newer = [error for error in found if error["type"] == _UNKNOWN]
     if newer:
         fields = _join_places([_place(error["loc"]) for error in newer])
-        return f"was saved by a newer release, which knows {fields}; upgrade this one, or save it anew without that"
+        return f"was saved by a newer release, which knows {fields}; upgrade this one, or save it again without them"
     first = found[0]
-    return f"cannot be read by this release: {_place(first['loc'])}: {first['msg']}; save it anew"
+    return f"cannot be read by this release: {_place(first['loc'])}: {first['msg']}; save it again"
 
 
 def stand_in(name: str, version: str) -> ToolDefinition:

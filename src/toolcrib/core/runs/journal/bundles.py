@@ -188,7 +188,7 @@ def read_bundle(file: IO[bytes], name: str = "bundle") -> Bundle:
         with zipfile.ZipFile(file) as archive:
             return _Reader(archive, name).bundle()
     except (zipfile.BadZipFile, zlib.error, EOFError, NotImplementedError, OSError, RuntimeError) as problem:
-        msg = f"{name} is no bundle, or is damaged: {problem}"
+        msg = f"{name} is not a bundle, or is damaged: {problem}"
         raise InvalidInput(msg) from problem
     except (UnicodeDecodeError, ValueError) as problem:
         msg = f"{name} is damaged: {str(problem)[:200]}"
@@ -234,7 +234,7 @@ class _Reader:
             if info.filename in found:
                 self._refuse(info.filename, "is there twice")
             if info.filename != _MANIFEST and not _NAME.fullmatch(info.filename):
-                self._refuse(info.filename, "is no name of an entry of a bundle")
+                self._refuse(info.filename, "is not a valid name of an entry")
             if info.compress_type not in {zipfile.ZIP_STORED, zipfile.ZIP_DEFLATED} or info.flag_bits & _ENCRYPTED:
                 self._refuse(info.filename, "is packed in a way that bundles are not")
             found[info.filename] = info
@@ -242,7 +242,7 @@ class _Reader:
 
     def _manifest(self, infos: Mapping[str, zipfile.ZipInfo]) -> Manifest:
         if _MANIFEST not in infos:
-            self._refuse(_MANIFEST, "is not there, so this is no bundle")
+            self._refuse(_MANIFEST, "is missing, so this is not a bundle")
         data = self._entry(infos[_MANIFEST], self._archive.comment.decode("ascii", "replace"))
         value = self._json(_MANIFEST, data)
         written = cast("JsonObject", value).get("format") if isinstance(value, dict) else None
@@ -289,7 +289,7 @@ class _Reader:
         try:
             return from_json(data, allow_inf_nan=False)
         except ValueError as problem:
-            self._refuse(name, f"is no JSON that is read here: {str(problem)[:200]}")
+            self._refuse(name, f"is not valid JSON: {str(problem)[:200]}")
 
     def _valid(self, name: str, contract: type[_ContractT], data: bytes) -> _ContractT:
         self._json(name, data)

@@ -228,7 +228,9 @@ def _parse(place: str) -> tuple[int, dict[int, tuple[int, int]]]:
     """
     found = _PLACE.fullmatch(place)
     if found is None:
-        msg = f"{place[:100]!r} is no place in a stream; send the id of one of its messages, such as 17 or 17~16.120.0"
+        msg = (
+            f"{place[:100]!r} is not a place in a stream; send the id of one of its messages, such as 17 or 17~16.120.0"
+        )
         raise InvalidInput(msg)
     calls = (tuple(map(int, part.split("."))) for part in found[2].split("~")[1:])
     return int(found[1]), {number: (text, thinking) for number, text, thinking in calls}

@@ -142,7 +142,7 @@ def bucket_of(url: SplitResult) -> BucketObjects:
         )
         raise InvalidSettings(msg)
     if _BUCKET.fullmatch(url.netloc) is None:
-        raise InvalidSettings(f"a URL of blobs names the bucket {url.netloc!r}, which is no bucket's name")
+        raise InvalidSettings(f"a URL of blobs names the bucket {url.netloc!r}, which is not a valid bucket name")
     given = dict(parse_qsl(url.query, keep_blank_values=True))
     unknown = [name for name in given if name not in _PARAMETERS]
     if unknown:

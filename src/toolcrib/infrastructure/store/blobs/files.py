@@ -141,7 +141,7 @@ def open_objects(url: str) -> Objects:
     try:
         parts = urlsplit(url)
     except ValueError:  # a bracket of an IPv6 address is missing
-        msg = f"a URL of blobs has an address that is none; {_CHOICES}"
+        msg = f"a URL of blobs has an invalid address; {_CHOICES}"
         raise InvalidSettings(msg) from None
     if parts.scheme == "file" and parts.hostname is None and parts.path.strip("/"):
         return FolderObjects(Path(unquote(parts.path)))

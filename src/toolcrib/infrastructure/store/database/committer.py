@@ -303,11 +303,11 @@ class Committer:
         said = away or self._explain(lost.cause)
         if not lost.told:
             return said
-        return StoreUnavailable(f"{said}; it is not known whether what was being written has been")
+        return StoreUnavailable(f"{said}; it is unknown whether the last write succeeded")
 
     def _explain(self, error: Exception | None) -> ToolcribError:
         if error is None:
-            return StoreUnavailable(f"the store {self._dialect.name} goes away again and again; try again later")
+            return StoreUnavailable(f"the store {self._dialect.name} is repeatedly unavailable; try again later")
         if isinstance(error, self._dialect.failures):
             return self._dialect.explain(error)
         return InvalidInput(f"a value cannot be stored: {error}")

@@ -517,7 +517,7 @@ class _ApiKeys:
 
     async def add(self, key: ApiKey) -> None:
         if key.key_id in self._keys:
-            msg = f"an API key {key.key_id} exists; make a new id"
+            msg = f"an API key {key.key_id} already exists; use a new id"
             raise Conflict(msg)
         self._keys[key.key_id] = key
 

@@ -51,7 +51,7 @@ class ApprovalStore(Protocol):
 
 def no_approval(approval_id: str) -> NotFound:
     """The error for an id that names no approval."""
-    return NotFound(f"no approval {approval_id!r}; list the realm's approvals for the ids there are")
+    return NotFound(f"no approval {approval_id!r}; list the realm's approvals to see their ids")
 
 
 class ConversationFilter(NamedTuple):
@@ -116,12 +116,12 @@ class ConversationStore(Protocol):
 
 def exists(conversation_id: str) -> Conflict:
     """The error for an id that is not new."""
-    return Conflict(f"a conversation {conversation_id!r} exists; make a new id")
+    return Conflict(f"a conversation {conversation_id!r} already exists; use a new id")
 
 
 def no_conversation(conversation_id: str) -> NotFound:
     """The error for an id that names no conversation."""
-    return NotFound(f"there is no conversation {conversation_id!r}; list the conversations for the ids there are")
+    return NotFound(f"there is no conversation {conversation_id!r}; list the conversations to see their ids")
 
 
 def require_next(conversation: Conversation, stored: int | None) -> None:

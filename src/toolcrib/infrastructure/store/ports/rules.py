@@ -164,7 +164,7 @@ def refusal(run_id: str, *, asked: int, epoch: int, status: RunStatus, last: int
 
 def id_conflict(run_id: str) -> Conflict:
     """The error for an id that is not new."""
-    return Conflict(f"a run {run_id} exists; make a new id")
+    return Conflict(f"a run {run_id} already exists; use a new id")
 
 
 def no_run(run_id: str, pruned_before: datetime | None = None) -> NotFound:
@@ -175,7 +175,7 @@ def no_run(run_id: str, pruned_before: datetime | None = None) -> NotFound:
         pruned_before: The moment until which runs were taken out of the store; null if none ever were.
     """
     pruned = "" if pruned_before is None else f"; runs that ended before {pruned_before:%Y-%m-%d} may have been pruned"
-    return NotFound(f"no run {run_id}; list the realm's runs for the ids there are{pruned}")
+    return NotFound(f"no run {run_id}; list the realm's runs to see their ids{pruned}")
 
 
 _ENDED = "its run has ended"

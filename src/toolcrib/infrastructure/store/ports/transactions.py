@@ -60,7 +60,7 @@ class NoTransactions:
     async def transact(self, doer: Doer, work: Work) -> Json:
         """Refuse."""
         del doer, work
-        msg = "this crib's store is no database that a tool could write in; use sqlite:///FILE or postgresql://…"
+        msg = "the store of this crib is not a database that tools can write to; use sqlite:///FILE or postgresql://…"
         raise InvalidSettings(msg)
 
 

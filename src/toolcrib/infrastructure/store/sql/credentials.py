@@ -47,7 +47,7 @@ class SqlApiKeys:
 
         def work(session: Session) -> None:
             if not session.run(_INSERT, row):
-                msg = f"an API key {key.key_id} exists; make a new id"
+                msg = f"an API key {key.key_id} already exists; use a new id"
                 raise Conflict(msg)
 
         await self._database.write(work)

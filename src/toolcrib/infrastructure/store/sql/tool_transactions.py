@@ -140,7 +140,7 @@ def _protect_tables(connection: sa.Connection) -> Generator[None]:
         touched = sorted(name for name, count in _changes(connection).items() if count != before[name])
         if touched:
             tables = ", ".join(touched)
-            msg = f"a tool's work has changed rows of {tables}, and was undone; let it touch its own tables only"
+            msg = f"a tool's work has changed rows of {tables}, and was rolled back; it may only touch its own tables"
             raise PermissionDenied(msg)
         return
     driver.set_authorizer(_may)

@@ -142,7 +142,7 @@ def _path_text(way: list[str]) -> str:
 def _instead(edge: Edge) -> str:
     match edge.kind:
         case "error":
-            return f"{edge.source!r} goes back to {edge.target!r}, which it waits for; let it go to a step of its own"
+            return f"{edge.source!r} goes back to {edge.target!r}, which it waits for; let it go to another step"
         case "order":
             return f"take {edge.source!r} out of depends_on of {edge.target!r}"
         case "data":

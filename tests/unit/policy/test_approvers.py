@@ -47,7 +47,7 @@ def test_somebody_else_with_the_grant_decides(principal: Principal):
     [
         (who("ann", grants=("ai://approvals/pay/read",)), "no grant for 'ai://approvals/pay/write'"),
         (who("ann", grants=("ai://approvals/ship/write",)), "no grant"),
-        (who("ann", realm="elsewhere"), "is of realm 'elsewhere'"),
+        (who("ann", realm="elsewhere"), "belongs to realm 'elsewhere'"),
         (who("ann", kind="agent"), "is an agent"),
         (who("owner"), "takes part in the run"),
         (who("robot", kind="service"), "takes part in the run"),

@@ -372,7 +372,7 @@ async def test_tokens_go_nowhere_that_the_person_has_not_seen(change: dict[str, 
         failed = await failure(place)
         assert failed.error.reason == Reason.RECONNECT_REQUIRED
         assert "has been changed since" in failed.error.message
-        with pytest.raises(InvalidInput, match="provider 'crm' has been changed while you were away"):
+        with pytest.raises(InvalidInput, match="provider 'crm' has changed meanwhile"):
             await place.finish(back)
         assert len(place.authority.asked) == 1
 

@@ -81,7 +81,7 @@ async def test_a_crib_has_its_blobs_where_the_setting_says(tmp_path: Path) -> No
 
 @pytest.mark.requirement("shared_state.blob_urls")
 def test_a_store_that_has_its_blobs_already_takes_no_other_place() -> None:
-    with pytest.raises(InvalidSettings, match="a store in memory keeps its blobs there too"):
+    with pytest.raises(InvalidSettings, match="a store in memory keeps its blobs in memory"):
         Crib("memory://", blobs="file:///folder")
     with pytest.raises(InvalidSettings, match="a store that was opened before has its blobs"):
         Crib(MemoryStore(), blobs="file:///folder")

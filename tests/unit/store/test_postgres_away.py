@@ -150,7 +150,7 @@ async def test_a_transaction_that_does_not_end_is_not_waited_for_without_end(
 ):
     monkeypatch.setattr(_postgres, "_SETTLE_S", 0)
     dialect = Postgres(fragile.database())
-    with dialect.connect() as connection, pytest.raises(Unavailable, match="nobody knows whether it will be"):
+    with dialect.connect() as connection, pytest.raises(Unavailable, match="it is unknown whether that will succeed"):
         dialect.is_committed(connection.connection.cursor(), "1")
 
 

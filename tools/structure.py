@@ -4,8 +4,9 @@
 - No two modules of one package have one name, and no public class name stands twice.
 - No constructor takes more than 8 arguments: an `__init__`, or the fields of a data class that has methods. What
   has none is data, and may have as many fields as it needs.
-- No module, class or function of the source is named with a word that `docs/glossary.md` bans, and no page of `docs/`
-  uses one that it bans everywhere. Decision records keep the words of their time.
+- No module, class or function of the source is named with a word that `docs/glossary.md` bans in names, and no page of
+  `docs/` uses one that it bans in pages. Decision records keep the words of their time.
+- Only `docs/specifications.md` names the specifications by number.
 
 There are no waivers, but for names that a stored document or another process depends on (`KEPT`).
 """
@@ -22,6 +23,7 @@ from tools.coverage_gate import GROUPS
 
 SOURCE = Path("src/toolcrib")
 GLOSSARY = Path("docs/glossary.md")
+SPECIFICATIONS = Path("docs/specifications.md")
 ENTRIES_LIMIT = 12
 MODULES_LIMIT = 600
 ARGUMENTS_LIMIT = 8
@@ -29,6 +31,7 @@ KEPT = {"ToolError": "the code in a sandbox catches it by this name, as callers 
 """Public class names that may stand twice, each with the reason."""
 
 _BANNED_HEADING = "## Words that we do not use"
+_SPECIFICATION = re.compile(r"(?<![\w.,-])(?:00[0-4]|AGN-\d{3})(?![\w.-]*\w)")
 
 
 def check(root: Path) -> Iterator[str]:
@@ -44,13 +47,15 @@ def check(root: Path) -> Iterator[str]:
     banned = banned_words((root / GLOSSARY).read_text(encoding="utf-8")) if (root / GLOSSARY).exists() else {}
     yield from _banned_names(trees, banned)
     yield from _banned_prose(root, banned)
+    yield from _specification_numbers(root)
 
 
 @dataclass(frozen=True, slots=True)
 class Banned:
-    """What to say in place of a word, and whether pages may say it."""
+    """What to say in place of a word, and where the word is banned."""
 
     instead: str
+    in_names: bool
     in_pages: bool
 
 
@@ -62,7 +67,9 @@ def banned_words(glossary: str) -> dict[str, Banned]:
         cells = [cell.strip() for cell in line.strip().strip("|").split("|")]
         if line.startswith("| ") and cells[0] != "word":
             words, instead, where = cells
-            found |= {word.strip().lower(): Banned(instead, where == "everywhere") for word in words.split(",")}
+            found |= {
+                word.strip().lower(): Banned(instead, where != "pages", where != "names") for word in words.split(",")
+            }
     return found
 
 
@@ -143,7 +150,7 @@ def _banned_names(trees: Mapping[Path, ast.Module], banned: Mapping[str, Banned]
         ]
         for line, name in names:
             for word in words_of(name):
-                if word in banned:
+                if word in banned and banned[word].in_names:
                     yield f"{SOURCE / path}:{line}: {name!r} says {word!r}; say {banned[word].instead}"
 
 
@@ -161,13 +168,24 @@ def _banned_prose(root: Path, banned: Mapping[str, Banned]) -> Iterator[str]:
     if not words:
         return
     pattern = re.compile(rf"\b({'|'.join(words)})\b", re.IGNORECASE)
+    for place, line in _prose(root, GLOSSARY):
+        for found in pattern.finditer(line):
+            word = found.group(1).lower()
+            yield f"{place}: {word!r}; say {banned[word].instead}"
+
+
+def _specification_numbers(root: Path) -> Iterator[str]:
+    for place, line in _prose(root, SPECIFICATIONS):
+        for found in _SPECIFICATION.finditer(line):
+            yield f"{place}: {found.group()!r}; describe it, and map the number in {SPECIFICATIONS}"
+
+
+def _prose(root: Path, exception: Path) -> Iterator[tuple[str, str]]:
+    """The lines of all pages but one, without inline code, each with its place."""
     for page in sorted([*(root / "docs").glob("*.md"), *root.glob("README.md")]):
-        if page == root / GLOSSARY:
-            continue
-        for number, line in enumerate(page.read_text(encoding="utf-8").splitlines(), 1):
-            for found in pattern.finditer(re.sub(r"`[^`]*`", "", line)):
-                word = found.group(1).lower()
-                yield f"{page.relative_to(root)}:{number}: {word!r}; say {banned[word].instead}"
+        if page != root / exception:
+            for number, line in enumerate(page.read_text(encoding="utf-8").splitlines(), 1):
+                yield f"{page.relative_to(root)}:{number}", re.sub(r"`[^`]*`", "", line)
 
 
 def main(root: Path) -> int:

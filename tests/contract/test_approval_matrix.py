@@ -256,7 +256,7 @@ async def test_who_started_it_all_cannot_approve_at_any_depth(tmp_path: Path, de
         await begin(crib)
         [approval] = await waiting(crib)
         for who in (crib.principal, BOSS.model_copy(update={"id": "bot", "kind": "service", "acts_for": "owner"})):
-            with pytest.raises(PermissionDenied, match="has a part in the run"):
+            with pytest.raises(PermissionDenied, match="takes part in the run"):
                 await crib.acting_as(who).approvals.decide(approval.approval_id, approve=True)
         robot = BOSS.model_copy(update={"kind": "agent"})
         with pytest.raises(PermissionDenied, match="is an agent"):

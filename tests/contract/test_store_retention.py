@@ -249,7 +249,7 @@ async def test_prunings_are_recorded_newest_first(store: Store):
 
 @pytest.mark.requirement("retention.record")
 async def test_who_asks_for_a_run_is_told_until_when_runs_were_pruned(store: Store):
-    with pytest.raises(NotFound, match=r"no run r1; list the realm's runs for the ids there are$"):
+    with pytest.raises(NotFound, match=r"no run r1; list the realm's runs to see their ids$"):
         await store.journal.run("r1")
     await store.retention.note(Pruning("default", DAY, "owner", NOON, PrunedCounts(runs=1)))
     await store.retention.note(Pruning("other", later(9), "owner", NOON - timedelta(days=1), PrunedCounts(runs=1)))

@@ -172,7 +172,7 @@ async def test_half_of_a_character_is_no_answer(text: str):
     assert (result.summary.status, result.summary.stop_reason) == ("failed", "error")
     assert result.error is not None
     assert result.error.reason is Reason.BAD_RESPONSE
-    assert "holds half of a character" in result.error.message
+    assert "contains an invalid character" in result.error.message
     assert orjson.dumps([entry.model_dump(mode="json") for entry in result.events])
 
 

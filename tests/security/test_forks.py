@@ -75,7 +75,7 @@ async def test_who_had_a_part_in_a_run_decides_on_nothing_in_a_fork_of_it():
         (asked,) = (await crib.approvals.page(run_id=fork.run_id)).items
 
         for who in (ann, bob, cem):
-            with pytest.raises(PermissionDenied, match="has a part in the run"):
+            with pytest.raises(PermissionDenied, match="takes part in the run"):
                 await crib.acting_as(who).approvals.decide(asked.approval_id, approve=True)
         answered = await crib.acting_as(dan).approvals.decide(asked.approval_id, approve=True)
 

@@ -70,7 +70,7 @@ async def test_who_brought_a_clients_result_to_a_run_does_not_decide_on_what_it_
         steered = await bring(crib, waiting, waiting.tool_calls[0].call_id, BOB)
         approval = await only(crib)
         for who in (ANN, BOB):
-            with pytest.raises(PermissionDenied, match="has a part in the run"):
+            with pytest.raises(PermissionDenied, match="takes part in the run"):
                 await crib.acting_as(who).approvals.decide(approval.approval_id, approve=True)
         assert crm.updates == []
         await crib.acting_as(CEM).approvals.decide(approval.approval_id, approve=True)
@@ -83,7 +83,7 @@ async def test_a_clients_result_is_no_decision_whatever_call_it_names():
     async with asked([BOTH, "Done."]) as (crib, crm, waiting):
         approval = await only(crib)
         for named in (approval.call_id, approval.approval_id, approval.position, approval.signal):
-            with pytest.raises(Conflict, match="no call that a client was handed"):
+            with pytest.raises(Conflict, match="not a call that a client was given"):
                 await bring(crib, waiting, named, ANN)
         await bring(crib, waiting, waiting.tool_calls[0].call_id, ANN)
 

@@ -22,7 +22,7 @@ async def only(crib: Crib) -> Approval:
 async def refused(crib: Crib, approval: Approval, *people: Principal) -> None:
     """None of them decides."""
     for who in people:
-        with pytest.raises(PermissionDenied, match="has a part in the run"):
+        with pytest.raises(PermissionDenied, match="takes part in the run"):
             await crib.acting_as(who).approvals.decide(approval.approval_id, approve=True)
 
 

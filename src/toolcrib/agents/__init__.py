@@ -1,4 +1,7 @@
-"""Agents, and agentic tools: a model that chooses tools turn by turn, or fills in a fixed sequence of them."""
+"""Agents and agentic tools: prompts, plans, turns, evidence, memory, and the programs of their runs.
+
+It imports core, llm, infrastructure and contracts, not workflows. The crib and the interfaces import it.
+"""
 
 from toolcrib.agents.authoring import TASK_INPUT, PromptTestProgram, TextProgram, agentic_definition, check_agentic
 from toolcrib.agents.history.prior_turns import SUMMARIZED, Summary

@@ -1,14 +1,8 @@
-"""Making the definition of an agentic tool: a default system prompt, parameters, and checks that need the catalogue.
+"""Authoring of agentic tools: their definition, texts written by their model, and tests of their prompt.
 
-Texts about a tool that its own model writes: a system prompt, a description for parents.
-
-A program like any other, within the run's budget. What the model writes is held against the same rules as what a person
-writes; it is told what is wrong once, and then given up.
-
-The test of a system prompt: what the model is told, and what it would do first. No tool that it wants is called.
-
-A program like any other: it reads reference data through the run's calls and asks the model within the run's budget.
-What it finds is its output; a prompt that would fail is an outcome, not an exception.
+Texts and tests are programs within a run's budget. A text of a model follows the same rules as one of a person, and
+the model gets one correction. A prompt test calls no tool that the model asks for; a prompt that would fail is its
+result, not an exception.
 """
 
 import re

@@ -1,20 +1,9 @@
-"""The program of an agent: what was said before, the user's message, the turns that follow, and the answer.
+"""The programs of runs: a single tool call, agentic tools in both modes, and agents.
 
-The answer is `{"response": text}`, and beside it `output` where the definition wants an object: the model's own words
-if they are one that meets the schema, else asked for once more. An agent whose tools are all gone does not begin; one
-that names none just answers.
-
-The agentic mode: the model selects tools, reviews what came back, recovers from errors, and completes.
-
-The allocation is enforced by the guard: a tool outside it is denied, and the denial goes back to the model.
-
-The deterministic mode: plan, a fixed sequence of steps, a review only where one is needed, a formatted answer.
-
-One model call fills in every step. The steps run through the run's calls, fanned out where the plan says so. Only if a
-reference cannot be resolved or a call is refused as invalid is the model asked again, about that step alone. One last
-call makes the answer. Nothing is written by a plan that does not meet its schema.
-
-The programs of runs: a single tool call, agentic tools in both modes, and agents.
+An agent answers `{"response": text}`, with `output` if its definition requires an object. If all of its tools are
+gone, it does not begin. In agentic mode, the model chooses calls; the guard denies tools outside the allocation, and
+the model sees the denial. In deterministic mode, one request fills in all steps, and the model reviews a step only if
+a reference cannot be resolved or a call is invalid; nothing is written by a plan that does not match its schema.
 """
 
 from collections.abc import Mapping, Sequence

@@ -1,4 +1,5 @@
-"""How a tool is known, judged, called and recorded, whatever it is made of.
+"""How a tool of any kind is registered, checked, called and recorded.
 
-It imports contracts, infrastructure and llm. Agents, workflows and the kinds of tools are built on it.
+It imports contracts, infrastructure and llm. Agents, workflows, the kinds of tools, the crib and the interfaces import
+it.
 """

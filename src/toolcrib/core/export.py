@@ -1,17 +1,12 @@
-"""What a parent agent reads about a tool (000, section 4.10): what it is for, what it needs, what it gives.
+"""Descriptions of tools for other systems: universal, OpenAI, Anthropic, LangChain and MCP. Nothing runs here.
 
-Made by rule from the definition, in three parts: `Use this tool …`, `# Required inputs`, `# What the tool outputs`. A
-text that an author or a model has written instead stands in `long_description`, and is checked for the same parts.
+A description has three parts, written by rules: `Use this tool …`, `# Required inputs`, `# What the tool outputs`. An
+author's `long_description` replaces it, and is checked for the same parts. Names are adapted to each target and stay
+unique.
 
-Names that other systems accept: each target's alphabet and length, and no two tools alike.
-
-One tool in the shapes of other systems, as JSON.
-
-universal: `{name, description, parameters}` (000, section 4.10). openai: a function tool of Chat Completions.
-anthropic: a tool of the Messages API. langchain: the fields of a `StructuredTool`, whose `args_schema` takes a JSON
-Schema. mcp: a `Tool` of the Model Context Protocol, revision 2025-11-25.
-
-Tools as others describe them: universal, OpenAI, Anthropic, LangChain and MCP. A description; nothing runs here.
+universal: `{name, description, parameters}`. openai: a function tool of Chat Completions. anthropic: a tool of the
+Messages API. langchain: the fields of a `StructuredTool`, whose `args_schema` takes a JSON Schema. mcp: a `Tool` of
+the Model Context Protocol, revision 2025-11-25.
 """
 
 import re

@@ -1,4 +1,4 @@
-"""A model, some tools and two prompts: the whole loop in one call, for a program that defines no agent (003).
+"""A model, some tools and two prompts: the whole loop in one call, for a program that defines no agent.
 
 No side door: it is an agent of that moment, its run is journaled, and every call goes through the executor.
 """

@@ -1,4 +1,4 @@
-"""What a process uses outside itself: the network, a store, Redis, secrets and sandboxes.
+"""External resources of a process: the network, the store, Redis, secrets and sandboxes.
 
-It imports contracts only.
+It imports contracts only; llm, core and every package above them may import it.
 """

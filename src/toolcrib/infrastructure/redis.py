@@ -1,29 +1,10 @@
-"""One Redis server, by URL: commands and scripts, and what is said when it does not answer.
+"""Shared state in Redis: cached results, exact rate limits, and counters of spending caps.
 
-A server that has failed is left alone for a second, so that its absence costs its users nothing but its help; then the
-next command tries it again. That it went away is logged once, and once that it is back. No error and no log line has
-what a command carried or what the URL has before its host.
-
-It is one server, or what looks like one; this is no client of a Redis cluster.
-
-Counters that processes share in Redis, on its clock.
-
-A counter is a hash: what was settled, and each reservation with its end. Redis tries the whole reservation in one step.
-What it loses is spent no more: keep it on disk (`appendonly yes`) where that matters.
-
-Rate limits that all processes keep together: exact sliding windows in Redis, on its clock.
-
-A tool's executions are a sorted set of moments, never more of them than its limit. While Redis is away, every process
-keeps the limits by itself, so that together they may run a tool as many times more often as there are processes.
-
-Cached results in Redis, for all processes. A result that is not there, or cannot be read, is called again.
-
-Only what the executor may call again is here. What reference lists keep under their keys is no cache: their history is
-in the store.
-
-What the processes of a crib share in Redis: cached results, rate limits, and what counts towards spending caps.
-
-Nothing here is the truth about anything that has happened: that is in the store. Importing this loads no client.
+One server, or a compatible service, by URL; not a Redis cluster. After a failure, the server is skipped for a second.
+Losing the server is logged once, and so is its return. Errors and logs contain no command data and no credentials of
+the URL. Redis never has the only copy of data that must not be lost: a missing result is computed again, and rate
+limits fall back to each process. Lost counters are forgotten; enable persistence (`appendonly yes`) if that matters.
+The client loads on first use.
 """
 
 import hashlib
@@ -165,7 +146,7 @@ class RedisServer:
         return problem
 
     def _unavailable(self, what: str) -> Unavailable:
-        return Unavailable(f"Redis at {self.address} {what}; check that it runs and what the setting `redis` says")
+        return Unavailable(f"Redis at {self.address} {what}; check that it runs, and the setting `redis`")
 
 
 def _address(url: str) -> str:
@@ -177,7 +158,7 @@ def _address(url: str) -> str:
     try:
         parts = urlsplit(url)
     except ValueError:
-        raise InvalidSettings("the host in the URL of Redis is no address") from None
+        raise InvalidSettings("the host in the URL of Redis is not an address") from None
     if parts.scheme not in {"redis", "rediss"} or not parts.hostname:
         raise InvalidSettings("the URL of Redis must be redis://host:port/database, or rediss:// with TLS")
     unknown = [name for name, _ in parse_qsl(parts.query, keep_blank_values=True) if name not in _PARAMETERS]
@@ -188,7 +169,7 @@ def _address(url: str) -> str:
     try:
         port = parts.port or 6379
     except ValueError:
-        raise InvalidSettings("the port in the URL of Redis is no port") from None
+        raise InvalidSettings("the port in the URL of Redis is not a port") from None
     if database and not database.isdecimal():
         raise InvalidSettings("the database in the URL of Redis must be a number")
     if importlib.util.find_spec("redis") is None:

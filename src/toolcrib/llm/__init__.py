@@ -1,6 +1,7 @@
-"""Models: neutral messages, the providers' wire formats, prices, retries, and a scripted twin. No tool runs here.
+"""Models: neutral messages, wire formats, prices, retry rules, and a scripted model for tests.
 
-Nothing heavy loads on import: the HTTP client and the price data come with the first call that needs them.
+It imports infrastructure and contracts; core and every package above it may import it. Tools are not run here.
+Importing it is fast: the HTTP client and the price data load with the first request.
 """
 
 from toolcrib.llm.base.errors import ModelRetryPolicy

@@ -1,7 +1,8 @@
-"""Workflows: the graph of a definition, the program that runs it, and what is read from a run's journal.
+"""Workflows: checks and edits of definitions, the program that runs a graph, and its state read from a journal.
 
-A workflow touches the world only through its run context, like every program: each call has a fixed position, so it
-may be started again at any time and gets what the journal knows. Nothing here knows a store, a model or a runtime.
+A workflow makes calls only through its run context, at fixed positions, so it can be restarted at any time and gets
+recorded results. It imports core, llm, infrastructure and contracts, not agents; the crib and the interfaces import
+it.
 """
 
 from toolcrib.workflows.edit.authoring import authoring_tools, function_of

@@ -152,12 +152,12 @@ def with_name(entries: dict[str, bytes]) -> bytes:
 
 
 HOSTILE: Mapping[str, tuple[Callable[[dict[str, bytes]], bytes], str]] = {
-    "no archive": (lambda _: b"PK nothing", "is no bundle, or is damaged"),
-    "empty": (lambda _: b"", "is no bundle, or is damaged"),
-    "no manifest": (without("manifest.json"), "is no bundle, or is damaged|is not there, so this is no bundle"),
+    "no archive": (lambda _: b"PK nothing", "is not a bundle, or is damaged"),
+    "empty": (lambda _: b"", "is not a bundle, or is damaged"),
+    "no manifest": (without("manifest.json"), "is not a bundle, or is damaged|is missing, so this is not a bundle"),
     "no run": (without("runs/"), "is missing"),
-    "path": (with_entry("../../etc/passwd", b"x"), r"'\.\./\.\./etc/passwd' is no name of an entry"),
-    "absolute": (with_entry("/blobs/x", b"x"), "is no name of an entry"),
+    "path": (with_entry("../../etc/passwd", b"x"), r"'\.\./\.\./etc/passwd' is not a valid name of an entry"),
+    "absolute": (with_entry("/blobs/x", b"x"), "is not a valid name of an entry"),
     "unnamed": (with_entry(f"blobs/{'0' * 64}", b"x", signed=False), "is not named in the manifest"),
     "twice": (twice, "'manifest.json' is there twice"),
     "no nested run": (with_nested, "names the run 'run_0', which is not there"),
@@ -165,8 +165,8 @@ HOSTILE: Mapping[str, tuple[Callable[[dict[str, bytes]], bytes], str]] = {
     "no events": (with_run(lambda data: data.split(b"\n")[0]), "does not begin with run_started"),
     "no name": (with_name, "has a definition with something else at 'name'"),
     "format": (with_entry("manifest.json", b'{"format": 2}', signed=False), "has format '2', and this release reads 1"),
-    "no JSON": (with_run(lambda data: data + b"\n{"), "is no JSON that is read here"),
-    "deep": (with_run(lambda data: data + b"\n" + DEEP), "is no JSON that is read here: recursion limit exceeded"),
+    "no JSON": (with_run(lambda data: data + b"\n{"), "is not valid JSON"),
+    "deep": (with_run(lambda data: data + b"\n" + DEEP), "is not valid JSON: recursion limit exceeded"),
     "infinite": (with_run(lambda data: data + b"\n[1e999]"), "has something else at|is no JSON"),
     "number": (
         with_run(lambda data: data.replace(b'"number":2', b'"number":' + b"9" * 4000)),

@@ -56,7 +56,7 @@ def test_who_has_a_part_in_the_run_does_not_decide_under_the_own_name(store: str
     waiting_run(store)
     [found] = inbox(store, "--tool", "delete")
     own = toolcrib("approval", "reject", found["approval_id"], "--as", "owner", store=store)
-    assert (own.exit_code, "has a part in the run" in own.stderr) == (1, True)
+    assert (own.exit_code, "takes part in the run" in own.stderr) == (1, True)
     other = toolcrib("approval", "reject", found["approval_id"], "--as", "ann", "--reason", "no", store=store)
     assert other.stdout.startswith(f"rejected {found['approval_id']}")
     again = toolcrib("approval", "approve", found["approval_id"], store=store)

@@ -262,7 +262,7 @@ def test_what_an_import_could_not_keep_is_told(store: str, tmp_path: Path) -> No
     imported = toolcrib("tool", "import", file, "--name", "weather", "--base-url", "https://w.example", store=store)
     assert "POST /send" in imported.stderr
     assert "is taken as it is" in " ".join(imported.stderr.split())
-    assert "1 loss matters to calls" in imported.stderr
+    assert "imported; 2 details dropped, 1 affects calls" in imported.stderr
 
     told = toolcrib(
         *("tool", "import", file, "--name", "weather", "--base-url", "https://w.example", "--json"), store=store

@@ -58,7 +58,7 @@ def test_a_run_is_exported_and_its_file_replays_without_a_store(store: str, tmp_
     assert json.loads(listed.stdout)["run_id"] == run_id
     assert (same.exit_code, same.stdout.split(":")[0]) == (0, f"run {run_id} goes the same way")
     assert json.loads(told.stdout)["digest"] == json.loads(told.stdout)["recorded_digest"]
-    assert (damaged.exit_code, "is no bundle, or is damaged" in damaged.stderr) == (2, True)
+    assert (damaged.exit_code, "is not a bundle, or is damaged" in damaged.stderr) == (2, True)
 
 
 @pytest.mark.requirement("bundles.command_line")

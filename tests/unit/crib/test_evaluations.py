@@ -160,7 +160,7 @@ async def test_what_fails_keeps_nothing_else_from_being_run():
     assert "the task was not set up: 'sell': " in (outcomes["broken"].error or "")
     assert (outcomes["broken"].run_id, outcomes["refused"].status) == (None, "failed")
     assert "message" in (outcomes["refused"].error or "")
-    assert "add one to its script" in (outcomes["short"].error or "")
+    assert "its script has" in (outcomes["short"].error or "")
 
 
 @pytest.mark.requirement("evaluations.runs")

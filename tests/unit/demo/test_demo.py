@@ -212,9 +212,9 @@ def test_data_that_is_not_right_is_counted(folder: Path) -> None:
     ("options", "message"),
     [
         (("--model", "openai:gpt-4o"), "model 'openai:gpt-4o' needs OPENAI_API_KEY, which is not set"),
-        (("--model", "nobody:x"), "'nobody' is no known provider"),
+        (("--model", "nobody:x"), "'nobody' is not a known provider"),
         (("--model", "scripted:other"), "there is no model 'scripted:other'"),
-        (("--model", "openai:x", "--base-url", "nowhere"), "base_url 'nowhere' is no http or https URL"),
+        (("--model", "openai:x", "--base-url", "nowhere"), "base_url 'nowhere' is not an http or https URL"),
     ],
 )
 def test_a_model_that_could_not_be_asked_starts_nothing(folder: Path, options: tuple[str, ...], message: str) -> None:

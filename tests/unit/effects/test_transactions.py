@@ -81,7 +81,7 @@ async def test_a_store_in_memory_refuses():
         result = await crib.call("buy", {"item": "x"})
 
     assert result.error is not None
-    assert "is no database that a tool could write in" in result.error.message
+    assert "is not a database that tools can write to" in result.error.message
 
 
 @pytest.mark.parametrize(

@@ -61,7 +61,7 @@ async def test_a_clock_that_is_set_forward_costs_a_process_nothing_whose_heart_b
     clock.set_by = timedelta(hours=1)
     await clock.pass_time(LEASE_S / 3)
 
-    with pytest.raises(Conflict, match="another process holds it"):
+    with pytest.raises(Conflict, match="another process drives it"):
         await House(once, other=house, owner="other").engine.drive(run_id)
     gate.open.set()
 

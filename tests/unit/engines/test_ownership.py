@@ -122,7 +122,7 @@ async def test_a_lease_is_renewed_as_long_as_the_run_is_driven():
     other = House(call_it, other=house, owner="other")
     for _ in range(10):
         await house.clock.pass_time(LEASE_S / 3)
-        with pytest.raises(Conflict, match="another process holds it"):
+        with pytest.raises(Conflict, match="another process drives it"):
             await other.engine.drive(run.run_id)
 
     gate.open.set()

@@ -56,7 +56,7 @@ def test_a_server_starts_with_it_and_listens_where_it_says():
     ("variable", "value", "complaint"),
     [
         ("TOOLCRIB_ENGINE", "dbos", "'local' or 'restate'"),
-        ("TOOLCRIB_RESTATE_IDENTITY_KEYS", "publickeyv1_no", "is no public key of Restate"),
+        ("TOOLCRIB_RESTATE_IDENTITY_KEYS", "publickeyv1_no", "is not a public key of Restate"),
         ("TOOLCRIB_RESTATE_ABORT_S", "0", "greater than or equal to 1"),
     ],
 )

@@ -147,7 +147,7 @@ async def test_if_one_result_does_not_fit_none_is_delivered_and_the_error_names_
     message = str(refused.value)
     assert f"{hat!r} has another result already" in message
     assert message.count(f"{coat!r} is answered more than once") == 2
-    assert "'t9.c9' is no call that a client was handed" in message
+    assert "'t9.c9' is not a call that a client was given" in message
     assert f"Calls that wait: pick at {waiting.run_id}/t1.c2, pick at {waiting.run_id}/t1.c3" in message
     assert [call.call_id for call in after.tool_calls] == [coat, shoe]
 
@@ -157,7 +157,9 @@ async def test_an_error_about_many_results_names_the_first_of_them():
     async with await open_crib(turn(("pick", "hat"))) as crib:
         waiting = await crib.executions.execute("clerk", GO)
         brought = [ReturnedCall(call_id=f"c{number}") for number in range(30)]
-        with pytest.raises(Conflict, match=r"'c19' is no call that a client was handed; and 10 more\. Calls that wait"):
+        with pytest.raises(
+            Conflict, match=r"'c19' is not a call that a client was given; and 10 more\. Calls that wait"
+        ):
             await returned(crib, waiting, *brought)
 
 
@@ -204,7 +206,7 @@ async def test_results_for_a_run_that_has_ended_are_a_conflict_that_says_how_it_
     async with await open_crib(turn(("pick", "hat")), "Done.") as crib:
         waiting = await crib.executions.execute("clerk", GO)
         await crib.cancel(waiting.run_id)
-        with pytest.raises(Conflict, match=r"waits no more: run run_\w+ is cancelled\. Calls that wait: none"):
+        with pytest.raises(Conflict, match=r"no longer waits: run run_\w+ is cancelled\. Calls that wait: none"):
             await returned(crib, waiting, *results(waiting, "red"))
         ended = await crib.executions.respond(waiting.run_id)
 

@@ -33,8 +33,8 @@ def test_a_reference_names_provider_and_model(reference: str, provider: str, mod
         ("some-model", "not written provider:model, for example openai:gpt-4o"),
         ("openai:", "not written provider:model"),
         ("", "not written provider:model"),
-        ("opena:gpt-4o", "'opena' is no known provider, did you mean 'openai'?; known providers are anthropic"),
-        ("zzz:x", "'zzz' is no known provider; known providers are anthropic"),
+        ("opena:gpt-4o", "'opena' is not a known provider, did you mean 'openai'?; known providers are anthropic"),
+        ("zzz:x", "'zzz' is not a known provider; known providers are anthropic"),
         ("openai-compatible:x", "needs base_url, for example http://localhost:8000/v1"),
     ],
 )
@@ -46,7 +46,7 @@ def test_a_reference_that_cannot_be_resolved_says_what_to_write(reference: str, 
 
 @pytest.mark.parametrize("url", ["localhost:8000", "ftp://x/v1", "http://"])
 def test_a_base_url_must_be_one(url: str):
-    with pytest.raises(InvalidSettings, match="is no http or https URL"):
+    with pytest.raises(InvalidSettings, match="is not an http or https URL"):
         resolve("vllm:x", base_url=url)
 
 

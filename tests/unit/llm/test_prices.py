@@ -121,7 +121,7 @@ def test_a_cost_of_estimated_tokens_says_so():
 @pytest.mark.parametrize(
     ("rates", "message"),
     [
-        ({"input": 1, "output": 1, "cached": 1}, "'cached' is no rate; known are input, output"),
+        ({"input": 1, "output": 1, "cached": 1}, "'cached' is not a rate; known rates: input, output"),
         ({"input": 1}, "'output' is missing"),
         ({"input": -1, "output": 1}, "input is -1; give USD per million tokens"),
         ({"input": "free", "output": 1}, "input is 'free'"),

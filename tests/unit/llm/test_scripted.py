@@ -113,7 +113,7 @@ async def test_a_script_that_ended_says_how_many_answers_it_had():
     model = ScriptedModel(["one"], name="short")
     await model.request(ASK)
 
-    with pytest.raises(InvalidInput, match="scripted:short was asked 2 times and has 1 answers"):
+    with pytest.raises(InvalidInput, match="scripted:short was asked 2 times, but its script has 1 answers"):
         await model.request(ASK)
 
 

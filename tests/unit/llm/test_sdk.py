@@ -295,7 +295,7 @@ async def test_without_aws_credentials_the_call_fails_with_auth():
         found = await failure(model)
 
     assert (found.kind, here.path) == ("auth", "")
-    assert "bedrock-anthropic: there is no credential that can be used" in str(found)
+    assert "bedrock-anthropic: no usable credential" in str(found)
 
 
 @pytest.mark.parametrize(

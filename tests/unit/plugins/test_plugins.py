@@ -136,7 +136,7 @@ async def test_a_model_provider_of_a_plugin_can_be_named():
         agent = crib.agentic_tool("agent", mode="agentic", model="acme:large", tools=[])
         assert agent is not None
 
-    with pytest.raises(InvalidSettings, match="'acme' is no known provider"):
+    with pytest.raises(InvalidSettings, match="'acme' is not a known provider"):
         Crib("memory://").agentic_tool("agent", mode="agentic", model=LLMConfig(model="acme:large"), tools=[])
 
 

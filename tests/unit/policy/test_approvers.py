@@ -47,11 +47,11 @@ def test_somebody_else_with_the_grant_decides(principal: Principal):
     [
         (who("ann", grants=("ai://approvals/pay/read",)), "no grant for 'ai://approvals/pay/write'"),
         (who("ann", grants=("ai://approvals/ship/write",)), "no grant"),
-        (who("ann", realm="elsewhere"), "is of realm 'elsewhere'"),
+        (who("ann", realm="elsewhere"), "belongs to realm 'elsewhere'"),
         (who("ann", kind="agent"), "is an agent"),
-        (who("owner"), "has a part in the run"),
-        (who("robot", kind="service"), "has a part in the run"),
-        (who("pager", kind="service", acts_for="owner"), "has a part in the run"),
+        (who("owner"), "takes part in the run"),
+        (who("robot", kind="service"), "takes part in the run"),
+        (who("pager", kind="service", acts_for="owner"), "takes part in the run"),
     ],
 )
 def test_nobody_else_decides_and_the_message_says_why(principal: Principal, said: str):

@@ -85,7 +85,7 @@ async def test_a_state_is_used_once_belongs_to_who_began_and_expires() -> None:
             with pytest.raises(NotFound, match="this state is unknown, used, or older than 600 s"):
                 await place.finish(back, who)
         await place.finish(back, ANN)
-        with pytest.raises(NotFound, match="begin to connect again"):
+        with pytest.raises(NotFound, match="connect again"):
             await place.finish(back, ANN)
         late = place.authority.grant((await place.begin(ANN)).url)
         place.clock.advance(600)
@@ -372,7 +372,7 @@ async def test_tokens_go_nowhere_that_the_person_has_not_seen(change: dict[str, 
         failed = await failure(place)
         assert failed.error.reason == Reason.RECONNECT_REQUIRED
         assert "has been changed since" in failed.error.message
-        with pytest.raises(InvalidInput, match="provider 'crm' has been changed while you were away"):
+        with pytest.raises(InvalidInput, match="provider 'crm' has changed meanwhile"):
             await place.finish(back)
         assert len(place.authority.asked) == 1
 
@@ -403,7 +403,7 @@ async def test_a_revocation_that_did_not_reach_the_server_says_so() -> None:
         place.authority.refusal = None
         await place.connect()
         told = await place.consents.revoke("crm", OWNER, shared=False, way=None)
-        assert "the provider is gone or authenticates in another way" in told.message
+        assert "the provider was removed or its authentication has changed" in told.message
         url = place.authority.url
         place.define(discovery_url=None, authorization_url=f"{url}/authorize", token_url=f"{url}/token")
         await place.connect()

@@ -115,13 +115,13 @@ async def test_the_public_methods_of_an_object_are_tools_that_run_one_at_a_time(
 def test_methods_that_are_not_there_and_functions_that_tell_nothing_are_refused():
     with pytest.raises(InvalidDefinition, match="Account has no method 'withdraw'; it has: close, currency, deposit"):
         tools_of(Account(), "deposit", "withdraw")
-    with pytest.raises(InvalidDefinition, match=r"Account'> has no methods that could be tools; give an object"):
+    with pytest.raises(InvalidDefinition, match=r"Account'> has no public methods; pass an object"):
         tools_of(Account)
-    with pytest.raises(InvalidDefinition, match="does not tell its parameters; wrap it"):
+    with pytest.raises(InvalidDefinition, match="does not declare its parameters; wrap it"):
         _ = tool(iter).definition
-    with pytest.raises(InvalidDefinition, match="'upper' of 'str' objects> does not tell its parameters; wrap it"):
+    with pytest.raises(InvalidDefinition, match="'upper' of 'str' objects> does not declare its parameters; wrap it"):
         tool(str.upper)
-    with pytest.raises(InvalidDefinition, match=r"Account object at .* cannot be called, so it is no tool"):
+    with pytest.raises(InvalidDefinition, match=r"Account object at .* is not callable"):
         tool(cast("Any", Account()))
 
 

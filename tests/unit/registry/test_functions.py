@@ -388,7 +388,7 @@ REFUSED: list[tuple[Callable[..., Any], str]] = [
     (callback, "tool 'callback': a type in its signature has no form in JSON"),
     (opaque_result, "tool 'opaque_result': a type in its signature has no form in JSON"),
     (generator, "tool 'generator': a type in its signature has no form in JSON"),
-    (worded, "tool 'worded': a type hint is no type: Forward reference must be an expression -- got 'who it is'"),
+    (worded, "tool 'worded': a type hint is not a type: Forward reference must be an expression -- got 'who it is'"),
     (pattern, "tool 'pattern': a type in its signature has no form in JSON: Error building"),
     (_private, "tool '_private' is not well formed: name: String should match pattern"),
 ]

@@ -44,7 +44,7 @@ async def test_a_workflow_of_a_newer_release_is_blocked_with_the_field_and_the_o
         flow = crib.registry.require("default", "flow")
         assert flow.status_message == (
             "it was saved by a newer release, which knows 'implementation.workflow.quantum', "
-            "'implementation.workflow.spin'; upgrade this one, or save it anew without that"
+            "'implementation.workflow.spin'; upgrade this one, or save it again without them"
         )
 
 
@@ -67,7 +67,7 @@ async def test_what_is_no_definition_at_all_says_what_is_wrong_with_it():
 
         assert flow.status_message is not None
         assert flow.status_message.startswith("it cannot be read by this release: 'implementation.workflow.steps': ")
-        assert flow.status_message.endswith("; save it anew")
+        assert flow.status_message.endswith("; save it again")
 
 
 async def test_many_unknown_fields_are_counted():

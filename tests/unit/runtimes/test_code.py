@@ -109,7 +109,7 @@ DEEP = "def main():\n    v = 1\n    for _ in range(300):\n        v = [v]\n    r
 
 @pytest.mark.parametrize("interpreter", ["monty", "cpython"])
 @pytest.mark.parametrize(
-    ("end", "told"), [("v\n", "main returned what is no JSON"), ("crm_look_up(id=v)\n", "failed in line 5")]
+    ("end", "told"), [("v\n", "main returned a value that is not JSON"), ("crm_look_up(id=v)\n", "failed in line 5")]
 )
 async def test_what_is_too_deep_to_be_kept_is_an_error_of_the_code(crib: Crib, interpreter: str, end: str, told: str):
     definition = code_tool("x", DEEP + end, tools=["crm.look-up"], interpreter=interpreter)  # pyright: ignore[reportArgumentType] - a parameter of the test

@@ -164,7 +164,7 @@ async def test_without_gvisor_it_is_told_what_to_install(monkeypatch: pytest.Mon
         ("def main():\n    return g\n", Failed("NameError", "name 'g' is not defined", 2)),
         ("def main():\n    return g(x=1)\n", Failed("NameError", "name 'g' is not defined", 2)),
         ("def main():\n    return f(1)\n", Failed("TypeError", "f() takes its arguments by name only", 2)),
-        ("def main():\n    return f(x={1})\n", Failed("TypeError", "the arguments of f() are no JSON", 2)),
+        ("def main():\n    return f(x={1})\n", Failed("TypeError", "the arguments of f() are not JSON", 2)),
     ],
 )
 async def test_what_monty_code_wants_from_outside_and_does_not_get(source: str, expected: Failed):

@@ -48,7 +48,7 @@ def test_what_is_sealed_opens_again_and_looks_different_each_time() -> None:
 )
 def test_a_sealed_text_opens_at_its_own_place_and_version_only(place: SealedKey, version: int) -> None:
     ring = keys(new_master_key("k1"))
-    with pytest.raises(InvalidSettings, match="cannot be opened: the row was moved or changed"):
+    with pytest.raises(InvalidSettings, match="cannot be decrypted: the row was moved or changed"):
         ring.open(ring.seal(VALUE, PLACE, 1), place, version)
 
 
@@ -68,7 +68,7 @@ def test_a_sealed_text_opens_at_its_own_place_and_version_only(place: SealedKey,
 )
 def test_a_damaged_text_is_refused_in_words_that_say_what_to_do(damaged: str) -> None:
     for attempt in (keys(fixed("k1")).open, keys(fixed("k2"), fixed("k1")).reseal):
-        with pytest.raises(InvalidSettings, match=r"'CRM_TOKEN' cannot be opened.*set the secret"):
+        with pytest.raises(InvalidSettings, match=r"'CRM_TOKEN' cannot be decrypted.*set the secret"):
             attempt(damaged, PLACE, 1)
 
 
@@ -77,7 +77,7 @@ def test_a_value_that_was_cut_off_is_refused() -> None:
     ring = keys(fixed("k1"))
     sealed = orjson.loads(ring.seal(VALUE, PLACE, 1))
     for kept in (0, 8, 28, 36):
-        with pytest.raises(InvalidSettings, match="'CRM_TOKEN' cannot be opened"):
+        with pytest.raises(InvalidSettings, match="'CRM_TOKEN' cannot be decrypted"):
             ring.open(orjson.dumps(sealed | {"data": sealed["data"][:kept]}).decode(), PLACE, 1)
 
 
@@ -91,14 +91,14 @@ def test_the_first_key_seals_and_all_open() -> None:
     assert again is not None
     assert keys(new).open(again, PLACE, 1) == VALUE
     assert both.reseal(again, PLACE, 1) is None
-    with pytest.raises(InvalidSettings, match="'CRM_TOKEN' was sealed with master key 'k1', which TOOLCRIB_MASTER"):
+    with pytest.raises(InvalidSettings, match="'CRM_TOKEN' was encrypted with master key 'k1', which TOOLCRIB_MASTER"):
         keys(new).open(sealed, PLACE, 1)
 
 
 @pytest.mark.requirement("secrets.rotation")
 def test_another_key_of_the_same_name_opens_nothing() -> None:
     sealed = keys(new_master_key("k1")).seal(VALUE, PLACE, 1)
-    with pytest.raises(InvalidSettings, match="the master key of its name is another one now"):
+    with pytest.raises(InvalidSettings, match="the master key of this name has changed"):
         keys(new_master_key("k1")).open(sealed, PLACE, 1)
 
 

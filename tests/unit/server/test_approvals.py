@@ -30,7 +30,7 @@ async def test_a_call_is_decided_by_somebody_else_than_who_started_the_run() -> 
     async with serving() as server:
         found = await waiting(server)
         own = await decided(server, "owner", found["approval_id"], {"approved": True}, 403)
-        assert "has a part in the run" in own["error"]["message"]
+        assert "takes part in the run" in own["error"]["message"]
         answered = await decided(server, "boss", found["approval_id"], {"approved": True, "reason": "fine"}, 200)
         late = await decided(server, "boss", found["approval_id"], {"approved": False}, 409)
         run = await server.finished(found["run_id"])

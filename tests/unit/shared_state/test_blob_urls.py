@@ -48,7 +48,7 @@ def test_a_url_names_a_folder_or_a_bucket(url: str, where: str) -> None:
         ("s3://Crib", "bucket 'Crib'"),
         ("s3://AKIA:swordfish@crib", "must not have credentials: set AWS_ACCESS_KEY_ID"),
         ("s3://AKIA:swordfish#1@crib", "must not have credentials"),
-        ("s3://[::1/crib", "has an address that is none"),
+        ("s3://[::1/crib", "has an invalid address"),
         ("s3://crib?endpoint=http://[::1", "must be https://host"),
         ("s3://crib?endpoint=https://objects.example.com:none", "must be https://host"),
         ("s3://crib?secret_access_key=swordfish", "parameter 'secret_access_key'; it may have region, endpoint"),
@@ -81,7 +81,7 @@ async def test_a_crib_has_its_blobs_where_the_setting_says(tmp_path: Path) -> No
 
 @pytest.mark.requirement("shared_state.blob_urls")
 def test_a_store_that_has_its_blobs_already_takes_no_other_place() -> None:
-    with pytest.raises(InvalidSettings, match="a store in memory keeps its blobs there too"):
+    with pytest.raises(InvalidSettings, match="a store in memory keeps its blobs in memory"):
         Crib("memory://", sharing=SharingOptions(blobs="file:///folder"))
     with pytest.raises(InvalidSettings, match="a store that was opened before has its blobs"):
         Crib(MemoryStore(), sharing=SharingOptions(blobs="file:///folder"))

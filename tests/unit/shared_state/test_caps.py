@@ -106,7 +106,7 @@ async def test_a_cap_that_is_reached_says_how_far_it_is_and_when_it_begins_anew_
     assert isinstance(refused, Shortage)
     assert refused.message == (
         "budget 'realm 1 usd/day' has 0.75 usd used or reserved, and this may take 0.5; "
-        "it begins anew at 2026-02-01T00:00Z, or raise the setting `budgets`"
+        "it resets at 2026-02-01T00:00Z, or raise the setting `budgets`"
     )
     assert (refused.reason, refused.value, refused.maximum) == (Reason.BUDGET_EXCEEDED, 1.25, 1)
     assert refused.free_in_s == (datetime(2026, 2, 1, tzinfo=UTC) - NOON).total_seconds()

@@ -71,7 +71,7 @@ async def test_a_store_that_is_not_open_is_unavailable(tmp_path: Path):
 
 @pytest.mark.requirement("store.opening_errors")
 async def test_a_missing_folder_is_named(tmp_path: Path):
-    with pytest.raises(Unavailable, match=f"there is no folder {tmp_path}/none"):
+    with pytest.raises(Unavailable, match=f"the folder {tmp_path}/none does not exist"):
         await open_store(f"sqlite:///{tmp_path}/none/crib.db").open()
 
 

@@ -88,7 +88,7 @@ async def test_a_connection_that_is_cut_again_and_again_is_given_up(fragile: Pos
     async with behind_proxy(fragile) as (store, proxy):
         await started(store.journal)
         proxy.always = "before commit"
-        with pytest.raises(Unavailable, match="it is not known whether what was being written has been"):
+        with pytest.raises(Unavailable, match="it is unknown whether the last write succeeded"):
             await store.journal.append("r1", 1, [entry(2)])
         assert proxy.broken == 2
         proxy.always = None
@@ -127,7 +127,7 @@ async def test_a_commit_of_which_nobody_knows_is_said_to_be_so_and_the_journal_d
             await started(store.journal)
             proxy.breaks = "after commit"
             proxy.refuses = True
-            with pytest.raises(Unavailable, match="it is not known whether what was being written has been"):
+            with pytest.raises(Unavailable, match="it is unknown whether the last write succeeded"):
                 await store.journal.append("r1", 1, [entry(2)])
             proxy.refuses = False
 
@@ -150,7 +150,7 @@ async def test_a_transaction_that_does_not_end_is_not_waited_for_without_end(
 ):
     monkeypatch.setattr(_postgres, "_SETTLE_S", 0)
     dialect = Postgres(fragile.database())
-    with dialect.connect() as connection, pytest.raises(Unavailable, match="nobody knows whether it will be"):
+    with dialect.connect() as connection, pytest.raises(Unavailable, match="it is unknown whether that will succeed"):
         dialect.is_committed(connection.connection.cursor(), "1")
 
 

@@ -79,7 +79,7 @@ async def test_a_file_that_is_gone_is_not_written_to_and_found_when_it_is_back(
     await store.open()
     file.rename(aside)
     for operation in (store.journal.append("r1", 1, [entry(2)]), store.journal.events("r1")):
-        with pytest.raises(Unavailable, match=r"crib\.db was removed while it was in use"):
+        with pytest.raises(Unavailable, match=r"crib\.db was removed while in use"):
             await operation
     assert not file.exists()
 

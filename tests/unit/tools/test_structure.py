@@ -19,6 +19,7 @@ GLOSSARY = """# Glossary
 |---|---|---|
 | desk | client | names |
 | attic, shelf | index | everywhere |
+| anew, goes on | again | pages |
 """
 
 
@@ -37,9 +38,11 @@ def write(root: Path, path: str, text: str) -> None:
 
 @pytest.mark.requirement("repository.structure")
 def test_a_tree_that_keeps_the_rules_passes(root: Path):
-    for number in range(11):
+    for number in range(10):
         write(root, f"src/toolcrib/m{number}.py", f"class C{number}: ...\n")
-    write(root, "docs/page.md", "A desk is a word that names alone may not have; `shelf` is code.\n")
+    write(root, "docs/page.md", "A desk is a word that names alone may not have; `shelf` is code, and so is `004`.\n")
+    write(root, "src/toolcrib/again.py", "def begin_anew(): ...\n")
+    write(root, "docs/specifications.md", "AGN-005 and 004.\n")
 
     assert list(structure.check(root)) == []
 
@@ -113,8 +116,14 @@ def test_two_public_classes_of_one_name_are_named(root: Path):
         ("src/toolcrib/m.py", "class RunDesk: ...", "src/toolcrib/m.py:1: 'RunDesk' says 'desk'; say client"),
         ("src/toolcrib/m.py", "def from_shelf(): ...", "src/toolcrib/m.py:1: 'from_shelf' says 'shelf'; say index"),
         ("docs/page.md", "One\nis in the Attic.", "docs/page.md:2: 'attic'; say index"),
+        ("docs/page.md", "It goes on.", "docs/page.md:1: 'goes on'; say again"),
+        (
+            "docs/page.md",
+            "As AGN-005 has it (0.004).",
+            "docs/page.md:1: 'AGN-005'; describe it, and map the number in docs/specifications.md",
+        ),
     ],
-    ids=["module", "class", "function", "page"],
+    ids=["module", "class", "function", "page", "phrase", "specification"],
 )
 def test_a_banned_word_is_named_with_what_to_say_instead(root: Path, path: str, text: str, finding: str):
     write(root, path, text)

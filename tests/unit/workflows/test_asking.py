@@ -107,7 +107,7 @@ async def test_who_has_started_the_run_cannot_decide_and_another_one_with_the_gr
         await run(crib, agree(), given=PAY)
         waiting = await crib.acting_as(ANN).instances.start("flow", PAY)
         asked = next(item for item in (await crib.approvals.page()).items if item.run_id == waiting.run_id)
-        with pytest.raises(PermissionDenied, match="has a part in the run"):
+        with pytest.raises(PermissionDenied, match="takes part in the run"):
             await crib.acting_as(ANN).approvals.decide(asked.approval_id, approve=True)
         approval = await crib.acting_as(BEN).approvals.decide(asked.approval_id, approve=True)
         result = await crib.resume(waiting.run_id)

@@ -18,16 +18,22 @@ INPUT: JsonSchema = {
     [
         (
             {"output": "${ordr}"},
-            "/steps/1/output: ${ordr} reads 'ordr', and there is nothing of this name; did you",
+            "/steps/1/output: ${ordr} reads 'ordr', which does not exist; did you",
         ),
-        ({"output": "${item}"}, "/steps/1/output: ${item} reads 'item', which there is not here: the element of a"),
-        ({"output": "${index + 1}"}, "/steps/1/output: ${index + 1} reads 'index', which there is not here"),
-        ({"output": "${output}"}, "/steps/1/output: ${output} reads 'output', which there is not here: what was put"),
-        ({"output": "${error.code}"}, "/steps/1/output: ${error.code} reads 'error', which there is not here"),
+        (
+            {"output": "${item}"},
+            "/steps/1/output: ${item} reads 'item', which is not available here: only a step with a",
+        ),
+        ({"output": "${index + 1}"}, "/steps/1/output: ${index + 1} reads 'index', which is not available here"),
+        (
+            {"output": "${output}"},
+            "/steps/1/output: ${output} reads 'output', which is not available here: only the output",
+        ),
+        ({"output": "${error.code}"}, "/steps/1/output: ${error.code} reads 'error', which is not available here"),
         ({"output": "${s}"}, "/steps/1/output: ${s} reads the output of the step itself"),
         (
             {"output": "${steps.s.status}"},
-            "/steps/1/output: ${steps.s.status} reads what has become of the step",
+            "/steps/1/output: ${steps.s.status} reads the result of the step",
         ),
         ({"output": "${steps}"}, "/steps/1/output: ${steps} reads steps without a name; write steps.NAME"),
         ({"output": 1, "condition": "${item > 1}"}, "/steps/1/condition: ${item > 1} reads 'item'"),
@@ -59,7 +65,7 @@ async def test_names_are_read_where_there_is_something_under_them():
 @pytest.mark.requirement("workflow_checks.scopes")
 async def test_a_step_that_is_saved_as_something_else_is_read_as_that():
     assert await told({**GET, "save_as": "o"}, {"name": "s", "output": "${order.id}"}) == [
-        "/steps/1/output: ${order.id} reads 'order', and there is nothing of this name; read it as 'o'",
+        "/steps/1/output: ${order.id} reads 'order', which does not exist; read it as 'o'",
     ]
 
 
@@ -70,7 +76,7 @@ async def test_the_prompt_of_an_agent_reads_its_context_and_nothing_else_does():
     found = await told({"name": "s", "handler_ref": "ai.invoke_agent", "input": asks})
 
     assert found == [
-        "/steps/0/input/prompt: ${whom} reads 'whom', and there is nothing of this name; there is: input, s",
+        "/steps/0/input/prompt: ${whom} reads 'whom', which does not exist; there is: input, s",
     ]
 
 
@@ -106,25 +112,25 @@ async def test_a_structure_that_is_too_deep_is_told():
 @pytest.mark.requirement("workflow_checks.expressions")
 async def test_a_condition_is_one_expression_and_nothing_else(condition: str):
     assert await told({"name": "s", "output": 1, "condition": condition}) == [
-        f"/steps/0/condition: {condition!r} is not one expression; write it as ${{…}}, and nothing beside it",
+        f"/steps/0/condition: {condition!r} is not one expression; write it as ${{…}}, and nothing else",
     ]
 
 
 @pytest.mark.parametrize(
     ("expression", "said"),
     [
-        ("order.totl", "reads 'totl', and there is none in what it is read from; did you mean 'total'?"),
-        ("order['totl']", "reads 'totl', and there is none in what it is read from; did you mean 'total'?"),
-        ("order.lines.sku", "reads 'sku' of what is an array, which has no fields; read it from each element: [*].sku"),
-        ("order.lines[0].sk", "reads 'sk', and there is none in what it is read from; did you mean 'sku'?"),
-        ("order.lines[*].sk", "reads 'sk', and there is none in what it is read from; did you mean 'sku'?"),
+        ("order.totl", "reads 'totl', which its source does not have; did you mean 'total'?"),
+        ("order['totl']", "reads 'totl', which its source does not have; did you mean 'total'?"),
+        ("order.lines.sku", "reads 'sku' of an array, which has no fields; read it from each element: [*].sku"),
+        ("order.lines[0].sk", "reads 'sk', which its source does not have; did you mean 'sku'?"),
+        ("order.lines[*].sk", "reads 'sk', which its source does not have; did you mean 'sku'?"),
         ("order.lines.first().sk", "did you mean 'sku'?"),
-        ("order.total.cents", "reads 'cents' of what is an integer, which has no fields"),
-        ("order.total[0]", "reads an element of what is an integer, which has none"),
-        ("order.id[*]", "reads every element of what is a string, which has none"),
+        ("order.total.cents", "reads 'cents' of an integer, which has no fields"),
+        ("order.total[0]", "reads an element of an integer, which has no elements"),
+        ("order.id[*]", "reads every element of a string, which has no elements"),
         ("(order ?? input).more.x", None),
         ("steps.order.output.totl", "reads 'totl'"),
-        ("steps.order.state", "reads 'state', and there is none"),
+        ("steps.order.state", "reads 'state', which its source does not have"),
         ("input.idd", "did you mean 'id'?"),
         ("input.more.any.thing", None),
         ("order.lines.length + order.id.length", None),
@@ -137,8 +143,8 @@ async def test_a_condition_is_one_expression_and_nothing_else(condition: str):
         ("order.id == 'x' ? order.totl : 1", "reads 'totl'"),
         ("json(order.totl)", "reads 'totl'"),
         ("order.total > 1 && order.totl", "reads 'totl'"),
-        ("{a: 1}.b", "reads 'b', and there is none in what it is read from; there is: a"),
-        ("order.note.default('x').x", "reads 'x' of what is a string"),
+        ("{a: 1}.b", "reads 'b', which its source does not have; there is: a"),
+        ("order.note.default('x').x", "reads 'x' of a string"),
     ],
 )
 @pytest.mark.requirement("workflow_checks.paths")
@@ -186,15 +192,15 @@ async def test_reading_what_a_caller_need_not_give_is_a_warning_unless_it_has_a_
 async def test_a_condition_on_an_element_is_told_what_to_do_instead():
     (line,) = await told({"name": "s", "for_each": "${[1, 2]}", "condition": "${item > 1}", "output": "${item}"})
 
-    assert line.startswith("/steps/0/condition: ${item > 1} reads 'item', which there is not here")
-    assert line.endswith("let a workflow run for_each of them, and ask in its step")
+    assert line.startswith("/steps/0/condition: ${item > 1} reads 'item', which is not available here")
+    assert line.endswith("run a workflow for_each of them, with the condition in its step")
 
 
 @pytest.mark.requirement("workflow_checks.callees")
 async def test_what_a_step_calls_is_no_expression():
     (line,) = await told({"name": "s", "tool": "${input.id}"}, input_schema=INPUT)
 
-    assert line.startswith("/steps/0/tool: '${input.id}' is an expression, and what a step calls is known before it")
+    assert line.startswith("/steps/0/tool: '${input.id}' is an expression, but the graph is fixed before it")
 
 
 @pytest.mark.requirement("workflow_checks.paths")
@@ -205,7 +211,7 @@ async def test_a_path_that_is_optional_and_never_there_is_a_warning():
 
     (line,) = await told(GET, {"name": "s", "output": "${order.total?.cents}"})
 
-    assert line.startswith("warning /steps/1/output: ${order.total?.cents} reads 'cents' of what is an integer")
+    assert line.startswith("warning /steps/1/output: ${order.total?.cents} reads 'cents' of an integer")
 
 
 ROOMY: list[tuple[JsonSchema | None, str | None]] = [

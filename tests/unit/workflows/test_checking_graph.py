@@ -78,8 +78,8 @@ async def test_alternatives_may_follow_each_other_through_several_failures():
 async def test_conditions_that_may_hold_together_are_a_warning(first: str, second: str):
     assert await told(value("a", save_as="x", condition=first), value("b", save_as="x", condition=second)) == [
         (
-            "warning /steps/1/save_as: if 'a' and 'b' both run, 'x' is what the later one puts out; "
-            "have their conditions leave no case for both"
+            "warning /steps/1/save_as: if 'a' and 'b' both run, 'x' is the output of the later one; "
+            "make their conditions exclude each other"
         ),
     ]
 
@@ -95,10 +95,7 @@ async def test_all_steps_that_there_are_not_are_told_at_once():
         "/steps/0/depends_on/0: there is no step 'chek'; did you mean 'check'?",
         "/steps/0/depends_on/1: step 'check' would wait for itself; take it out",
         "/steps/1/on_error/go_to: there is no step 'refund'; there is: check, pay",
-        (
-            "/steps/1/output: ${steps.chck.status} reads 'chck', and there is none in what it is read from; "
-            "did you mean 'check'?"
-        ),
+        ("/steps/1/output: ${steps.chck.status} reads 'chck', which its source does not have; did you mean 'check'?"),
     ]
 
 
@@ -117,7 +114,7 @@ async def test_going_back_is_a_circle():
     assert await told(value("a"), value("b", "${a}", on_error={"go_to": "a"})) == [
         (
             "/steps/1/on_error/go_to: the steps wait for each other: b -> a -> b; "
-            "'b' goes back to 'a', which it waits for; let it go to a step of its own"
+            "'b' goes back to 'a', which it waits for; let it go to another step"
         ),
     ]
 

@@ -16,24 +16,24 @@ SAY = {"tool": "say", "input": {"text": "x"}}
     ("step", "said"),
     [
         ({}, "/steps/0: step 's' does nothing; give it one of"),
-        ({**SAY, "wait": {"seconds": 1}}, "/steps/0: step 's' has tool and wait, and does one thing only"),
-        ({"wait": {}}, "/steps/0/wait: a wait that says nothing has no one end"),
-        ({"wait": {"seconds": 1, "signal": "go"}}, "/steps/0/wait: a wait that says seconds and signal has no one end"),
+        ({**SAY, "wait": {"seconds": 1}}, "/steps/0: step 's' has tool and wait, but a step does only one thing"),
+        ({"wait": {}}, "/steps/0/wait: a wait with nothing has no single end"),
+        ({"wait": {"seconds": 1, "signal": "go"}}, "/steps/0/wait: a wait with seconds and signal has no single end"),
         ({"wait": {"seconds": "soon"}}, "/steps/0/wait/seconds: seconds is the text 'soon'; write a number"),
         ({"wait": {"seconds": -1}}, "/steps/0/wait/seconds: seconds is -1, and must be from 0 to"),
-        ({"wait": {"until": "tomorrow"}}, "/steps/0/wait/until: until is 'tomorrow', which is no moment"),
+        ({"wait": {"until": "tomorrow"}}, "/steps/0/wait/until: until is 'tomorrow', which is not a time"),
         (
             {"wait": {"until": "2026-01-31T12:00:00"}},
             "/steps/0/wait/until: until is '2026-01-31T12:00:00', which",
         ),
-        ({"wait": {"seconds": 1, "timeout_s": 2}}, "/steps/0/wait/timeout_s: timeout_s is of a signal"),
+        ({"wait": {"seconds": 1, "timeout_s": 2}}, "/steps/0/wait/timeout_s: timeout_s applies to a signal"),
         ({"wait": {"signal": "go"}, "for_each": "${input.xs}"}, "/steps/0/for_each: every element would wait for"),
-        ({"output": 1, "retry": {"count": 2}}, "/steps/0/retry: retry does nothing in a step that calls nothing"),
-        ({"output": 1, "timeout_s": 2}, "/steps/0/timeout_s: timeout_s does nothing"),
-        ({"wait": {"seconds": 1}, "input": {"a": 1}}, "/steps/0/input: input does nothing"),
-        ({"approval": {"message": "?"}, "principal_ref": "bot"}, "/steps/0/principal_ref: principal_ref does nothing"),
-        ({**SAY, "pins": [{"name": "p", "selector": {"tool": "say"}}]}, "/steps/0/pins: pins are of a model's calls"),
-        ({**SAY, "join": "any"}, "warning /steps/0/join: join is 'any', and the step waits for no other one"),
+        ({"output": 1, "retry": {"count": 2}}, "/steps/0/retry: retry has no effect in a step without a call"),
+        ({"output": 1, "timeout_s": 2}, "/steps/0/timeout_s: timeout_s has no effect"),
+        ({"wait": {"seconds": 1}, "input": {"a": 1}}, "/steps/0/input: input has no effect"),
+        ({"approval": {"message": "?"}, "principal_ref": "bot"}, "/steps/0/principal_ref: principal_ref has no effect"),
+        ({**SAY, "pins": [{"name": "p", "selector": {"tool": "say"}}]}, "/steps/0/pins: pins name calls of a model"),
+        ({**SAY, "join": "any"}, "warning /steps/0/join: join is 'any', and the step depends on no other step"),
     ],
 )
 @pytest.mark.requirement("workflow_checks.one_thing")
@@ -73,12 +73,12 @@ async def test_pins_that_cannot_be_told_apart_are_told():
     [
         ({"tool": "sya"}, "/steps/0/tool: no tool 'sya' in realm 'default'; there is: say"),
         ({"tool": "say@2.0.0"}, "/steps/0/tool: no tool 'say@2.0.0' in realm 'default'; there is: say@1.0.0"),
-        ({"tool": "s*"}, "/steps/0/tool: 's*' may mean several tools, and a step calls one; name it"),
+        ({"tool": "s*"}, "/steps/0/tool: 's*' can match several tools, and a step calls one; name it"),
         ({"agent": "sya"}, "/steps/0/agent: no agent 'sya' in realm 'default'; there is: desk"),
         ({"agent": "desk@2.0.0"}, "/steps/0/agent: no tool 'desk@2.0.0' in realm 'default'; there is: desk@1.0.0"),
         ({"workflow": "sya"}, "/steps/0/workflow: no workflow 'sya' in realm 'default'; there is none"),
-        ({"agent": "say"}, "/steps/0/agent: 'say' is of kind 'python', and no agent"),
-        ({"workflow": "say"}, "/steps/0/workflow: 'say' is of kind 'python', and no workflow"),
+        ({"agent": "say"}, "/steps/0/agent: 'say' is of kind 'python', not agent"),
+        ({"workflow": "say"}, "/steps/0/workflow: 'say' is of kind 'python', not workflow"),
         ({"handler_ref": "orders.x"}, "/steps/0/handler_ref: there is no workflow step 'orders.x'"),
         (
             {"handler_ref": "ai.invoke_agnt"},
@@ -170,17 +170,17 @@ async def test_a_registration_gives_what_a_step_does_not():
 
         found = await told(*steps, crib=crib)
 
-    assert found == ["/steps/1/output: ${s.b} reads 'b', and there is none in what it is read from; there is: a"]
+    assert found == ["/steps/1/output: ${s.b} reads 'b', which its source does not have; there is: a"]
 
 
 @pytest.mark.parametrize(
     ("given", "said"),
     [
-        ({"agent_ref": "${input.who}", "prompt": "?"}, "/steps/0/input/agent_ref: agent_ref must name an agent in so"),
+        ({"agent_ref": "${input.who}", "prompt": "?"}, "/steps/0/input/agent_ref: agent_ref must name an agent by its"),
         ({"prompt": "?"}, "/steps/0/input/agent_ref: agent_ref must name an agent"),
         ({"agentRef": "desk"}, "/steps/0/input: the agent is asked nothing"),
         ({"agentRef": "dsk", "prompt": "?"}, "/steps/0/input/agentRef: no agent 'dsk'"),
-        ({"agentRef": "say", "prompt": "?"}, "/steps/0/input/agentRef: 'say' is of kind 'python', and no agent"),
+        ({"agentRef": "say", "prompt": "?"}, "/steps/0/input/agentRef: 'say' is of kind 'python', not agent"),
         ({"agentRef": "desk", "prompt": "?", "ctx": {}}, "/steps/0/input/ctx: a step that asks an agent does not take"),
     ],
 )

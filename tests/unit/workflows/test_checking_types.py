@@ -21,16 +21,16 @@ async def given(wanted: JsonSchema, value: Json) -> list[str]:
 @pytest.mark.parametrize(
     ("wanted", "value", "said"),
     [
-        (TEXT, "${order.lines}", "is an array, and what 'take' as its 'it' takes a string; take one element"),
-        (TEXT, "${order.total}", "is an integer, and what"),
-        (TEXT, "${order}", "is an object, and what 'take' as its 'it' takes a string; read one of its fields"),
-        ({"type": "integer"}, "${order.id}", "takes an integer; make a number of it: ${number(…)}"),
-        ({"type": "array"}, "${order.id}", "takes an array; put it into a list: [${…}]"),
+        (TEXT, "${order.lines}", "is an array, and argument 'it' of 'take' accepts a string; take one element"),
+        (TEXT, "${order.total}", "is an integer, and argument"),
+        (TEXT, "${order}", "is an object, and argument 'it' of 'take' accepts a string; read one of its fields"),
+        ({"type": "integer"}, "${order.id}", "accepts an integer; make a number of it: ${number(…)}"),
+        ({"type": "array"}, "${order.id}", "accepts an array; put it into a list: [${…}]"),
         ({"type": "array"}, "${order}", "is an object, and"),
-        ({"type": "boolean"}, "${order.total}", "takes a boolean"),
+        ({"type": "boolean"}, "${order.total}", "accepts a boolean"),
         ({"enum": ["old", "lost"]}, "${order.state}", 'is one of "new", "paid", and'),
         ({"const": 5}, "${order.id}", "is a string"),
-        ({"anyOf": [{"type": "integer"}, {"type": "array"}]}, "${order.id}", "takes an array or an integer"),
+        ({"anyOf": [{"type": "integer"}, {"type": "array"}]}, "${order.id}", "accepts an array or an integer"),
         ({"type": "object", "required": ["address"]}, "${order}", "is an object with"),
         ({"type": "object", "properties": {"id": {"type": "integer"}}, "required": ["id"]}, "${order}", "is an object"),
         (TEXT, 5, "the value is an integer, and"),
@@ -85,7 +85,7 @@ async def test_a_value_that_may_fit_is_fine(wanted: JsonSchema, value: Json):
 @pytest.mark.parametrize(
     ("wanted", "value", "said"),
     [
-        (TEXT, "${order.note}", "${order.note} may be null, and what 'take' as its 'it' does not take null; write"),
+        (TEXT, "${order.note}", "${order.note} may be null, and argument 'it' of 'take' does not accept null; write"),
         (TEXT, "${order?.id}", "${order?.id} may be null, and"),
         ({"type": "array", "items": TEXT}, "${order.lines}", "an element of ${order.lines} is an object, and"),
         ({"type": "array", "items": TEXT}, [1], "an element of the value is an integer"),
@@ -115,7 +115,7 @@ async def test_elements_that_may_have_failed_may_be_null():
     assert line.startswith("warning /steps/2/input/text: ${ids[0]} may be null")
 
 
-@pytest.mark.parametrize(("items", "said"), [("${order.id}", "is no list"), ("${order}", "is no list")])
+@pytest.mark.parametrize(("items", "said"), [("${order.id}", "is not a list"), ("${order}", "is not a list")])
 @pytest.mark.requirement("workflow_checks.types")
 async def test_what_a_step_runs_for_each_of_is_a_list(items: str, said: str):
     (line,) = await told(GET, {"name": "s", "for_each": items, "output": "${index}"})
@@ -127,7 +127,7 @@ async def test_what_a_step_runs_for_each_of_is_a_list(items: str, said: str):
     ("output", "schema", "said"),
     [
         ({"a": "${order.total}"}, {"type": "object", "properties": {"a": TEXT}, "required": ["a"]}, "/output: "),
-        ("${order.id}", {"type": "object"}, "/output: the output is a string, and output_schema takes an object"),
+        ("${order.id}", {"type": "object"}, "/output: the output is a string, and output_schema accepts an object"),
         ("${order.id}", TEXT, None),
         (None, {"type": "object", "required": ["order"]}, None),
         (None, {"type": "object", "required": ["other"]}, "/output: the output is an object with order, and"),

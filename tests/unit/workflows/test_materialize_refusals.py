@@ -102,7 +102,7 @@ async def test_arguments_that_hold_a_secret():
 @pytest.mark.parametrize("how", ["removed", "blocked", "disabled", "changed"])
 async def test_a_tool_that_is_another_one_by_now(how: str):
     words = {
-        "removed": "was of look@1.0.0, which is gone",
+        "removed": "was of look@1.0.0, which no longer exists",
         "blocked": "was of look@1.0.0, which is blocked",
         "disabled": "was of look@1.0.0, which is disabled",
         "changed": "was of look@1.0.0 as sha256:.* is sha256:.* now; save what ran under a version of its own",
@@ -170,7 +170,7 @@ async def test_a_call_that_two_nodes_have_made():
     async with Scene(both, (*LOOKS, *LOOKS)) as scene:
         (call,) = await scene.calls()
         whole: dict[str, Any] = {"run_id": scene.instance.run_id, "call_id": call.call_id}
-        await scene.refused(InvalidInput, r"several calls are meant: .*step 'ask'.*step 'again'", **whole)
+        await scene.refused(InvalidInput, r"several calls match: .*step 'ask'.*step 'again'", **whole)
 
         change = await scene.crib.workflows.materialize("flow", step="looked", node="again", **whole)
 

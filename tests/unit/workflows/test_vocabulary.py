@@ -37,7 +37,7 @@ def test_a_registration_is_read_as_004_writes_it_and_written_as_everything_is():
 @pytest.mark.parametrize(
     ("step", "said"),
     [
-        (StepRegistration(name="ai.invoke_agent", tool="say"), "'ai.invoke_agent' comes with the crib; give yours"),
+        (StepRegistration(name="ai.invoke_agent", tool="say"), "'ai.invoke_agent' is built in; give yours"),
         (StepRegistration(name="t", tool="say", input_mapping={"text": "${"}), "'t': input_mapping: /text: '${'"),
         (StepRegistration(name="t", tool="say", output_mapping={"a": "${b(}"}), "'t': output_mapping: /a: "),
     ],

@@ -1,7 +1,8 @@
-"""Where the values of a plan or a call come from: evidence, what the task says besides, and a second reading of doubts.
+"""Evidence: the sources of values in plans and calls, and second readings of uncertain ones.
 
-Pure but for nothing: data in, data out. No language, no system and no model is known here; what cannot be told from
-characters, schemas and reference data is a doubt, which is put to a model or to a person elsewhere.
+Pure: data in, data out, except the request of a second reading. It knows no language, system or model. What
+characters, schemas and reference data cannot decide is uncertain, and a model or a person decides. `agents.planner`
+and `agents.turn` import it.
 """
 
 from toolcrib.agents.evidence.inputs import Leaf, Lists, Path, Step, is_reference, leaves_of

@@ -1,7 +1,7 @@
-"""What the fields of some tools hold, by their names, and plans whose texts become the numbers that fields want.
+"""Types of fields by name, from tools' schemas, and conversion of text in plans to numbers.
 
-A field such as a condition's `value` takes texts and numbers; what is meant follows from the field that the condition
-is about, wherever the tools' schemas say that one's type.
+A field such as a condition's `value` accepts texts and numbers; the type of the field that the condition names
+decides.
 """
 
 from collections import defaultdict

@@ -1,6 +1,6 @@
-"""The values in a planned step's input, each with what its schema, its neighbours and the reference lists say of it.
+"""Lists the values in a planned step's input, each with facts from its schema, neighbours and reference lists.
 
-A walk over data and schemas: it judges nothing and changes nothing.
+It decides and changes nothing.
 """
 
 import re

@@ -1,11 +1,8 @@
-"""Where each value of a plan comes from, and which words of the task no value carries.
+"""Decides where each value of a plan or a call comes from, and which words of the task no value uses.
 
-Nothing is judged by a vocabulary. A value is evident if it stands in the words that are quoted for it, and these in the
-task or in the author's documentation; if it is a result of a step, a default, or one of the words in which a tool's own
-schema says what is compared and how. Else somebody has to look: a second reading, or a person. What names one record
-is never taken on anybody's word but the task's.
-
-The values of one call that a model wants to make, held against what it may know: the task, and earlier results.
+No word lists are used. A value is evident if the words quoted for it contain it, and the task or the author's
+documentation contains the words; or if it is a step's result, a default, or a comparison named by a tool's schema.
+Other values need a second reading or a person. An id must always come from the task, reference data or a result.
 """
 
 from collections.abc import Container, Iterable, Iterator, Mapping, Sequence

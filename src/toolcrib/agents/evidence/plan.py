@@ -1,17 +1,14 @@
-"""The plan of a deterministic run: what the model fills in, and how it becomes calls.
+"""Plans of deterministic runs: their schema, their calls, and examples of their form.
 
 The steps are fixed; the model writes each one's input. A string `${search_deals.results[*].id}` refers to an earlier
-step's output. With `for_each`, an input is written for one `item`: a list that holds one element with `${item…}` is
-repeated for all items, in batches as large as the tool's schema allows; without such a list the tool is called once
+step's output. With `for_each`, an input is written for one `item`: a list with one element that contains `${item…}` is
+repeated for all items, in batches as large as the tool's schema allows; without such a list, the tool is called once
 per item.
-
-What a plan for given tools looks like: an example with open places, and the lists that a step can be done for.
 
     {"search_deals":{"input":{"company":…}},
      "update_deals":{"for_each":"${search_deals.results}","input":{"ids":["${item.id}"],"stage":…}}}
 
-Derived from the tools' schemas. A hint for the model that plans, nothing else: what it writes is checked as if there
-were none.
+An example is derived from the tools' schemas as a hint for the model; the plan is checked without it.
 """
 
 from collections.abc import Callable, Iterator, Mapping, Sequence

@@ -1,15 +1,12 @@
-"""Numbers in words, as far as Unicode and the SI say what they are: `50,000`, `50.000`, `50k`, `2M`, `五万`.
+"""Reads numbers and dates in text: `50,000`, `50.000`, `50k`, `2M`, `五万`, and dates computed from today's.
 
-Words such as `fifty` are no matter of characters: what they mean is asked of a model.
-
-Days: as they are written, and as they follow from today's by a calculation that a plan names.
+Numbers are read as far as Unicode and the SI define them; a model decides about words such as `fifty`. A plan names
+the calculation of a date, which is checked and gives one date:
 
     today + 1 week            the same day of next week
     today + 1 month, end of month
     today, start of quarter
     today + 1 week, friday    the Friday of next week; weeks begin on Monday
-
-A calculation is checked, never guessed: it gives one day.
 """
 
 import re

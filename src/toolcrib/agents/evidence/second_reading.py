@@ -1,7 +1,7 @@
-"""A second reading: what a plan takes from a task without its standing there, put to a model as questions of meaning.
+"""A second reading: asks a model about values of a plan that are not literally in the task.
 
-One call holds all doubts. The reader gets the task and what was read from it, not the plan, and answers each point with
-the task's own words or with `no`. An answer whose words do not stand in the task confirms nothing.
+One request has all uncertain values. The model gets the task and what was read from it, not the plan, and answers each
+point with words of the task or with `no`. An answer whose words are not in the task confirms nothing.
 """
 
 from collections.abc import Iterator, Sequence

@@ -1,4 +1,4 @@
-"""How a plan says where its values come from: the task, part by part, and what each part says.
+"""The reading of a task in a plan: the task's parts, and the meaning of each.
 
     "reading": [
         {"words": "Mark", "use": "request"},
@@ -7,9 +7,8 @@
         {"words": "as won", "use": "change", "value": "Closed won"},
         {"words": "please", "use": "none"}]
 
-A model that reads before it plans forgets fewer conditions, and what it has read can be checked: the words stand in the
-task, and the value stands in the words, or is asked about. Words of the author's documentation count too. A day that
-follows from today's has a `how`, see `dates`.
+A model that reads before it plans forgets fewer conditions, and the reading can be checked against the task. Words of
+the author's documentation count too. A date relative to today has a `how`, see `quantities`.
 """
 
 from collections.abc import Iterable

@@ -1,18 +1,10 @@
-"""Words of a task, and where a quotation stands in them: by characters and their Unicode properties, in any language.
+"""Matches words in any language: quotations in a task, labels by shared letters, and labels in calls.
 
-Nothing here knows a word. Upper and lower case, accents, punctuation and endings such as `Globex's` make no difference,
-and scripts without spaces are read character by character.
-
-Which of several values some words mean, by the letters that their names share with the words.
-
-`won` means `Closed won` among the stages of a deal, since no other stage is called so; `Rafael` means nobody where
-three people are called so. Synonyms and translations share no letters: those are asked about.
-
-What people call values: a model may write labels where a call carries ids.
-
-`spoken` lets a schema's labelled values be said by label too; `replace_labels` puts the values in their place, also in
-pairs such as `{"property": "stage", "value": "Negotiation"}`. A label that two values share stays as it is, and is then
-refused with both of them named.
+Case, accents, punctuation and endings such as `Globex's` are ignored; scripts without spaces are compared by
+character. `won` means `Closed won` if no other stage shares as many letters, and a first name that three people share
+means none of them. Synonyms and translations are left to a model. A model may use labels where a call needs ids: they
+are replaced, also in pairs such as `{"property": "stage", "value": "Negotiation"}`; an ambiguous label is refused with
+its values.
 """
 
 import re

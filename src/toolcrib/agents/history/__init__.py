@@ -1,1 +1,4 @@
-"""What was said before a run: the turns of its conversation, read from their journals, and how many are shown."""
+"""Earlier turns of a conversation: read from journals, and selected for a prompt.
+
+`agents.prepare` and the programs import it.
+"""

@@ -1,12 +1,7 @@
-"""The turns before a run's own in its conversation, each read once from the journal of its run.
+"""The earlier turns of a conversation, and the window of turns that a prompt shows.
 
-A turn's run has ended, so what is read is the same whenever it is read. A run that the store has forgotten counts as a
-turn in which nothing was said.
-
-Which turns of a conversation a prompt shows, and which of them with short results. Numbers only.
-
-The window moves in jumps and never back: as long as the turns fit, the prompt of the next turn begins with all of this
-one, and a provider's cache serves it; when they do not fit any more, so much gives way at once that the next ones will.
+A turn's run has ended, so it is read once from its journal; a deleted run counts as an empty turn. The window moves in
+jumps and never back, so that prompts keep their beginning, which providers cache, for several turns.
 """
 
 from collections.abc import Mapping

@@ -1,8 +1,7 @@
-"""What was said in a turn that has ended, read from its run's journal: the messages as the loop had sent them.
+"""The messages of an ended turn, read from its run's journal.
 
-The journal has each message once: the user's beside the first model call, the model's in its answers, results in their
-envelopes. Put together again they are the same, byte for byte, so that the prompt of the next turn begins with them
-and a provider finds them in its cache. Every call has its result: one that a turn left open is said to be open.
+They are byte for byte the messages that were sent, so that the next prompt begins with them and providers can cache
+it. Every call has a result: an open call is reported as open.
 """
 
 import re

@@ -1,7 +1,7 @@
-"""What an agent knows before its first turn: what was said before, and the variables that it is told.
+"""An agent's initial knowledge: earlier messages and variables.
 
-Where it remembers from is not its matter: a `Recall` brings it. It may be asked again when a run is carried on, and
-must then bring the same, so it writes down what it has found (`RunContext.once`).
+A `Recall` returns the earlier messages. It must return the same ones for a resumed run, so it records them
+(`RunContext.once`).
 """
 
 from typing import Protocol, cast

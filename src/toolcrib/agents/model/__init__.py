@@ -1,1 +1,1 @@
-"""Asking a model: the client of one run, JSON answers, the tool calls of an answer, and the context window."""
+"""Model requests of a run: the client, JSON answers, tool calls of an answer, and the context window."""

@@ -1,4 +1,4 @@
-"""The model of one run, and how it is asked: with the configuration of whoever has it, within the run's budget."""
+"""The model client of a run: its configuration, and requests within the run's budget."""
 
 from msgspec import Struct
 

@@ -1,13 +1,8 @@
-"""How much a model reads: what is left for the past, and what gives way when a run outgrows it.
+"""The context window: how many tokens earlier turns may use, and how results are shortened.
 
-Sizes are estimates, four characters to a token. A run's own results are shortened as they must be, the older ones
-first and many at once, so that the beginning of the prompt stays the same for some turns; what a person or the model
-has said is never cut. What is decided is written down, so that the run does the same when it is carried on.
-
-Results made short, so that a prompt fits the model's context: in old turns, and within a run that has grown long.
-
-Only what a tool answered, and very long arguments, are ever shortened: what people and models have said stays whole.
-What is short already stays as it is, byte for byte, and shortening twice is shortening once.
+Sizes are estimates, four characters per token. Results and very long arguments are shortened, the oldest first and
+many at once, so that the prompt's beginning stays the same for some turns; messages of people and models never are.
+Shortening twice equals shortening once. Decisions are recorded, so that a resumed run repeats them.
 """
 
 from collections.abc import Callable, Sequence

@@ -1,6 +1,6 @@
-"""Getting JSON out of a model: asked by schema, checked, and asked again with the problems named.
+"""Gets JSON from a model: requested by schema, validated, and requested again with the problems.
 
-A model's failure as the error of a run.
+Also converts a model's failure to the error of a run.
 """
 
 from collections.abc import Callable, Mapping

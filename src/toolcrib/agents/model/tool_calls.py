@@ -1,16 +1,8 @@
-"""The tool calls of an answer, as far as they can be taken as they are.
+"""Tool calls of an answer, and what the model is told about their results and refusals.
 
-A model's answer goes back to it with the outcomes of its calls, which are told apart by id. So ids are made unique, and
-arguments that are far too long are left out of what goes back; what the model wrote stands in the journal as it was.
-
-Results as a model needs to see them: whole if small, else their shape and first items with what was left out.
-
-A model that reads five of 237 deals and the number 237 knows enough to report; the journal has the rest.
-
-What a model is told of a call that was refused, so that it can correct itself or ask; and when that is enough.
-
-Refused means that nothing ran: the tool is not among its own, or the arguments are not valid. The text names what it
-may call, by the names that it knows, and the closest to what it wrote.
+Call ids are made unique, and very long arguments are omitted from what is sent back; the journal has the original.
+Large results are shortened to their shape, first items and counts. A refusal says that nothing ran, and names the
+callable tools and the closest names or values.
 """
 
 from collections.abc import Mapping, Sequence

@@ -1,8 +1,7 @@
-"""Questions of a run to whoever gave it its task: worded, asked, waited for, and answered.
+"""Questions of a run about its task: wording, waiting and answers.
 
-A run that nobody called waits for the answer, for days if need be, in no process; so does one inside a conversation,
-whose next message is the answer. Elsewhere a run that an agent or a workflow has called ends `incomplete` with its
-question, and its caller decides.
+A run without a caller waits for the answer, as does a run in a conversation, whose next message is the answer. A run
+called by an agent outside a conversation, or by a workflow, ends as `incomplete` with its question.
 """
 
 from typing import Final, cast

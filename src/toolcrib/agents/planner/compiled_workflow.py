@@ -1,9 +1,8 @@
-"""A deterministic agentic tool as a workflow: its plan, its steps and its answer, each a step of a graph.
+"""Converts a deterministic agentic tool to a workflow: its plan, steps and answer become steps of a graph.
 
-What is made runs as the tool does: the same calls at the same positions, and the same answer. A model is asked for the
-plan and the answer, and about a step only where a reference of the plan cannot be resolved; the plan says whether a
-step is done once or for each item of an earlier list. What a graph adds is that a person can look at it, put a step of
-their own between two, such as an approval of the plan, and run it again from a step.
+The workflow makes the same calls at the same positions, with the same answer. A model makes the plan and the answer,
+and reviews a step only if a reference cannot be resolved. In the graph, a person can insert steps, such as an approval
+of the plan, and rerun from a step.
 """
 
 from collections.abc import Iterator

@@ -1,7 +1,6 @@
-"""What a step would change, shown to a person before it does: many items, what cannot be taken back, an assumption.
+"""Previews: shows a person what a step would change, if it changes many items, cannot be undone, or is uncertain.
 
-A tool of which each call waits for a person anyway (`requires_confirmation`, or a guardrail) is not previewed besides:
-what the person gets to see there is the very call.
+A tool whose calls wait for a person anyway (`requires_confirmation`, or a guardrail) has no preview.
 """
 
 from collections.abc import Iterator, Sequence

@@ -1,12 +1,11 @@
-"""What a small model writes in place of a plan: which items are meant, and what these get.
+"""Outlines: what a small model writes instead of a plan, and the plan compiled from it.
 
     {"wants": "change",
      "conditions": [{"words": "Globex", "field": "company_name", "comparison": "is", "value": "Globex"}],
      "changes": [{"words": "as won", "field": "stage", "value": "Closed won"}]}
 
-The inputs of the steps follow from it by their schemas. A model that fills in two short lists forgets fewer conditions
-than one that writes each operation's own input, and each entry quotes the words that say it. Not every sequence of
-operations can be written so: see `outline_of`.
+The steps' inputs follow from the outline and the schemas. A model that fills in two short lists, with the words of the
+task for each entry, forgets fewer conditions. Not every sequence of operations has an outline: see `outline_of`.
 """
 
 from collections import Counter

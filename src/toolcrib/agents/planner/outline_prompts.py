@@ -1,9 +1,7 @@
-"""What a small model is asked around an outline: to write it, to look at words that it left over, and at single values.
+"""Prompts for outlines: write an outline, use remaining words, check single values.
 
-Each question has the same few examples before it, from another trade than the task's: a small model follows examples
-better than rules. They stand in front, so that a provider can keep them in its cache.
-
-Tasks in the words of a tool's own fields, with the outlines that they mean: a small model follows examples best.
+Each prompt begins with the same few examples, from another domain than the task, because small models follow examples
+better than rules, and so that providers can cache the beginning.
 """
 
 from collections.abc import Iterable, Iterator, Sequence

@@ -1,4 +1,4 @@
-"""Planning with a small model: it writes an outline, and looks at what is thin of it one thing at a time."""
+"""Planning with a small model: it writes an outline and checks uncertain parts one by one."""
 
 import re
 from collections.abc import Sequence

@@ -1,13 +1,8 @@
-"""Getting a plan that follows from the task: asked for, held against what was said, read again, and asked about.
+"""Makes a plan that is supported by the task: requested, checked, read a second time, and asked about.
 
-A plan that only reads goes on with a warning. One that would write does so when each of its values is evident: it
-stands in the words that are quoted for it, or a second reading has found it there. What stays in doubt is corrected by
-the model once; after that a person is asked, and the plan goes on from the answer. What was settled is written down,
-so that a run that is resumed, by whichever release, carries out the plan that was settled.
-
-What a small model is told of something that the task names and its plan does not use.
-
-For steps whose plan has no outline, see `outline`.
+A plan that only reads continues with a warning. A plan that writes continues if every value is evident or confirmed by
+a second reading. The model corrects other values once; after that a person is asked, and the plan continues with the
+answer. The final plan is recorded, so that a resumed run executes it in any release. For small models, see `outline`.
 """
 
 from collections.abc import Callable, Iterator, Mapping, Sequence

@@ -1,6 +1,6 @@
-"""What the model of a deterministic tool is asked: to plan, to correct one step, to report.
+"""Prompts of deterministic tools: plan, correct a step, report.
 
-What is the same for every task stands in the system prompt, so that a provider can keep it in its cache.
+The system prompt has everything that is the same for all tasks, so that providers can cache it.
 """
 
 from collections.abc import Sequence

@@ -1,10 +1,8 @@
-"""Plans that an older release has had made: they are taken as they are recorded, and not held against the task anew.
+"""Plans recorded by older releases: used as recorded, not checked again.
 
-That release asked for a plan at `POSITION`, and in doubt again at `POSITION.fix1` and `POSITION.fix2`. What it left out
-of a plan does not stand in the model's answers, so the arguments of the calls that were begun count.
-
-A plan of which nothing was begun is never carried out: such a run is planned anew at `POSITION.anew`. In a replay the
-recording tells which of both it was.
+Those releases requested a plan at `POSITION`, and corrections at `POSITION.fix1` and `POSITION.fix2`. What they
+removed from a plan is not in the model's answers, so the arguments of started calls count. If no call of a plan was
+started, the run is planned again at `POSITION.anew`. In a replay, the recording decides which.
 """
 
 import re

@@ -1,17 +1,16 @@
 """The stages of deterministic agentic tools as handlers of workflow steps.
 
-| `handler_ref` | reads of `input` | puts out |
+| `handler_ref` | reads from `input` | output |
 |---|---|---|
 | `agentic.plan` | `tool`, `input` | `steps`, by id; `question`, `warnings` |
-| `agentic.step` | `tool`, `input`, `step`, `plan`, `done` | what the step's tool does, a list if for many items |
+| `agentic.step` | `tool`, `input`, `step`, `plan`, `done` | the output of the step's tool, a list for several items |
 | `agentic.format` | `tool`, `input`, `plan`, `done` | the answer |
 
-`tool` is the agentic tool, `input` its arguments, `plan` what the first one puts out, and `done` what has become of the
-steps before, by id: `{"search": "${steps.search}"}`.
+`tool` is the agentic tool, `input` its arguments, `plan` the output of the first handler, and `done` the results of
+earlier steps by id: `{"search": "${steps.search}"}`.
 
-They make the calls that the tool's own program makes, in the run of the workflow, by the same code, and under the same
-rules: the tools that the sequence names, with the arguments that live reference data allows. What a tool has brought is
-data to them: of what stands in a plan only that is expanded which the plan itself says.
+They make the calls of the tool's own program, with the same code and under the same rules. Outputs of tools are data:
+only references of the plan itself are resolved.
 """
 
 import asyncio

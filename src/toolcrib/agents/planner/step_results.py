@@ -1,8 +1,7 @@
-"""The parts of a deterministic run: what becomes of one step, and the answer made of what became of all of them.
+"""The parts of a deterministic run: the result of one step, and the answer from all results.
 
-The tool's own program goes through them in order; so does a workflow that was compiled from the tool, a part at a time.
-What a part needs of the parts before it is data, so that it may have come from anywhere: a plan as JSON, and how the
-steps have ended. Where a part stands in the journal is said by whoever runs it.
+The tool's own program uses them in order; a compiled workflow uses one per step. Their inputs are data, such as a plan
+as JSON. The caller decides their positions in the journal.
 """
 
 from collections.abc import Iterator, Mapping, Sequence

@@ -1,13 +1,8 @@
-"""Everything an agent's run needs before its first turn: identity, model, tools, prompt, memory, policy.
+"""Prepares an agent's run: account, model, tools, prompt, memory and policy; checks agents when they are saved.
 
-What may be different the next time is written down when it is found out, so that a run that is carried on sees the same
-tools and the same prompt: the shown tools, and the texts of the prompt's fragments.
-
-As whom an agent acts: its service account, or else whoever calls it (004, agent identity).
-
-It must be there and enabled whenever the run is taken up; what it may do is looked up anew before every call.
-
-Holding the definition of an agent against the catalogue when it is saved, and deriving what follows from it.
+Facts that may change, such as the shown tools and the texts of fragments, are recorded, so that a resumed run sees the
+same. An agent acts as its service account, otherwise as its caller. The account must exist and be enabled whenever the
+run is resumed, and its grants are read again before every call.
 """
 
 from collections.abc import Iterator

@@ -1,7 +1,7 @@
-"""Everything an agentic tool's run needs before its first model call: model, tools, reference data, prompt, policy.
+"""Prepares an agentic tool's run: model, tools, reference data, prompt and policy.
 
-Built anew at each start and resume from what the run has pinned and written down; reference data comes through the
-run's own calls, so a resumed run sees the same lists.
+It is rebuilt at each start and resume from what the run has pinned and recorded. Reference data is read by calls of
+the run, so a resumed run sees the same lists.
 """
 
 from collections.abc import Callable, Mapping, Sequence

@@ -1,13 +1,9 @@
-"""What an agent remembers of a conversation: the turns before, as its memory's strategy and the model's room allow.
+"""The memory of an agent: which earlier turns and summaries its prompt contains.
 
-`full` shows all turns, `sliding_window` the last ones, `summary` those and a summary of what came before, `none`
-nothing. Turns that do not fit give way: first their results are shortened, then the oldest fall out, in jumps (see
-`window`). The decision is written down in the run; what was said is not: it stands in the journals of the turns.
-
-Summaries of the turns that a prompt no longer shows: the old summary, and what has fallen out since, made one.
-
-A summary agent makes it in a run of its own, or else the agent's own model in one call. It is a convenience: if it
-cannot be made, the conversation goes on without, and the run says so.
+`full` shows all turns, `sliding_window` the last ones, `summary` those and a summary of earlier ones, `none` nothing.
+If turns do not fit, their results are shortened first, then the oldest turns are dropped. The decision is recorded in
+the run. A summary is made from the previous summary and the dropped turns, by a summary agent or the agent's own
+model; if that fails, the run continues with a warning.
 """
 
 from collections.abc import Iterable, Mapping, Sequence

@@ -1,1 +1,1 @@
-"""Reference lists in runs: read, kept as snapshots, and looked up by the labels that people use."""
+"""Reference lists in runs: read, kept as snapshots, and searched by label."""

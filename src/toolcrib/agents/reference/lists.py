@@ -1,7 +1,7 @@
-"""Reference data in runs: read by the run's own calls, kept as snapshots that other runs may use while they are young.
+"""Reads reference lists through the run's own calls, or uses recent snapshots.
 
-A run writes down which snapshots it uses, so it sees the same values however often it is started again. How snapshots
-are kept, and what a list means for schemas and prompts, is not decided here.
+A run records its snapshots, so it sees the same values after each start. `snapshots` stores them, and `core.providers`
+defines what a list means.
 """
 
 import asyncio

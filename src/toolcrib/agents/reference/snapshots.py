@@ -1,8 +1,7 @@
-"""Snapshots of reference lists: what each reading of a source brought, which one counts, and why the last one failed.
+"""Snapshots of reference lists: the results of readings, the one in use, and the last failure.
 
-A snapshot is a blob, named by the hash of its content. What is known of a source stands in the result cache, under one
-key for all runs of its realm: the snapshot in use, the last readings, the last failure. How a list is read, and what it
-means, is not decided here; whether a reading can be believed is.
+A snapshot is a blob, named by the hash of its content. The state of a source is in the result cache, under one key per
+realm. This module decides whether a reading can be trusted, not how a list is read or used.
 """
 
 from datetime import UTC, datetime

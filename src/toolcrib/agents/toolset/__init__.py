@@ -1,1 +1,4 @@
-"""Which tools a model is offered, under which names and schemas, and what its system prompt says of them."""
+"""The tools that a model is offered, with their names and schemas, and their texts in the system prompt.
+
+It imports core; `agents.prepare` and the crib import it.
+"""

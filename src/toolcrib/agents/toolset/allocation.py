@@ -1,7 +1,7 @@
-"""Which tools an agentic tool may use: named one by one, by a pattern of names, or by group; as revisions of one run.
+"""Allocations: the tools that an agentic tool may use, by name, pattern or group, as revisions of one run.
 
-What a definition names one by one is pinned when its run is made. What it names by the many is looked up when the run
-begins, and written down: a run never sees tools that were saved after it began.
+Named tools are pinned when the run is created. Patterns and groups are resolved when it begins, and recorded: a run
+never sees tools that were saved later.
 """
 
 import re

@@ -1,7 +1,7 @@
-"""The default system prompt of an agentic tool, made by rule from what the tool is: no model is asked.
+"""The default system prompt of an agentic tool, written by rules, without a model.
 
-Equal definitions give equal prompts, so what a new one says differently is what has changed. Schemas and valid values
-are placeholders: a run fills in those of its own time.
+Equal definitions give equal prompts, so a difference shows what has changed. Schemas and valid values are placeholders
+that a run fills in.
 """
 
 from collections.abc import Mapping

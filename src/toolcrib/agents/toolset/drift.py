@@ -1,7 +1,7 @@
-"""Schema drift: what changed in the tools of an agentic tool since its prompt was made (000, FR-15).
+"""Schema drift: what changed in the tools of an agentic tool since its prompt was made.
 
-A saved definition names, by content hash, the revisions that its prompt was made from. Revisions are immutable, so the
-difference can be told in words at any time. A prompt that is saved unchanged keeps what it was made from.
+A saved definition names the revisions, by content hash, that its prompt was made from. Revisions never change, so the
+difference can be computed at any time. Saving an unchanged prompt keeps the recorded revisions.
 """
 
 from collections.abc import Callable, Iterator, Mapping

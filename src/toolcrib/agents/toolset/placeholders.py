@@ -1,6 +1,6 @@
-"""The placeholders of system prompts: which there are, what stands in their places, and what a prompt may not hold.
+"""Placeholders of system prompts: their names, their values, and the checks of a prompt.
 
-A prompt is a text with plain names in it. It makes no calls and computes nothing: what is computed is computed here.
+A placeholder is a plain name; a prompt cannot call or compute anything.
 """
 
 import re
@@ -31,7 +31,7 @@ PLACEHOLDERS = (
     "example_queries",
     "input",
 )
-"""Names that a system prompt may use (000, section 4.4); `input` holds all parameters of the tool."""
+"""Names that a system prompt may use; `input` holds all parameters of the tool."""
 
 _PLAIN_NAME = re.compile(r"\s*[A-Za-z_][A-Za-z0-9_]*(\.[A-Za-z_][A-Za-z0-9_]*)*\s*")
 _MOST_LISTED = 200

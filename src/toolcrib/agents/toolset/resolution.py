@@ -1,12 +1,9 @@
-"""Which tools an agent's model is shown, which it can find, and which are left out and why (004, tool resolution).
+"""Resolves an agent's tools: which its model is shown, which it can find, and which are left out and why.
 
-By name first, then by pattern, category and tag; excluded ones are taken out again, and so is what the run's principal
-may not execute, what is out of service, and what does more than the run may. Delegates follow. If there are too many,
-those with a priority are shown, then those that fit the message best; a built-in tool finds the others. The tools for
-writing workflows come before all others, if the agent may do that.
-
-The order is that of the definition and, among the many, of names: equal circumstances give equal lists, word for word,
-so that a provider's cache of the prompt holds.
+Tools are selected by name, then by pattern, category and tag. Removed are excluded tools, those that the run's
+principal may not execute, those out of service, and those that do more than the run may. Delegates follow. If there
+are too many, those with a priority are shown, then those that fit the message best, and a built-in tool finds the
+others. The tools for writing workflows come first. The order is deterministic, so that providers can cache the prompt.
 """
 
 from collections.abc import Awaitable, Callable, Iterator, Sequence

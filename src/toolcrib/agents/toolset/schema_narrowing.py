@@ -1,8 +1,7 @@
-"""Schemas as narrow as a run needs them. Live enums: closed by the valid values that a system has right now.
+"""Adds the current valid values of reference lists to schemas, as enums with labels.
 
-A reference list says which properties it applies to. In every schema that the model sees and that its calls must
-meet, these properties become enums, with what people call the values beside them. So an unknown stage is refused
-before any call.
+A list names the properties that it applies to. They become enums in every schema that the model sees and that its
+calls must match, so an unknown value is refused before any call.
 """
 
 from collections.abc import Iterable, Mapping

@@ -1,9 +1,8 @@
-"""JSON Schemas as types, for people and models to read: a fifth of the tokens of the schema itself.
+"""JSON Schemas as types, for people and models to read, in a fifth of the schema's tokens.
 
     {company: string, stage?: "Qualified" | "Proposal", limit?: integer /* At most so many. */}
 
-`?` marks what may be left out. It is for reading only: lengths and limits of numbers are left out, and what an answer
-must meet is always the schema.
+`?` marks optional members. Lengths and limits of numbers are omitted; the schema decides what is valid.
 """
 
 import re

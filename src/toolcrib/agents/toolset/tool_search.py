@@ -1,7 +1,7 @@
-"""Large allocations: a model is offered a few tools, and one that finds the others.
+"""`find_tools` for large allocations: a model is offered a few tools, and can search for the others.
 
-Hundreds of schemas in every request cost more than they help. Beyond a number or a size of tools the model sees those
-with a priority, and `find_tools`; what it finds it can call from its next turn on. Only allotted tools are ever found.
+Beyond a number or size of tools, the model sees those with a priority, and `find_tools`. It can call the tools it
+finds from its next turn on. Only tools of the allocation are found.
 """
 
 from collections import Counter

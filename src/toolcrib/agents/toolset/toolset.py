@@ -1,4 +1,4 @@
-"""What the model of a run is offered: tools under names that it accepts, those that it can find, and the policy."""
+"""The toolset of a run's model: offered tools under valid names, findable tools, and the policy."""
 
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace

@@ -1,1 +1,4 @@
-"""The turns of a run in which a model decides: it is asked, its calls are checked and made, it sees the results."""
+"""Turns of a run in which a model chooses its calls: request, checks, calls, results.
+
+The programs import it.
+"""

@@ -1,6 +1,6 @@
-"""Doing what a model asks for: its calls in parallel, at positions `t1.c1`, `t1.c2`…, and its looks for hidden tools.
+"""Makes the calls that a model asks for, in parallel, at positions `t1.c1`, `t1.c2`…, and searches for tools.
 
-Every call goes through the run, so the guard denies what is not offered, and the denial goes back to the model.
+Every call goes through the run, so the guard denies tools that are not offered, and the model sees the denial.
 """
 
 from collections.abc import Sequence

@@ -1,9 +1,9 @@
-"""Calls that write, held against what their model may know, where it chooses its calls one by one.
+"""Checks calls that write in agentic mode against the task, the author's documentation and earlier results.
 
-What names a record must stand in the task, in the author's documentation, in reference data or in an earlier result;
-else the call is refused before it runs, and the model is told to look it up. What else is chosen from valid values, or
-is a number or a day, and stands in none of these is read a second time: a call that the task denies is refused. Texts
-are the model's to write. Whatever stands nowhere is written down, and refused where the tool is `strict`.
+An id must occur in the task, the documentation, reference data or an earlier result; otherwise the call is refused
+before it runs, and the model is told to look up the record. Other enum values, numbers and dates that occur in none of
+these are read a second time: a call that the task contradicts is refused. Free text is not checked. Values that occur
+nowhere are recorded, and refused if the tool is `strict`.
 """
 
 from collections.abc import Sequence

@@ -1,18 +1,9 @@
-"""The turns of a run in which a model decides: it is asked, what it calls is done, it sees the outcomes, and answers.
+"""The turns of a run: one model request per turn, then its tool calls in parallel, until the model answers.
 
-Each turn is one model call and the tool calls of its answer, in parallel, at positions `t1.llm`, `t1.c1`, `t1.c2`,
-`t2.llm`… Agents and the agentic mode differ in what the model is told and in what becomes of its answer; that is their
-`Work`, and the rest is here. Limits end a run from outside, with what it has.
-
-Models that repeat themselves: the same calls with the same outcomes, turn after turn.
-
-What a turn did is compared with the turn before it, so that somebody who asks again because something has changed is
-never meant. A model is told once; if it goes on nevertheless, it never stops by itself.
-
-The last answer of a run that has reached a limit: asked for from what there is, with what was held back for it.
-
-The request is short whatever came before: the task, and the results in short. It offers no tools. If it cannot be
-asked, or brings nothing, the run ends with its calls as they are.
+Positions are `t1.llm`, `t1.c1`, `t1.c2`, `t2.llm`… Agents and the agentic mode differ in their prompt and answer,
+which is their `Work`. Limits end a run from outside, with its results so far; the last request, for an answer from a
+short form of these results, uses a reserved amount and offers no tools. A model that repeats calls with equal outcomes
+is told once, and then stopped.
 """
 
 from collections.abc import Sequence

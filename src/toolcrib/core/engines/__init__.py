@@ -1,4 +1,7 @@
-"""Who drives runs. The local engine: this process, the journal, and a lease per run; or Restate's workers."""
+"""Engines: what drives runs. The local engine, Restate's workers, and replays.
+
+The crib and the interfaces import it.
+"""
 
 from toolcrib.core.engines.budgets import limits_of
 from toolcrib.core.engines.ids import SystemClock, new_run_id

@@ -1,11 +1,8 @@
-"""What nested runs may spend that are driven without their callers, so that a family never overspends together.
+"""Budgets of nested runs that are driven without their callers, and the limits of a tool's run.
 
-A run that suspends records what it has left, and each of the things that it waits for may use an equal part of that: a
-nested run that is driven alone, in whichever process, gets its caller's part of its caller's caller's part. A run that
-goes on holds these parts back for every nested run that another process drives meanwhile. So nobody needs to know what
-the others spend at the moment.
-
-What a run of a tool may spend: a reading of the tool's definition and of the guardrails of the run.
+A suspended run records its remaining budget, and each nested run that it waits for may use an equal part of it, at
+every level. A resumed run reserves these parts for nested runs that other processes drive. A family of runs therefore
+never overspends, although no process knows what the others spend.
 """
 
 from collections.abc import Mapping, Sequence
@@ -103,7 +100,9 @@ async def check_alone(journal: EndedRuns, run: Run) -> None:
         if caller.status in ENDED:
             return
         if caller.status not in WAITING:
-            msg = f"run {run.run_id!r} goes on with its caller {caller_id!r}, which is {caller.status}; resume that"
+            msg = (
+                f"run {run.run_id!r} continues with its caller {caller_id!r}, which is {caller.status}; resume that run"
+            )
             raise Conflict(msg)
         caller_id = caller.request.parent_run_id
 

@@ -1,7 +1,7 @@
 """The driver: executes the program of one claimed run until it ends or must wait.
 
-It owns no lease and looks for no work; it is handed a claim and turns it into events. The row of a run changes in the
-same transaction as its last event.
+It owns no lease and searches for no work: it turns a claim into events. The row of a run changes in the same
+transaction as its last event.
 """
 
 import asyncio

@@ -1,4 +1,4 @@
-"""The real clock, and run ids that sort by time."""
+"""The system clock, and run ids that sort by time."""
 
 import asyncio
 import secrets

@@ -1,4 +1,4 @@
-"""The runs that this process holds: one heartbeat prolongs their leases, and stops what was lost or cancelled."""
+"""The runs that this process holds: a heartbeat renews their leases, and stops runs that were lost or cancelled."""
 
 import asyncio
 import contextlib
@@ -145,7 +145,8 @@ class Leases:
         await self._renew([hold])
         if hold.lost or self._clock.monotonic() >= hold.valid_until:
             msg = (
-                f"the lease of run {hold.run_id!r} was over before an effect, so that another process may have it; "
+                f"the lease of run {hold.run_id!r} expired before an effect, so another process may have claimed "
+                "the run; "
                 "raise lease_s if this one was only slow"
             )
             raise Fenced(msg)

@@ -1,8 +1,7 @@
-"""The local engine: this process drives runs, one lease each; the journal is the truth.
+"""The local engine: this process drives runs, with one lease each.
 
-A run is claimed, its program executed until it ends or must wait, and its row changed in the same transaction as its
-last event. If the process dies, the lease runs out and any process may claim the run; what that process writes raises
-the epoch, so a zombie can write nothing more.
+A run is claimed, and its program is executed until it ends or must wait. If the process dies, its lease expires and
+any process can claim the run. A claim raises the epoch, so the old process can write nothing more.
 """
 
 import asyncio
@@ -305,7 +304,7 @@ class LocalEngine:
             if not hold.lost or not hold.forget_interruption():
                 raise
             msg = (
-                f"the lease of run {hold.run_id!r} was lost: another process has it; "
+                f"the lease of run {hold.run_id!r} was lost: another process has claimed the run; "
                 "raise lease_s if this one was only slow"
             )
             raise Fenced(msg) from None
@@ -316,7 +315,7 @@ class LocalEngine:
     async def _claim(self, hold: LeaseGuard) -> Claim:
         claim = await self._leases.claim(hold)
         if claim is None:
-            msg = f"run {hold.run_id!r} cannot be taken now: it waits for something, or another process holds it"
+            msg = f"run {hold.run_id!r} cannot be claimed now: it waits, or another process drives it"
             raise Conflict(msg)
         return claim
 

@@ -1,4 +1,4 @@
-"""Nested runs: their ids, what is handed down to them, and the signal by which they wake their parent."""
+"""Nested runs: their ids, what they inherit, and the signal that resumes their parent."""
 
 import hashlib
 from collections.abc import Sequence

@@ -1,6 +1,6 @@
-"""How runs come to their end, as data: nothing here touches the journal.
+"""The ends of runs as data, and the state of runs that other processes drive, read from the journal.
 
-How runs stand that this process does not drive: readings of the journal.
+Nothing here writes to the journal.
 """
 
 from collections.abc import Sequence

@@ -1,8 +1,7 @@
-"""What other packages ask of an engine, whoever drives the runs. Two engines keep these promises.
+"""The port of an engine, implemented by the local engine and by Restate's workers.
 
-The local engine drives runs in this process; `engines.restate` has the workers of a Restate cluster drive them. The
-journal is the truth for both, so a run can be begun under one and carried on under the other. An engine decides only
-who drives a run and when; what happens in it is the driver's, which is the same everywhere.
+Both use the same journal, so a run can begin under one and continue under the other. An engine only decides which
+process drives a run, and when; the driver does the rest.
 """
 
 from collections.abc import Sequence

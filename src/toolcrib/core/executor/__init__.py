@@ -1,4 +1,8 @@
-"""The one way in: every tool call runs through `Executor.execute` and comes back as an envelope."""
+"""The executor: every tool call runs through `Executor.execute` and returns an envelope.
+
+It imports policy, registry, expressions and ports only: no store and no model. Runs, engines and the kinds of tools
+import it.
+"""
 
 from toolcrib.core.executor.approval import differences
 from toolcrib.core.executor.attempts import has_acted, is_repeatable, may_run_twice

@@ -1,7 +1,6 @@
-"""A call that needs a person: what the person is shown, and whether the answer is for what would happen now.
+"""Calls that need a person: what the person is shown, and whether the answer still applies.
 
-The waiting is not here: the run answers, or suspends. An answer that names other arguments, another revision or another
-policy than the call has is not believed, wherever it comes from.
+An answer for other arguments, another revision or another policy is not used. Waiting is up to the run.
 """
 
 from datetime import timedelta

@@ -1,11 +1,8 @@
-"""What a failed attempt means, and whether it is repeated: the tool's error semantics (004), as pure decisions.
+"""Decides whether a failed attempt is retried, and what effect it may have had.
 
-What a failed call has changed all the same, and whether it may be made once more. Pure.
-
-A call that writes may have taken effect although nobody heard of it: the answer was lost, came too late, or could not
-be read. The error of its envelope says so (`details["effect"]`), so that no retry, no fallback, no step of a workflow
-and no run that takes up another one does twice what may be done once. What becomes of such a call later is not decided
-here: see `runs.indoubt`.
+If a call that writes may have taken effect, because its answer was lost, late or unreadable, its error has
+`details["effect"]`, so that retries, fallbacks, steps and later runs do not repeat it. `runs.context.unknown_outcomes`
+finds out what happened. Pure.
 """
 
 import asyncio

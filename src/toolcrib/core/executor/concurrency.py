@@ -1,11 +1,7 @@
-"""Who may run now: calls go in parallel up to a number, and a sequential tool runs alone, in the order of the requests.
+"""Order of parallel calls in a run, and rate limits of tools in this process.
 
-One `Lanes` belongs to one run. Tickets are taken in the order in which calls were requested, so a sequential call is a
-barrier: it waits for all before it, and all after it wait for it.
-
-Rate limits of tools: at most so many executions in any window of time.
-
-What is here counts in memory, for one process; `toolcrib.infrastructure.redis` counts for all of them.
+Calls run in parallel up to a number. A sequential call waits for all earlier calls, and all later calls wait for it.
+`Lanes` belongs to one run. `toolcrib.infrastructure.redis` has rate limits for all processes.
 """
 
 import asyncio

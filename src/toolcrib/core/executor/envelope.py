@@ -1,14 +1,7 @@
-"""The envelope in the making: what is known of a call so far, where its time went, and what must not be told.
+"""Builds the envelope of a call, also of a denied one.
 
-Every envelope of the executor is sealed here, so what must hold for all of them is held here: only JSON, no secrets in
-what accompanies the output, timings that add up.
-
-What may stand in an envelope: JSON that nobody else holds, and text that is Unicode.
-
-Values come from callers, functions and foreign systems, so nothing is taken for granted about them. This module knows
-neither tools nor secrets.
-
-A call that was refused before anything ran: its envelope says `denied`, with the rule of the guard that refused.
+Every envelope is completed here: values are JSON, text is Unicode, secrets are redacted, timings add up. Values come
+from callers, functions and other systems, so nothing is assumed about them.
 """
 
 from collections.abc import Iterable, Mapping

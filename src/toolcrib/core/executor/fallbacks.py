@@ -1,7 +1,7 @@
-"""What is called instead of a tool that failed, as its author's error handling says (004).
+"""The fallback of a failed tool, as its error handling says.
 
-A fallback is one call, with the same arguments, in a nested run: judged, journaled and paid like any other. Nothing is
-called instead of a write whose outcome is not known, because both might take effect.
+A fallback is one call with the same arguments in a nested run. There is no fallback after a write with an unknown
+outcome, because both might take effect.
 """
 
 from decimal import Decimal

@@ -1,12 +1,8 @@
-"""What a run's guardrails make of a call: asked once its arguments are valid, and again of what it brings.
+"""Applies a run's guardrails and caps to one call.
 
-The decision is the guardrails'; here it meets the call: arguments are replaced, the call is denied, or its output is
-withheld, which does not undo what the tool has done.
-
-Caps on what many runs spend, asked for one call: reserved before it is dispatched, settled after.
-
-A call that is skipped, or served from the cache, costs nothing. A run of an agent or a workflow that is taken up again
-is no new call: it was counted when it began.
+Guardrails are checked when the arguments are valid, and again on the output: they replace arguments, deny the call, or
+withhold the output of a tool that has run. Caps are reserved before a call and settled afterwards. Skipped and cached
+calls cost nothing, and a resumed run of an agent or workflow is not counted again.
 """
 
 from decimal import Decimal

@@ -1,4 +1,4 @@
-"""Runs in runs: how deep they go, that none is inside itself, and what one brings back to the call that started it."""
+"""Rules of nested runs: their depth, no cycles, and what they return to the calling run."""
 
 from decimal import Decimal
 

@@ -1,11 +1,9 @@
-"""The one pipeline that runs tools.
+"""The pipeline of every tool call.
 
-resolve, guard, permit, validate, guardrails, confirm, rate limit, cache, secrets, intent, dispatch with retries,
-redaction, response mapping, output check, content filters, truncation, envelope. Whatever kind a tool is and whichever
-surface asked, it goes through here, so a denied call is denied everywhere. A tool's failure is an envelope. What leaves
-`execute` otherwise is not about the tool: cancellation, suspension, and a journal that does not take the intent.
-
-The compiled schemas of tools, at hand by content hash, which names a definition's content for ever.
+Its stages: resolve, guard, permit, validate, guardrails, confirm, rate limit, cache, secrets, intent, dispatch with
+retries, redaction, response mapping, output check, content filters, truncation, envelope. All kinds of tools use it
+from all interfaces, so a denied call is denied everywhere. A tool's failure is an envelope. `execute` raises only on
+cancellation, suspension, or a journal that does not accept the intent. Compiled schemas are cached by content hash.
 """
 
 import asyncio

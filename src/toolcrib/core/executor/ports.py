@@ -1,4 +1,4 @@
-"""What the executor asks of other packages. It knows no runtime, no store and no model, only these ports."""
+"""The ports of the executor. It knows no runtime, store or model."""
 
 from collections.abc import Awaitable, Mapping
 from datetime import datetime

@@ -1,10 +1,8 @@
-"""From what a runtime brought back to what the envelope may hold: plain, redacted, selected, checked, cut to size.
+"""Turns a runtime's result into an envelope's output, and reuses cached results.
 
-The effect has happened by now, so nothing here may lose its outcome for a lesser reason than that it is unusable.
-
-Results of equal calls: when one may stand for another, and what of it is kept.
-
-A cache that is not there is a miss, and what could not be kept is called again: neither fails a call.
+The output is converted to JSON, redacted, mapped, validated and truncated. The effect has already happened, so an
+outcome is discarded only if it is unusable. A missing cache counts as a miss, and a failure to store a result does not
+fail the call.
 """
 
 import contextlib

@@ -1,9 +1,9 @@
-"""The loop-free language behind `{{ }}` in prompts and `${ }` in references, and JSONPath for mappings.
+"""The expression language of `{{ }}` in prompts and `${ }` in references, and JSONPath for mappings.
 
-A text is `Template.parse`d once, `check`ed against the names it may use, and rendered with a scope of JSON values; a
-structure is `resolve`d, or compiled once and resolved often. Every cost is bounded by the source and an absolute limit.
-There is no way to call the host: no attributes, no methods of Python objects, no imports. Everything here raises
-`InvalidExpression` and nothing else.
+A text is parsed once with `Template.parse`, `check`ed against the names it may use, and rendered with a scope of JSON
+values; a structure is `resolve`d, or compiled once and resolved often. The language has no loops and no access to the
+host: no Python attributes, methods or imports. Every evaluation has limits. The only exception is `InvalidExpression`.
+All packages above `core.expressions` may import it; it imports contracts only.
 """
 
 from toolcrib.core.expressions.expression import Expression, compile_expression

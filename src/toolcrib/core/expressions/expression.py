@@ -1,9 +1,7 @@
-"""A syntax tree to nested closures, once; then an evaluation is one call that never looks at the tree again.
+"""A compiled expression: its source, the names it reads, and its evaluation as nested closures.
 
-Every node is evaluated at most once per evaluation, since the language has no loops. The one thing that repeats is the
-accessor chain behind `[*]`, whose steps are constant-time; its elements are counted as work.
-
-One compiled expression: what it says, what it reads, and its value in a scope.
+Each node is evaluated at most once per evaluation. Only the accessor chain after `[*]` repeats; its elements count as
+work.
 """
 
 from collections.abc import Callable, Iterator, Mapping

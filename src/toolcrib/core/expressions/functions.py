@@ -1,7 +1,7 @@
 """The functions of the language: pure, and linear in their arguments.
 
-`f(x, y)` and `x.f(y)` are the same call. They raise `InvalidExpression` without name
-and column; the evaluator adds both.
+`f(x, y)` and `x.f(y)` are the same call. They raise `InvalidExpression` without name and column; the evaluator adds
+both.
 """
 
 import inspect

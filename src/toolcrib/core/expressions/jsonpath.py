@@ -1,8 +1,8 @@
-"""JSONPath (RFC 9535) for mappings: which part of a response is the data, the next cursor, the list of choices.
+"""JSONPath (RFC 9535) for mappings: the location of data, of the next cursor, and of lists of choices.
 
-The `jsonpath-rfc9535` library parses; `queries` evaluates, counting every step, because a path of a few characters such
-as `$..*..*..*` multiplies with the document. `match()` and `search()` are refused: their patterns would run in a
-backtracking engine. Nothing heavy loads before the first path is compiled.
+The `jsonpath-rfc9535` library parses; `queries` evaluates and counts every step, because a short path such as
+`$..*..*..*` can multiply with the document. `match()` and `search()` are refused, because their patterns would run in
+a backtracking engine. The library loads when the first path is compiled.
 """
 
 from functools import lru_cache

@@ -1,8 +1,7 @@
-"""Paths: `.name`, `[index]`, their optional forms and the projection `[*]`. Strict: what is not there is an error.
+"""Binary operators, and paths: `.name`, `[index]`, their optional forms, and the projection `[*]`.
 
-`?.` gives null for the whole path when the value before it is null or does not have what is asked for.
-
-The binary operators that need both sides. Numbers stay numbers: no conversion but text + number or boolean.
+A missing member is an error. `?.` gives null for the whole path if the value before it is null or lacks the member.
+Types are not converted, except in text + number or boolean.
 """
 
 import math

@@ -1,7 +1,4 @@
-"""Tokens to a syntax tree: precedence climbing with bounded recursion. It evaluates nothing.
-
-Source text to tokens. One regular expression without nested repetition: linear time on any input.
-"""
+"""The tokenizer and parser of the language: precedence climbing with bounded recursion, in linear time."""
 
 import math
 import re

@@ -1,7 +1,7 @@
-"""Evaluates the syntax trees of `jsonpath-rfc9535` with every step counted; `jsonpath` is the way in.
+"""Evaluates the syntax trees of `jsonpath-rfc9535` with every step counted; use it through `jsonpath`.
 
-The library's own evaluation has no limit of work, recurses with the document, and takes `[1]` for equal to `[true]`.
-Only its parser is used here, which also checks that filters are well typed.
+The library's own evaluation has no limit of work, recurses with the document, and treats `[1]` and `[true]` as equal.
+Only its parser is used, which also checks the types of filters.
 """
 
 from collections.abc import Iterable, Iterator, Sequence

@@ -1,6 +1,6 @@
-r"""Sources with `${}` written in another way: a reference renamed, a value made literal. Nothing is evaluated.
+"""Rewrites sources with `${}`: renames a reference, or replaces it by a literal. Nothing is evaluated.
 
-What a source says elsewhere stays as its author wrote it, character by character.
+The rest of a source stays exactly as its author wrote it.
 """
 
 import re

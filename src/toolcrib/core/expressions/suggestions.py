@@ -1,4 +1,4 @@
-"""Repairable errors: the known names that are closest to a wrong one. Bounded, whatever the names are."""
+"""Suggestions: the known names closest to a wrong one. The cost is bounded for names of any length."""
 
 from collections.abc import Iterable
 from difflib import SequenceMatcher

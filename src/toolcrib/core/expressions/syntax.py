@@ -1,4 +1,4 @@
-"""The syntax tree of one expression: immutable data, no behaviour.
+"""The syntax tree of an expression: immutable data, no behaviour.
 
 Chains of operators of one precedence and chains of accessors are flat, so that the tree is only as deep as the source
 is nested. Columns count from 1 within the expression.

@@ -1,13 +1,9 @@
-r"""Text with expressions in it: `{{ name }}` in prompts, `${ name }` in references.
+r"""Templates: text with `{{ name }}` in prompts or `${ name }` in references, and JSON structures of such texts.
 
-A text that is one expression and nothing else keeps the value's type; mixed text gives a string, with objects and lists
-as compact JSON. Rendering is a single pass: what a value contains is never read as a template. A backslash before the
-opening mark makes it literal (`\${`, `\{{`), and a backslash before that backslash is one literal backslash.
-
-A JSON structure with `${}` in its strings: the parameters of a step that refer to earlier results.
-
-Only values are templates; the names of members are taken as they are. A structure is compiled once, and resolved as
-often as there are scopes.
+A text that consists of one expression keeps the value's type; mixed text gives a string, with objects and lists as
+compact JSON. Rendering is a single pass: values are never parsed as templates. A backslash before the opening mark
+makes it literal (`\${`, `\{{`), and a backslash before that backslash is one literal backslash. In a structure, only
+values are templates, not the names of members.
 """
 
 import re

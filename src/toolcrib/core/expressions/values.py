@@ -1,10 +1,7 @@
-"""JSON values: their kinds, truth, equality and text, and the limits on new ones. Anything else is not readable.
+"""JSON values in expressions: kinds, truth, equality and text; and the limits of sources, values and work.
 
-What one expression may cost: the limits of its source, of the values it makes and of the work it does.
-
-Limits of the source are checked once, when it is compiled; the others while it is evaluated. Nothing here knows syntax.
-
-What is passed through one evaluation.
+Limits of the source are checked when it is compiled, the others during evaluation. Values other than JSON cannot be
+read.
 """
 
 import math

@@ -1,4 +1,7 @@
-"""What may happen: the guard before every call, guardrails, the budget of a run, the grants of a principal."""
+"""Policy: the guard before every call, guardrails, budgets, caps, permissions and approvals.
+
+It imports registry, expressions and contracts. The executor, runs, engines and the packages above core import it.
+"""
 
 from toolcrib.core.policy.approvals import check_approver, check_grant, may_see_approval, policy_hash
 from toolcrib.core.policy.budget import CALL_LIMITS, Budget, ModelReservation, Shortage

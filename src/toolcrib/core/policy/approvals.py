@@ -1,9 +1,7 @@
-"""Who may decide on a call that waits for a person: somebody else than those whose call it is.
+"""Who may decide on a waiting call, and the hash of the policy that a decision covers.
 
-What an approval is bound to besides the arguments and the revision of the tool: the policy of the call.
-
-Equal hashes mean that the guard applies the same rules. A budget is no rule: what is left of it changes all the time,
-and is looked at again whenever a call is about to run.
+A decision must come from a principal outside the run. Equal hashes mean that the guard applies the same rules; the
+remaining budget is not part of it, because it is checked again before each call.
 """
 
 from collections.abc import Set as AbstractSet
@@ -67,16 +65,17 @@ def check_approver(
             those.
     """
     if principal.realm != approval.realm:
-        msg = f"principal {principal.id!r} is of realm {principal.realm!r} and decides on nothing of another realm"
+        msg = f"principal {principal.id!r} belongs to realm {principal.realm!r} and cannot decide in another realm"
         raise PermissionDenied(msg)
     check_grant(principal, approval.tool)
     if principal.kind == "agent":
-        msg = f"a person decides on {approval.tool!r}, and principal {principal.id!r} is an agent"
+        msg = f"only a person can decide on {approval.tool!r}, and principal {principal.id!r} is an agent"
         raise PermissionDenied(msg)
     if not allow_self and not involved.isdisjoint({principal.id, principal.user}):
         msg = (
-            f"principal {principal.id!r} has a part in the run that calls {approval.tool!r}, so somebody else decides; "
-            "ask another person with the grant, or the operator to set TOOLCRIB_SERVER_SELF_APPROVAL"
+            f"principal {principal.id!r} takes part in the run that calls {approval.tool!r}, so another "
+            "person must decide; "
+            "ask one with the grant, or the operator to set TOOLCRIB_SERVER_SELF_APPROVAL"
         )
         raise PermissionDenied(msg)
 

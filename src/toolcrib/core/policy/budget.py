@@ -1,7 +1,7 @@
-"""What a run may still spend: reserved before, settled after, so that parallel calls and children can never overspend.
+"""The budget of a run: amounts are reserved before and settled after each call.
 
-A budget belongs to one run; a child's budget also draws on its parent's. It holds numbers only: whoever rebuilds a
-run from its journal settles what the journal tells.
+Parallel calls and nested runs cannot overspend, because a nested run's budget also draws on its parent's. A budget is
+data; it is restored from the journal.
 """
 
 from collections.abc import Mapping

@@ -1,14 +1,14 @@
 """Caps on what many runs spend together: per realm, principal, agent or tool, in an hour, a day or a month.
 
     realm 50 usd/day
-    principal 2 usd/hour            each principal, by itself
-    principal=ann 5 usd/hour        this one
+    principal 2 usd/hour            each principal separately
+    principal=ann 5 usd/hour        this principal
     agent 5000000 tokens/month      each agent, with all that its runs call
     tool=send_mail 1000 calls/day
 
-A cap is the operator's; a run's own limits are a `Budget`. What may be spent is reserved before, and what was spent
-counts after, on counters that processes share. Spans begin at the full hour, at midnight and on the first of the month,
-in UTC. Where nobody can say what was spent, nothing is: a cap that cannot be asked refuses.
+Caps belong to the operator; a run's own limits are a `Budget`. Amounts are reserved before a call and settled
+afterwards, on counters that processes share. Spans begin at the full hour, at midnight and on the first of the month,
+in UTC. If the counter is unavailable, the cap denies.
 """
 
 import contextlib
@@ -279,7 +279,7 @@ def _shortage_of(cap: SpendingCap, charge: Charge, used: int, now: datetime) -> 
     free = cap.ends(cap.began(now))
     message = (
         f"budget '{cap}' has {cap.to_unit(used):.12g} {cap.unit} used or reserved, and this may take "
-        f"{cap.to_unit(charge.amount):.12g}; it begins anew at {free:%Y-%m-%dT%H:%MZ}, or raise the setting `budgets`"
+        f"{cap.to_unit(charge.amount):.12g}; it resets at {free:%Y-%m-%dT%H:%MZ}, or raise the setting `budgets`"
     )
     return Shortage(
         BUDGET,

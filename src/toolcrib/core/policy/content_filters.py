@@ -1,8 +1,7 @@
-"""Content filters: words and personal data that may not pass, found in JSON and either refused or replaced.
+"""Content filters: find words and personal data in JSON, and refuse or replace them.
 
-What is refused is named by its kind and never repeated. What is replaced becomes `[email]`, `[word]`… wherever it
-stands, keys of objects included; a number that is personal data becomes such a text. Each string is looked at by
-itself, so what is spread over several is not found. The work grows with the text and never faster.
+A refusal names the kind of content and never repeats it. A replacement is `[email]`, `[word]`…, also in keys of
+objects; a number with personal data becomes such a text. Strings are checked separately, in linear time.
 """
 
 import re

@@ -1,8 +1,7 @@
-"""The gate before every call: allow-list, life cycle, side effects, limits, confirmation. Deny by default.
+"""The guard before every call: allocation, life cycle, side effects, limits, confirmation. It denies by default.
 
-The guard is a pure decision over facts, except that an allowed call is counted against the budget at once: a limit is
-reserved before anything is spent. It asks nobody and waits for nothing. What the guardrails of an agent say comes
-after it, when the arguments are known.
+Its decision is a pure function of facts, except that an allowed call is counted against the budget at once. Guardrails
+are checked later, when the arguments are known.
 """
 
 from collections.abc import Mapping

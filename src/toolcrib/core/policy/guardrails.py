@@ -1,15 +1,9 @@
-"""Guardrails: rules beyond permissions, asked before every tool call and every model call. The strictest answer wins.
+"""Guardrails: rules beyond permissions, checked before every tool call and model request. The strictest rule wins.
 
-They judge facts and change nothing; what a run may spend is the budget's matter, and what a text may hold is that of
-the content filters. A tool that calls others does nothing by itself: the calls inside it are held to the same rules.
-
-A rule of another package is a function from its parameters to a `Check`. It runs in this process, at once and to its
-end, so it must be quick, wait for nothing and always say the same of the same facts. If it fails, or answers with what
-is no objection, the call is denied.
-
-What a tool does beyond its side effects: whether it deletes, and whether outsiders can write what it brings.
-
-What the author has declared comes first; else the operation says it, as far as it does. A name says nothing.
+They decide on facts and change nothing. A tool that calls others has no effect itself; the calls inside it are
+checked. A rule of another package is a function from parameters to a `Check`, which must be fast and deterministic and
+must not wait; if it fails or returns an invalid value, the call is denied. Deletions and untrusted output are derived
+from what the author declared, else from the operation, never from a name.
 """
 
 from collections.abc import Callable, Iterable, Mapping, Sequence

@@ -1,22 +1,9 @@
-"""Which of many tools a principal's grants reach: found by set operations, not by asking for each tool.
+"""Permissions: which security URIs a principal's grants cover.
 
-A check of one tool is `permits`; this is the same question about a whole catalogue, for lists and searches. It agrees
-with `permits` tool by tool.
-
-Grants: which security URIs a principal may use.
-
-A grant is a pattern such as `ai://tools/crm/*/execute`: `*` stands for exactly one segment, a `*` at the end for all
-that follow, at least one. One realm with its owner for now; the step and its vocabulary are what stays.
-
-What a service account may do at this moment, whatever it could when a run began that acts as it.
-
-A run keeps the grants that its principal had. An account is looked up again before every call, so that what was taken
-away from it is gone at once, in nested runs and in those that have waited too.
-
-Who may have a workflow be run that was a draft.
-
-A person may if a grant covers `ai://workflows/{name}/publish`. Whoever is no person, a service account or an agent, may
-only if a grant names the verb: a grant for everything is not meant to let a model put its own work into service.
+A grant is a pattern such as `ai://tools/crm/*/execute`: `*` matches one segment, and at the end one or more. `permits`
+checks one tool; lists and searches check a whole catalogue with set operations, with the same result. A run keeps its
+principal's grants, but a service account's are read before every call, so that a revoked grant has effect at once. A
+service account or an agent may publish workflows only if a grant names that verb.
 """
 
 from collections.abc import Sequence

@@ -1,10 +1,10 @@
-"""Personal data in text, by detectors of our own: patterns of bounded length and the checksums that numbers carry.
+"""Detectors of personal data in text: patterns of bounded length, with checksums.
 
-Every detector looks at a bounded stretch around each candidate, so the work grows with the text and never faster. They
-find what is written in the usual ways; they do not know names or addresses, and nothing that is spelled out or encoded.
+Each detector checks a bounded range around a candidate, so the time is linear. Names, addresses, and spelled-out or
+encoded data are not found.
 
-Sources: Luhn (ISO/IEC 7812-1, annex B); IBAN (ISO 13616-1, mod 97-10 of ISO/IEC 7064) with the lengths of its registry;
-social security numbers of the USA as the SSA issues them; E.164 for the length of telephone numbers.
+Sources: Luhn (ISO/IEC 7812-1, annex B); IBAN (ISO 13616-1, mod 97-10 of ISO/IEC 7064) with the lengths of its
+registry; social security numbers of the USA as the SSA issues them; E.164 for the length of telephone numbers.
 """
 
 import re

@@ -1,7 +1,7 @@
-"""Connections to other systems: their authentication, their reference lists, and importers that make tools of them.
+"""Providers: authentication, reference lists, connection tests, and what all importers share.
 
-Pure functions over contracts, but for `Tokens`, which asks token endpoints through the session that it is given.
-Nothing here stores a definition.
+Pure, except `Tokens`, which requests tokens through a given session. No definition is stored here. It imports the
+executor, the registry and infrastructure; agents, the kinds of tools and the crib import it.
 """
 
 from toolcrib.core.providers.auth.consents import Consents

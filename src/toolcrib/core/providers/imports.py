@@ -1,10 +1,7 @@
-"""What every importer makes: a provider, its tools in groups, and a report of what was not kept.
+"""What every importer returns: a provider, its tools in groups, and a loss report. Also names and shortened texts.
 
-Collects what an import could not keep as it is; an importer that says nothing loses in silence.
-
-Prose of a document made lean enough for a model's context: no markup, no line breaks, bounded.
-
-Names of tools that every model provider takes; what is too long or not unique ends in a hash of where it is from.
+Names are valid for every model provider; a name that is too long or not unique ends in a hash. Texts are stripped of
+markup and shortened for a model's context.
 """
 
 import html

@@ -1,4 +1,4 @@
-"""Harmless looks at a provider. One implementation for each kind of connection; here is the one for plain HTTP."""
+"""Connection tests of providers: the port, and its implementation for HTTP."""
 
 from collections.abc import Iterable
 from dataclasses import dataclass

@@ -1,12 +1,7 @@
-"""What it means for a call that a request was not let through: by the run's budget, the network or its policy.
+"""Errors of requests that were not sent, timeouts and retries of a provider, and requested delays.
 
-It is the same for every runtime whose requests go through `net`. Answers of the other side are not judged here.
-
-What a provider says about reaching it, for the runtime of any kind.
-
-That is how long one request may take, and how often a call is tried again: not authentication, not the request itself.
-
-How long the other side asks to wait: `Retry-After` (RFC 9110, section 10.2.3) or a customary rate limit header.
+A request can be stopped by the run's budget, the network or the egress policy; that is the same for every runtime. A
+delay comes from `Retry-After` (RFC 9110, section 10.2.3) or a common rate limit header.
 """
 
 from collections.abc import Callable, Mapping

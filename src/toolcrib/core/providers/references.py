@@ -1,7 +1,6 @@
-"""Reference lists: the valid values of an argument, read from the output of the tool that lists them.
+"""Reference lists: valid values of an argument, read from the output of a tool.
 
-Pure: `read_reference` turns an output into a list; `resolve` and `closest` say which item a person meant. Calling the
-tool, keeping the list for a while and closing schemas with it belong to whoever has them.
+Pure: `read_reference` converts an output to a list; `resolve` and `closest` find the item that a person meant.
 """
 
 from collections.abc import Iterator, Mapping

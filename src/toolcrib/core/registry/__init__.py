@@ -1,4 +1,7 @@
-"""The catalogue of tools: definitions, versions, schemas, search, and what a change concerns."""
+"""The registry: definitions, versions, schemas, search, locks, and what a change concerns.
+
+It imports expressions, infrastructure and contracts. Policy, executor, runs, and the packages above core import it.
+"""
 
 from toolcrib.core.registry.catalog.catalog import Registry, stored_tool
 from toolcrib.core.registry.catalog.index import Facet, RealmIndex

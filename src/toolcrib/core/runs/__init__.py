@@ -1,4 +1,7 @@
-"""Runs over the journal: the context that programs use, what recovery knows, and readings of the log."""
+"""Runs over the journal: the context of programs, waits and recovery, forks, and views of the journal.
+
+It imports the executor, policy, registry, llm and infrastructure. Engines, agents, workflows and the crib import it.
+"""
 
 from toolcrib.core.runs.context.context import Program, RunBounds, RunContext
 from toolcrib.core.runs.context.pending import ConcurrentCalls, Pending

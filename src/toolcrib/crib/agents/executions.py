@@ -1,4 +1,4 @@
-"""Executions of agents and agentic tools: asking one, bringing back what a client did, and how it stands (004).
+"""Executions of agents and agentic tools: asking one, sending client results, and reading its state.
 
 An execution is a run, and every answer is a reading of its journal. Nothing is held between two requests: each may
 reach another process.

@@ -52,7 +52,7 @@ class Settlements:
         reason: str | None = None,
         allow_self: bool = False,
     ) -> Settlement:
-        """Say of a call of a run that has ended whether it took effect. The first answer counts.
+        """Record the outcome of a call whose result is unknown, in a run that has ended. The first answer counts.
 
         The application itself need not be asked: it answers for having asked somebody.
 

@@ -163,7 +163,7 @@ class Instances:
         return await self._take_up(run, Rerun(run_id=run.run_id, repeat_unknown=repeat_unknown), who, wait=wait)
 
     async def rerun(self, run_id: str, step: str, *, wait: bool = True) -> WorkflowInstance:
-        """Run a step and all that follow it anew, with the outputs that the other steps had.
+        """Rerun a workflow from a step; earlier outputs are reused.
 
         The new run has the input of the old one. What is run anew is done again, with new idempotency keys; of the
         other steps, what has ended stands as it was, and what has failed goes on as in `resume`.

@@ -1,8 +1,7 @@
-"""The way out: every URL that Toolcrib opens goes through one `HttpSession` under one `EgressPolicy`.
+"""HTTP under an egress policy: every URL that Toolcrib opens goes through one `HttpSession` with one `EgressPolicy`.
 
-HTTP tools, OpenAPI documents and model providers all use it, so what one realm may reach is decided in one place.
-The package knows no realm, tool or model; it turns a method, a URL and bytes into a status, headers and bytes, or into
-one of the errors of `toolcrib.infrastructure.net.errors`. Importing it does not load aiohttp; the first request does.
+HTTP tools, OpenAPI imports and model providers use it. It knows no realm, tool or model: it takes a method, a URL and
+bytes, and returns a status, headers and bytes, or an error of `errors`. aiohttp loads with the first request.
 """
 
 from toolcrib.infrastructure.net.addresses import Resolver, SystemResolver

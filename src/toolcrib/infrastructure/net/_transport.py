@@ -1,12 +1,9 @@
-"""The one module that touches aiohttp: an aiohttp session that enforces an `EgressPolicy`, and its errors in our words.
+"""The only module that uses aiohttp: a session that enforces an `EgressPolicy` and maps errors; also redirects.
 
-The policy is asked three times: for the URL of each hop, for every answer of the resolver (one bad answer refuses all
-of them), and for each address at the moment its socket is made. The last one also sees literal addresses, for which
-aiohttp asks no resolver. A socket knows only an address, so the origin that it is made for travels in a context
-variable; aiohttp reuses a kept-alive connection for the same scheme, host and port only. Loaded by `HttpSession` with
-its first request.
-
-What to ask for after a redirect: a pure function of the last request and its answer (RFC 9110, section 15.4).
+The policy is checked for the URL of each hop, for every resolved address (one forbidden address refuses all), and for
+each address when its socket is opened, which includes literal addresses. A socket only knows an address, so a context
+variable carries the origin; aiohttp reuses a connection only for the same scheme, host and port. Redirects follow RFC
+9110, section 15.4. `HttpSession` loads this module with its first request.
 """
 
 import asyncio
@@ -70,7 +67,7 @@ def redirect_request(request: Hop, status: int, location: str) -> Hop:
         same_origin = url.origin() == request.url.origin()
     except ValueError:
         raise EgressDenied(
-            f"egress denied: host {request.url.raw_host!r} redirects to a malformed URL; ask for the final one"
+            f"egress denied: host {request.url.raw_host!r} redirects to a malformed URL; request the final one"
         ) from None
     if (status == 303 and request.method != "HEAD") or (status in {301, 302} and request.method == "POST"):
         request = request._replace(method="GET", body=None, headers=_without(request.headers, _ABOUT_THE_BODY))
@@ -189,7 +186,7 @@ class AiohttpTransport:
             if redirects > self._policy.max_redirects:
                 raise EgressDenied(
                     f"egress denied: host {origin.host!r} redirects once more after {self._policy.max_redirects} "
-                    "redirects; ask for the final URL or raise the policy's `max_redirects`"
+                    "redirects; request the final URL or raise the policy's `max_redirects`"
                 )
             request = redirect_request(request, response.status, location)
             if total_s is not None:
@@ -350,7 +347,7 @@ def vetted_socket(policy: EgressPolicy, info: AddressInfo) -> socket.socket:
 def _request(method: str, url: str, headers: Mapping[str, str], body: bytes | None, tls: TlsIdentity | None) -> Hop:
     if not all(map(_may_send, headers)):
         refused = next(name for name in headers if not _may_send(name))
-        raise InvalidInput(f"header {refused!r} is no token, or follows from the URL and the body; leave it out")
+        raise InvalidInput(f"header {refused!r} is not a valid name, or is set from the URL and the body; omit it")
     try:
         return Hop(method, parse(url), headers, body, tls)
     except ValueError:

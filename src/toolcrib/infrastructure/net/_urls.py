@@ -1,8 +1,7 @@
-"""From the text of a URL to one that is sent as it is written: nothing that is percent-encoded is decoded on the way.
+"""Parses the text of a URL without decoding any percent-encoding.
 
-`%2C` and `,` differ to whoever reads a query, so what is legal in a URL (RFC 3986) is kept, and only what is not is
-encoded. The authority alone is taken apart and written anew, by yarl, in its one canonical spelling. Nothing is judged
-here.
+`%2C` and `,` differ in a query, so characters that RFC 3986 allows are kept, and only others are encoded. Only the
+authority is normalized, by yarl. Nothing is checked against a policy here.
 """
 
 import re

@@ -1,10 +1,8 @@
-"""Which addresses nobody reaches by accident: an explicit table, and the IPv4 addresses that hide in IPv6 ones.
+"""Addresses that are not public: an explicit table, IPv4 addresses inside IPv6 ones, and the port of name resolution.
 
-Sources: the IANA special-purpose registries for IPv4 and IPv6 (RFC 6890 and its updates) and the documented metadata
+Sources: the IANA special-purpose registries for IPv4 and IPv6 (RFC 6890 and its updates), and the documented metadata
 endpoints of AWS, Azure, Google, Oracle and Alibaba. `ipaddress.is_global` is not used: on Python 3.11 it calls NAT64
-and 6to4 forms of 127.0.0.1, multicast and the Azure wire server global. This module decides nothing; `policy` does.
-
-From a host name to its addresses: the port, and the system's implementation. Nothing is vetted or cached here.
+and 6to4 forms of 127.0.0.1, multicast and the Azure wire server global. `policy` makes the decisions.
 """
 
 import asyncio

@@ -1,4 +1,6 @@
-"""How a request can fail before there is an answer. A status of 400 or above is an answer, not a failure.
+"""Errors of a request without an answer, and the data of requests and answers.
+
+A status of 400 or above is an answer, not an error.
 
     ToolcribError
     ├── PermissionDenied
@@ -9,10 +11,8 @@
             ├── TimedOut         `phase` says which limit of `Timeouts` ran out
             └── TooLarge         the decoded body exceeds the limit
 
-Every message names the host, the limit and the next step. None holds a path, a query, user information, a header or a
-body, and none shows its cause, because the messages of the HTTP library quote the whole URL.
-
-What goes into a request beside method, URL and bytes, and what comes out. Plain data, no I/O.
+Every message names the host, the limit and the next step. It has no path, query, user information, header, body or
+cause, because messages of the HTTP library quote the whole URL.
 """
 
 from collections.abc import AsyncIterator, Mapping

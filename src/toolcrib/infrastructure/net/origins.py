@@ -1,4 +1,4 @@
-"""The origin of a URL (RFC 6454), read so strictly that no two parsers can disagree about the host."""
+"""The origin of a URL (RFC 6454), parsed strictly, so that no two parsers can disagree about the host."""
 
 import re
 from typing import Final, TypeAlias

@@ -1,7 +1,8 @@
-"""What a realm may reach: an `EgressPolicy` judges a URL before the request and an address before the connection.
+"""`EgressPolicy`: which URLs and addresses a realm may reach.
 
-The policy is data and pure: it resolves no name and opens no socket. Both judgements are needed, because a name says
-nothing about the address behind it. A denial is `EgressDenied`; its message names the host, never the rest of the URL.
+The policy is pure data: it resolves no name and opens no socket. It checks a URL before the request and an address
+before the connection, because a name says nothing about its address. A denial is `EgressDenied`; its message names
+only the host.
 """
 
 import re
@@ -121,7 +122,9 @@ class EgressPolicy:
         try:
             parsed = ip_address(address)
         except ValueError:
-            raise EgressDenied(f"egress denied: {origin.netloc} resolves to {address!r}, which is no address") from None
+            raise EgressDenied(
+                f"egress denied: {origin.netloc} resolves to {address!r}, which is not an address"
+            ) from None
         self._vet(origin, parsed)
 
     def _vet(self, origin: Origin, address: IPAddress) -> None:
@@ -183,7 +186,7 @@ def _canonical_host(raw_host: str | None) -> str:
     if not _HOST_NAME.fullmatch(name):
         raise EgressDenied(f"egress denied: {host[:100]!r} is not a host name; write an absolute URL with a plain host")
     if _NUMBER.fullmatch(name.rpartition(".")[2]) and (name != host or _literal(name) is None):
-        raise EgressDenied(f"egress denied: {host!r} is an odd spelling of an address; write four decimal numbers")
+        raise EgressDenied(f"egress denied: {host!r} is an unusual spelling of an address; write four decimal numbers")
     return name
 
 

@@ -1,6 +1,6 @@
-"""Where a client that opens sockets of its own may connect: the policy's verdict on a URL and the addresses behind it.
+"""Checked addresses for clients that open their own sockets, such as gRPC.
 
-Such a client (gRPC) connects to these addresses and resolves nothing itself, so what was judged is what is reached.
+Such a client connects to these addresses and resolves no name itself, so it reaches exactly what was checked.
 """
 
 from typing import NamedTuple

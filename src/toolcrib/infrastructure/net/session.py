@@ -1,7 +1,7 @@
-"""The client that all of Toolcrib shares: `HttpSession`, one policy, one event loop, kept-alive connections.
+"""`HttpSession`: the HTTP client of a process, with one policy, one event loop and kept-alive connections.
 
-No cookies, no proxies and nothing else from the environment, no retries: whoever asks decides whether asking again is
-right. The session may be made anywhere; it binds to the event loop of its first request.
+It has no cookies, uses no proxies or other settings of the environment, and does not retry. It can be created
+anywhere, and binds to the event loop of its first request.
 """
 
 import asyncio

@@ -1,7 +1,7 @@
-"""TLS beyond the usual: a certificate that says who we are, and an authority that only one system is believed with.
+"""Client certificates and private certificate authorities: `TlsIdentity`, PEM texts as data.
 
-A `TlsIdentity` is data: PEM texts. `context()` is what sockets use, for HTTP here and for other protocols elsewhere.
-Connections that were made with one identity are used with no other, and none follows a redirect to another origin.
+`context()` returns the SSL context for HTTP and other protocols. A connection with one identity is never used for
+another, and never follows a redirect to another origin.
 """
 
 import ssl

@@ -1,7 +1,7 @@
-"""Where code that nobody vouches for is run: in jails, turn by turn, under quotas, without files or a network.
+"""Sandboxes for untrusted code: jails with quotas, without files and network.
 
-It knows no tools, runs or policies: code asks for something by name, and whoever drives the session answers. Nothing is
-started on import. `docs/code-tools.md` tells what each way keeps out and what a machine needs for it.
+Code asks for a tool by name, and the driver of the session answers; the package knows no tools, runs or policies.
+Importing it starts nothing. `docs/code-tools.md` describes each sandbox. Code tools, replays and the crib import it.
 """
 
 from toolcrib.contracts import Isolation

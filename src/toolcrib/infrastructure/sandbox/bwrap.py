@@ -1,7 +1,4 @@
-"""CPython and QuickJS in jails of the kernel's namespaces, one jail an execution, some kept ready.
-
-Things that take a while to start, kept ready. Each is used once.
-"""
+"""CPython and QuickJS in bubblewrap jails, one jail per execution, and a pool of jails that are kept ready."""
 
 import asyncio
 import contextlib

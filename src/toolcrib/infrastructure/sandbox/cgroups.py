@@ -1,7 +1,7 @@
-"""Control groups: what bounds the memory, the processes and the processor time of a whole jail, not of a process each.
+"""Control groups: limits of memory, processes and CPU time for a whole jail.
 
-Both versions of the kernel's interface (Documentation/admin-guide/cgroup-v1 and cgroup-v2.rst). Used where this
-process may write there; a jail without one is held to a single process instead.
+Both versions of the kernel's interface (Documentation/admin-guide/cgroup-v1 and cgroup-v2.rst) are supported, if this
+process may write there. A jail without a control group is limited to a single process.
 """
 
 import asyncio

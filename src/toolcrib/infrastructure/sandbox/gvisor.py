@@ -1,7 +1,7 @@
-"""CPython and QuickJS under gVisor: a kernel in user space answers the code's system calls, and the machine's sees few.
+"""CPython and QuickJS under gVisor, a kernel in user space that handles the code's system calls.
 
-`runsc run` with a bundle of our own (OCI runtime specification 1.0), one an execution. Programs and frames are those of
-the other jails. gVisor does not keep a quota of processor time by itself, so it is used only with a control group.
+It uses `runsc run` with one bundle per execution (OCI runtime specification 1.0), and the programs and frames of the
+other jails. gVisor has no quota of CPU time, so it is used only with a control group.
 """
 
 import asyncio
@@ -53,7 +53,7 @@ class GvisorBackend:
             raise Unavailable("gVisor is not installed; put `runsc` into /usr/local/bin")
         cgroups = find_cgroups()
         if cgroups is None:
-            raise Unavailable("gVisor is used with control groups only, and this process may make none")
+            raise Unavailable("gVisor needs control groups, and this process cannot create any")
         return JailedSession(await Container.start(runsc, cgroups, job.limits, packages), job, dialect)
 
     async def close(self) -> None:

@@ -1,7 +1,7 @@
-"""The program that runs inside a jail: it takes its quotas, reads a job, runs the code, and speaks frames.
+"""The program inside a jail: it applies its quotas, reads a job, runs the code, and exchanges frames.
 
-No process of ours imports it. It stands alone, with the standard library only. It is no guard: whatever the code does
-to it, the jail holds. Frames come in on descriptor 0 and go out on 1; what the code prints goes to 2.
+It uses only the standard library, and no process of ours imports it. It is not a security boundary: the jail is.
+Frames are read from descriptor 0 and written to 1; printed text goes to 2.
 """
 
 import builtins
@@ -266,7 +266,7 @@ def main() -> None:
         try:
             channel.write(frame)
         except (TypeError, ValueError) as problem:
-            raise TypeError(f"main returned what is no JSON: {problem}") from None
+            raise TypeError(f"main returned a value that is not JSON: {problem}") from None
     except BaseException as problem:  # noqa: BLE001 - the edge of the process: whatever the code raises is told
         channel.write(failure_of(problem))
     os._exit(0)

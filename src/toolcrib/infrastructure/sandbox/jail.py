@@ -1,10 +1,8 @@
-"""A jail: one process tree under bubblewrap, apart from the machine in every namespace that the kernel has.
+"""A jail: one process tree under bubblewrap, in separate namespaces of every type, and the Python that runs in it.
 
-No network, no host files but the Python interpreter's and the C library's (read-only), a work directory in memory, no
-environment, no capabilities, no new namespaces, few system calls, quotas. It starts blocked, gets its quotas from here,
-and is let go then: nothing runs between fork and exec, which would not be safe beside threads.
-
-Which CPython runs in jails: this process's own, unless those who run in jails may not read it.
+It has no network, only the files of the Python interpreter and the C library (read-only), a work directory in memory,
+an empty environment, no capabilities, few system calls, and quotas. It starts blocked, gets its quotas from outside,
+and is then released: nothing runs between fork and exec, which would not be safe with threads.
 """
 
 import asyncio

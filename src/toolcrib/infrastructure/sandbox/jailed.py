@@ -1,9 +1,7 @@
-"""One execution in a jail: turns over frames, quotas watched from outside, also while it waits for an answer.
+"""One execution in a jail: exchanges frames with the code, and enforces quotas from outside, also during waits.
 
-Messages between this process and code in a jail: four bytes of length, big-endian, then JSON.
-
-The other side is hostile. A frame is read only up to a size, and what does not have the form of a turn is the code's
-failure. `inside.py` has the other end.
+A frame is a length of four bytes, big-endian, then JSON. The code is untrusted: frames have a maximum size, and an
+invalid frame is a failure of the code. `inside.py` has the other end.
 """
 
 import asyncio

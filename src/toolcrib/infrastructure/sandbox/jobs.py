@@ -1,7 +1,7 @@
-"""What a sandbox is given and what comes out of it, turn by turn, as data.
+"""Jobs and results of a sandbox, turn by turn, as data.
 
-Code computes until it ends or asks for a tool; then it stands still until it is answered. Who asks which tool for whom
-is not known here: a sandbox hands over a name and arguments that the code made up, and they are to be distrusted.
+Code runs until it ends or asks for a tool, then stops until it is answered. A sandbox passes on a name and arguments
+that the code chose; do not trust them.
 """
 
 from collections.abc import Sequence

@@ -1,7 +1,7 @@
-"""Monty: an interpreter for a part of Python, in a process of its own, by default in a jail.
+"""Monty: an interpreter for a subset of Python, in a separate process, by default in a jail.
 
-The interpreter has no files, no network and no processes to offer, and keeps quotas itself; the jail is there for the
-day on which it has a fault. Without a jail it is used only where the operator allows it.
+The interpreter offers no files, network or processes, and enforces quotas itself; the jail protects against faults in
+it. It runs without a jail only if the operator allows it.
 """
 
 import asyncio
@@ -219,7 +219,7 @@ class MontySession:
                         asked = _plain(reached.kwargs)
                         if asked is not None:
                             return ToolRequest(name, asked)
-                        refusal = TypeError(f"the arguments of {name}() are no JSON")
+                        refusal = TypeError(f"the arguments of {name}() are not JSON")
                     step = reached.resume({"exception": refusal})
                 case self._monty.AsyncNameLookupSnapshot():
                     step = reached.resume()
@@ -235,7 +235,7 @@ class MontySession:
         try:
             text = orjson.dumps(output)
         except TypeError as problem:
-            return Failed("TypeError", f"main returned what is no JSON: {problem}")
+            return Failed("TypeError", f"main returned a value that is not JSON: {problem}")
         if len(text) > self._job.limits.output_kb * 1024:
             return Exceeded("output_kb")
         return Returned(orjson.loads(text))

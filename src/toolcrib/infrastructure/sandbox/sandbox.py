@@ -1,13 +1,8 @@
-"""Where code is run: the cheapest of this machine's ways that is apart enough. Never in this process.
+"""Chooses the cheapest sandbox of this machine that is isolated enough, and limits parallel executions.
 
-Which ways a machine has is not asked of its files but tried: a job is run that attacks a little. What does not hold is
-not used, and if nothing is left, there is no sandbox and the code is refused.
-
-How many executions there are at the same time: few compute, the others wait, and too many are refused.
-
-An execution has a place while it computes. It gives it back while it waits for a tool, which may be code and need a
-place too, so nobody waits for whom he keeps waiting. What waits for a tool still holds its memory; so there is a bound
-on all that are open, at which nobody waits.
+A sandbox is used only after it has passed an escape test. If none passes, code is refused; it never runs in this
+process. An execution has a place while it computes, and releases it while it waits for a tool, which may need a place
+itself. The number of open executions is limited too.
 """
 
 import asyncio

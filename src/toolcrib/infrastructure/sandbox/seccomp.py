@@ -1,7 +1,7 @@
-"""The system calls that code in a jail is refused, as a program for the kernel's filter (classic BPF).
+"""The seccomp filter of a jail: denied system calls, as a classic BPF program.
 
-Made without a library: 8 bytes an instruction, as `struct sock_filter` of <linux/filter.h> has them. The numbers are
-those of <asm/unistd_64.h> and <asm-generic/unistd.h>. What was added to Linux after this list is refused as unknown.
+Written without a library, 8 bytes per instruction, as `struct sock_filter` of <linux/filter.h>. The numbers are those
+of <asm/unistd_64.h> and <asm-generic/unistd.h>. Newer system calls are denied as unknown.
 """
 
 import platform
@@ -126,7 +126,7 @@ def seccomp_program(*, single: bool, machine: str | None = None) -> bytes:
     """
     name = machine or platform.machine()
     if name not in MACHINES:
-        raise Unavailable(f"no jail is made on {name!r} processors; those of {', '.join(MACHINES)} are known")
+        raise Unavailable(f"jails are not supported on {name!r} processors, only on {', '.join(MACHINES)}")
     return b"".join(struct.pack("<HBBI", *item) for item in _instructions(MACHINES[name], single=single))
 
 

@@ -1,4 +1,7 @@
-"""Secrets: kept sealed, resolved by reference for one call, and taken out of everything that leaves it."""
+"""Secrets: stored encrypted, resolved by reference for one call, and redacted from its results.
+
+It imports the store's ports and contracts. Core, kinds and the crib import it.
+"""
 
 from toolcrib.infrastructure.secrets.references import (
     OWN_VARIABLES,

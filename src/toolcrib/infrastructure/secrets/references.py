@@ -1,12 +1,8 @@
-"""References to secrets and where they resolve: released environment variables, and the vault.
+"""References to secrets, their resolution, and redaction of secret values from JSON.
 
-A definition holds `${env:NAME}` or `${secret:NAME}`, never a value. The value is looked up for one call, after the
-guard, and forgotten with it.
-
-Takes known secret values out of JSON before it is stored, shown or sent to a model.
-
-Works on values, not on names: whatever a tool echoes, in whatever common encoding, is replaced by `[secret]`. Values
-shorter than eight characters are left alone, because replacing them would destroy ordinary text.
+A definition has `${env:NAME}` or `${secret:NAME}`, never a value. A value is resolved for one call, after the guard.
+Redaction replaces values, in any common encoding, by `[secret]`. Values shorter than eight characters are not
+redacted, because that would destroy ordinary text.
 """
 
 import base64

@@ -1,12 +1,9 @@
-"""Sealing: values under keys of their own, and those under the master keys, which are never in the database.
+"""Envelope encryption: data keys encrypt values, and master keys, which are never in the database, encrypt data keys.
 
-Each value is encrypted with AES-256-GCM under a fresh data key, and the data key likewise under the newest master key
-(envelope encryption, NIST SP 800-38D). Where the value belongs and which version it is goes into both as associated
-data, so that a sealed text opens at its own place only: a row that is moved to another realm, scope, name or version
-does not. Changing the master key seals the data keys anew and touches no value.
-
-Master keys come as `TOOLCRIB_MASTER_KEYS="k2:…,k1:…"`: the first seals, all of them open. Python cannot wipe memory:
-an opened value lives as long as the call that uses it.
+Each value is encrypted with AES-256-GCM under a fresh data key, and the data key under the newest master key (NIST SP
+800-38D). Location and version of the value are associated data, so a row that is moved or rolled back cannot be
+decrypted. A new master key encrypts the data keys again, not the values. In `TOOLCRIB_MASTER_KEYS="k2:…,k1:…"` the
+first key encrypts and all keys decrypt. Python cannot wipe memory: a decrypted value lives as long as its call.
 """
 
 import base64
@@ -106,7 +103,7 @@ class MasterKeys:
         name = parts.kid
         master = self.keys.get(name)
         if master is None:
-            msg = f"{place.name!r} was sealed with master key {name!r}, which {VARIABLE} does not have; add it again"
+            msg = f"{place.name!r} was encrypted with master key {name!r}, which {VARIABLE} does not have; add it again"
             raise InvalidSettings(msg)
         key = _decrypt(master, parts.key, ("data key", name, *place, version), place.name)
         return key, parts.data
@@ -119,7 +116,7 @@ def new_master_key(name: str) -> str:
 
 def no_master_keys() -> InvalidSettings:
     """That nothing can be sealed or opened, and what to do."""
-    return InvalidSettings(f"secrets and connections are kept under master keys, and there are none: {_HOW}")
+    return InvalidSettings(f"secrets and connections need master keys, and none are set: {_HOW}")
 
 
 def _entry(entry: str, number: int) -> tuple[str, bytes]:
@@ -164,8 +161,8 @@ def _parts(sealed: str, name: str) -> _Sealed:
 
 def _unreadable(name: str) -> InvalidSettings:
     return InvalidSettings(
-        f"{name!r} cannot be opened: the row was moved or changed, or the master key of its name is another one now; "
-        "set the secret or make the connection again"
+        f"{name!r} cannot be decrypted: the row was moved or changed, or the master key of this name has changed; "
+        "set the secret or connect again"
     )
 
 

@@ -1,11 +1,7 @@
-"""The vault: secrets by name and scope, set by people, used by calls, shown to nobody.
+"""The vault: secrets by name and scope, and encrypted values in the store.
 
-`${secret:NAME}` means the caller's own secret of this name, else the realm's, else that of all realms. An agent or a
-service that acts for a user uses that user's.
-
-Values in the store that only the master keys open, each at its place, with its version.
-
-It keeps what the vault and the connections give it, and knows neither scopes nor tokens.
+`${secret:NAME}` is the caller's own secret of this name, else the realm's, else that of all realms. An agent or
+service that acts for a user uses that user's secrets. Values are never shown.
 """
 
 import re
@@ -104,7 +100,7 @@ class Safe:
             if sealed is None:
                 continue
             if not await self._values.reseal(found, sealed) and await self._is_old(found.place):
-                raise Unavailable(f"{found.place.name!r} changed while it was sealed anew; rotate again")
+                raise Unavailable(f"{found.place.name!r} changed during the rotation; rotate again")
             count += 1
         return count
 
@@ -190,7 +186,10 @@ class Vault:
 
 def _place(name: str, scope: SecretScope, principal: Principal) -> SealedKey:
     if not _NAME.fullmatch(name):
-        msg = f"{name[:128]!r} is no name of a secret; use letters, digits and _, no digit first, 128 at most"
+        msg = (
+            f"{name[:128]!r} is not a valid secret name; use up to 128 letters, digits and _, not beginning "
+            "with a digit"
+        )
         raise InvalidInput(msg)
     match scope:
         case "user":

@@ -1,4 +1,7 @@
-"""Definitions, journal, cache, blobs: what must survive the process."""
+"""Stores: definitions, journals, caches and blobs, in memory, SQLite or PostgreSQL.
+
+It imports contracts only. Importing it loads no database driver.
+"""
 
 from toolcrib.infrastructure.store._open import open_store
 from toolcrib.infrastructure.store.memory.memory_store import MemoryStore

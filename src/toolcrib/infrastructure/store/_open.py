@@ -1,4 +1,4 @@
-"""From a URL to a store. Only the store that is asked for is imported."""
+"""Opens a store by URL, and imports only that store."""
 
 from pathlib import Path
 
@@ -30,7 +30,7 @@ def open_store(url: str, *, blobs: str | None = None) -> Store:
     if scheme == "memory" and separator and path in {"", "/"}:
         if blobs is not None:
             raise InvalidSettings(
-                "a store in memory keeps its blobs there too; name a place for them with another store"
+                "a store in memory keeps its blobs in memory; use another store to choose their location"
             )
         return MemoryStore()
     if scheme == "sqlite" and path.startswith("/") and path.strip("/") not in {"", ":memory:"}:

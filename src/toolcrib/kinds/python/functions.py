@@ -1,16 +1,8 @@
-"""Python functions as tools: the `@tool` decorator, schemas from type hints, calling with validated arguments.
+"""Python functions as tools: the `@tool` decorator, schemas from type hints, calls with validated arguments.
 
-The decorated object still is the function: calling it calls the function, ungoverned. A crib that it is added to
-calls it through the executor. Nothing here is looked up by a stored name.
-
-JSON schemas of Python types, as models are shown them: without what pydantic adds for people.
-
-The types are pydantic's to judge; nothing here knows of functions or tools.
-
-What can be a tool besides a plain function: a bound method, a `functools.partial`, an object that can be called.
-
-The object of a method and what a partial holds already are no arguments of the tool: the model neither sees nor sets
-them. Nothing here is called.
+The decorated object is still the function: calling it directly bypasses policy. A crib calls it through the executor.
+Bound methods, `functools.partial` and callable objects work too: bound arguments are not arguments of the tool.
+Nothing is imported by a stored name. Pydantic makes the schemas, which are reduced to what a model needs.
 """
 
 import asyncio
@@ -124,7 +116,7 @@ def inner_function(function: Callable[..., Any]) -> Callable[..., Any]:
     """
     whole = _whole(function)
     if not callable(whole):
-        msg = f"{whole!r} cannot be called, so it is no tool; give a function or a method"
+        msg = f"{whole!r} is not callable; pass a function or a method"
         raise InvalidDefinition(msg)
     inner = whole if hasattr(whole, "__name__") else whole.__call__
     if not hasattr(inner, "__module__"):
@@ -173,7 +165,7 @@ def _whole(function: Callable[..., Any]) -> Callable[..., Any]:
 
 
 def _untold(function: Callable[..., Any]) -> str:
-    return f"{function!r} does not tell its parameters; wrap it in a function of your own"
+    return f"{function!r} does not declare its parameters; wrap it in a function"
 
 
 P = ParamSpec("P")
@@ -189,7 +181,7 @@ class ToolContext(Struct, frozen=True):
     """What a function gets if one of its parameters is annotated with this type."""
 
     run_id: str
-    """The run that calls: an agent's, or the instance of a workflow (004, ExecutionContext)."""
+    """The run that calls: an agent's, or the instance of a workflow."""
     position: str
     """Of the call in it: in a workflow the name of the step, with `[place]` for an element of a list."""
     realm: str
@@ -354,7 +346,10 @@ class FunctionTool(Generic[P, R]):
             )
             raise InvalidDefinition(msg) from error
         except (SyntaxError, TypeError, AttributeError) as error:
-            msg = f"tool {self._name!r}: a type hint is no type: {error}; words about a parameter go into the docstring"
+            msg = (
+                f"tool {self._name!r}: a type hint is not a type: {error}; put the parameter's description into "
+                "the docstring"
+            )
             raise InvalidDefinition(msg) from error
 
     @cached_property
@@ -466,7 +461,7 @@ def tools_of(thing: object, *names: str, **options: Unpack[ToolOptions]) -> list
     """
     methods = public_methods(thing)
     if not methods:
-        msg = f"{thing!r} has no methods that could be tools; give an object of a class that has some"
+        msg = f"{thing!r} has no public methods; pass an object that has some"
         raise InvalidDefinition(msg)
     if unknown := sorted(set(names) - methods.keys()):
         msg = f"{type(thing).__name__} has no method {unknown[0]!r}; it has: {', '.join(methods)}"

@@ -1,12 +1,8 @@
-"""From a provider's error to a `ModelErrorKind`: one table of rules for all wires.
+"""Maps a provider's error to a `ModelErrorKind`, and says which errors may be retried and after how many seconds.
 
-Providers agree on little, so the rules look at their codes first, then at phrases of their messages, then at the
-status. Pure; messages are complete here. `redact_error`, which `Model` applies to every error, cuts them and takes
-credentials out.
-
-When a failed model call is worth another try, and after how long. Pure: it neither sleeps nor counts.
-
-The model layer never retries by itself, so that every attempt is in the journal; the loop asks here.
+One table of rules serves all wires. The rules check the provider's code first, then phrases of its message, then the
+HTTP status. `redact_error`, which `Model` applies to every error, shortens messages and removes credentials. Pure:
+nothing is retried here, because each attempt must be in the journal.
 """
 
 from collections.abc import Mapping

@@ -1,6 +1,6 @@
-"""Lenient looks at JSON of providers, and at schemas.
+"""Lenient readers for providers' JSON and for JSON Schemas.
 
-A value of another type counts as absent. What is needed and absent is an error by name.
+A value of the wrong type counts as absent. A missing required value is an error with its name.
 """
 
 from typing import Any, cast

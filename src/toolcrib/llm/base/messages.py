@@ -1,17 +1,9 @@
-"""The neutral conversation: what every provider's wire format is rendered from and parsed into.
+"""Neutral conversations, stream events, and their storage format. Wires render them and parse answers into them.
 
-All values are immutable. A model's own text is never touched: arguments of a call stay the JSON text that the model
-wrote, and what this layer does not understand is kept as `Opaque`. Nothing here knows a provider or does I/O; how
-values become bytes for the journal is `codec`.
-
-Messages and responses as bytes for the journal.
-
-The format is ours and carries a version, because stored bytes outlive releases: `{"schema_version": 1, "messages":
-[...]}` and `{"schema_version": 1, "response": {...}}`. A later version reads all earlier ones; unknown fields are
-ignored, an unknown version is refused. Tool arguments and opaque blocks are stored as JSON *text*, so a store that
-reorders or renumbers JSON (jsonb does) cannot change them.
-
-What a model call tells while it runs. A call that does not stream is the same with only the last event, `Done`.
+Values are immutable. The model's own text is never changed: arguments stay the JSON text that the model wrote, and
+unknown parts are kept as `Opaque`. Stored conversations and responses have a `schema_version`, and later versions read
+all earlier ones. Arguments and opaque parts are stored as JSON text, so a store that reorders JSON cannot change them.
+A call without streaming yields only the last event, `Done`. Nothing here knows a provider or does I/O.
 """
 
 import re
@@ -320,7 +312,9 @@ def check_characters(response: Response, model: str) -> None:
     said = (text for part in response.message.parts for text in msgspec.structs.astuple(part) if isinstance(text, str))
     for text in (response.raw_stop, response.id, *response.problems, *said):
         if not text.isascii() and _HALF.search(text):
-            raise ModelError("bad_response", f"the answer of {model} holds half of a character, which no text may")
+            raise ModelError(
+                "bad_response", f"the answer of {model} contains an invalid character (an unpaired surrogate)"
+            )
 
 
 def messages_as_json(messages: tuple[Message, ...]) -> JsonObject:

@@ -1,12 +1,9 @@
-"""What a model call costs, in US dollars, by rates per million tokens.
+"""Prices of model calls in US dollars per million tokens, and token estimates where a provider gives no counts.
 
-Rates come from a table of the configuration, else from the `genai-prices` package (the extra `prices`), which ships
-its data; nothing is fetched. An unknown model costs None, never 0. A tier applies to all tokens of a call once its
-input passes the threshold, as providers bill it. Searches, images and batch discounts are not priced here.
-
-Token counts where a provider gives none.
-
-Four characters are one token. Good for limits and for tests, not for bills.
+Rates come from a configured table, else from the `genai-prices` package (extra `prices`), which includes its data. An
+unknown model costs None, never 0. A price tier applies to all tokens of a call whose input exceeds the threshold, as
+providers bill it. Searches, images and batch discounts are not included. An estimate counts four characters as one
+token.
 """
 
 from collections.abc import Iterable, Mapping
@@ -125,7 +122,9 @@ class Prices:
 
 def _override(pattern: str, rates: Mapping[str, Decimal | float | str]) -> _Rates:
     if unknown := sorted(rates.keys() - set(_RATE_NAMES)):
-        raise InvalidSettings(f"price of {pattern!r}: {unknown[0]!r} is no rate; known are {', '.join(_RATE_NAMES)}")
+        raise InvalidSettings(
+            f"price of {pattern!r}: {unknown[0]!r} is not a rate; known rates: {', '.join(_RATE_NAMES)}"
+        )
     if absent := [name for name in ("input", "output") if name not in rates]:
         raise InvalidSettings(f"price of {pattern!r}: {absent[0]!r} is missing; give USD per million tokens")
     found = {name: _Rate(_amount(pattern, name, value)) for name, value in rates.items()}

@@ -1,11 +1,7 @@
-"""How endpoints of the same API differ, as data. A wire reads it; nothing here acts.
+"""Differences between endpoints of the same API, and profiles of models, as data.
 
-The defaults describe an unknown OpenAI-compatible server: the smallest common denominator that the current vLLM,
-llama.cpp, Ollama, LM Studio and most gateways accept.
-
-What is known of models besides their names: how much one may ask of them.
-
-A model that is not listed is taken to be a large one.
+The defaults fit an unknown OpenAI-compatible server: the features that the current vLLM, llama.cpp, Ollama, LM Studio
+and most gateways support. A model without a profile counts as a large one.
 """
 
 from collections.abc import Mapping

@@ -1,7 +1,7 @@
-"""JSON Schema as a short signature, in the notation of TypeScript that models read best, for prompts.
+"""Short signatures of JSON Schemas for prompts, in TypeScript notation.
 
-`{company: string (part of its name), stage?: "new" | "won", limit?: integer = 20}`. It tells a model what to write in
-a third of the tokens; what is valid only the schema itself says: patterns, lengths and bounds do not stand here.
+`{company: string (part of its name), stage?: "new" | "won", limit?: integer = 20}` needs a third of the schema's
+tokens. Patterns, lengths and bounds are left out; the schema itself decides what is valid.
 """
 
 from collections.abc import Mapping

@@ -1,9 +1,9 @@
-"""JSON Schema as a provider can enforce it, or the finding that a schema has no such form of the same meaning.
+"""Converts a JSON Schema to the strict form that a provider enforces, if one with the same meaning exists.
 
-Both dialects want every object closed and know part of JSON Schema only; OpenAI's also wants every property required. A
-schema qualifies if closing the objects that do not say otherwise, dropping annotations and rewriting equivalents is all
-that it takes. Making an optional property required, or dropping a constraint, would change what a model may say: such a
-schema has no strict form, and the caller sends it without strictness.
+Both dialects require closed objects and support only part of JSON Schema; OpenAI's also requires every property. A
+schema qualifies if it suffices to close objects that do not say otherwise, drop annotations and rewrite equivalent
+keywords. Making a property required or dropping a constraint would change the meaning; such a schema is sent without
+strictness.
 https://platform.openai.com/docs/guides/structured-outputs#supported-schemas
 https://platform.claude.com/docs/en/build-with-claude/structured-outputs#json-schema-limitations
 """

@@ -1,8 +1,7 @@
-"""Answers that follow a schema, where the API cannot enforce it: a request is rewritten, and its answer read back.
+"""Structured answers for APIs that cannot enforce a schema: rewrites the request, and reads the answer back.
 
-With `json_schema` nothing happens here, the wire says it all. Otherwise the schema goes into the system prompt, or
-becomes a tool that the model must call; then the arguments of that call are the answer's text, for the caller and in
-the history.
+With `json_schema`, the wire does everything. Otherwise the schema is added to the system prompt, or becomes a tool
+that the model must call; the arguments of that call become the answer's text.
 """
 
 from collections.abc import Iterable, Iterator

@@ -1,12 +1,8 @@
-"""The port through which model calls reach a provider, and its HTTP implementation.
+"""The port through which model requests reach a provider, its HTTP implementation, and a parser of server-sent events.
 
-It knows no wire format and no retry.
-
-Server-sent events, incrementally: bytes in, payloads out.
-
-Follows the WHATWG parsing rules as far as model providers use them: any line end, comments, a byte order mark,
-several `data` lines per event. The names of events are not kept, because each provider repeats them in the payload.
-Chunks may be cut anywhere, inside a UTF-8 sequence too: only whole lines are looked at.
+It knows no wire format and does not retry. The parser follows the WHATWG rules as far as model providers use them: any
+line end, comments, a byte order mark, several `data` lines per event. Event names are dropped, because providers
+repeat them in the payload. Chunks may end anywhere, even inside a UTF-8 sequence.
 https://html.spec.whatwg.org/multipage/server-sent-events.html#event-stream-interpretation
 """
 
@@ -106,7 +102,8 @@ class SseParser:
     def _too_large(self) -> ModelError:
         return ModelError(
             "bad_response",
-            f"the model's stream holds an event of more than {self._max} bytes, no model answer; check base_url",
+            f"the model's stream has an event of more than {self._max} bytes, so it is not a model's answer; "
+            "check base_url",
         )
 
 
@@ -183,7 +180,7 @@ async def _until_cut(chunks: AsyncIterator[bytes]) -> AsyncIterator[bytes]:
         async for chunk in chunks:
             yield chunk
     except ConnectionFailed as error:
-        raise ModelError("stream_cut", f"the connection broke in mid-answer: {error}") from error
+        raise ModelError("stream_cut", f"the connection broke during the answer: {error}") from error
 
 
 def _model_error(error: NetworkError) -> ModelError:
@@ -193,4 +190,4 @@ def _model_error(error: NetworkError) -> ModelError:
         case TooLarge():
             return ModelError("bad_response", f"the model's answer is too large: {error}")
         case _:
-            return ModelError("connection", f"the model was not reached: {error}")
+            return ModelError("connection", f"the model could not be reached: {error}")

@@ -1,15 +1,7 @@
-"""The port of a provider's wire format: pure functions between neutral values and bytes.
+"""The port of a wire format: pure functions between neutral values and bytes, and what several wires share.
 
-No I/O, no clock, no credentials kept. A wire may hold a cache of rendered tool sets and nothing else, so one instance
-serves any number of concurrent calls. Implementations are in `wires`.
-
-A model's arguments for APIs that demand an object where others take text.
-
-Fields that a provider puts on a tool call beside id, name and arguments, kept in `ToolCall.signature`.
-
-Written as JSON under the name of the origin, because a signature of another provider means nothing.
-
-Rendered tool sets, each kept as JSON so that a request splices it in instead of rendering ten schemas again.
+A wire does no I/O and keeps no credentials. It may only cache rendered tool sets, so one instance serves concurrent
+calls. The implementations are in `wires`.
 """
 
 from collections.abc import Mapping, Sequence

@@ -1,8 +1,6 @@
-"""A small model on this machine, in this process: no server, no key, no network.
+"""Models that run in this process: the catalogue, the installation and the transport.
 
-`catalog` knows which models there are and what their files must be, `files` where they are kept, `install` brings one,
-`transport` runs it behind the port through which every other model is reached. Nothing here loads the inference
-library before the first request.
+Nothing here loads the inference library before the first request. `llm.models` and the command line import it.
 """
 
 from toolcrib.llm.local.in_process import LocalTransport

@@ -1,16 +1,9 @@
-"""The transport whose other end is in this process: a Chat Completions request is answered by a model of its own.
+"""The transport to a model in this process: it answers Chat Completions requests.
 
-It speaks the bytes of that API, so wire, structured answers, tools by schema, limits and prices are the same as for
-every other model. One model is loaded per file and process, by the first request, and answers one request at a time in
-a thread; a request that is given up stops its generation. Nothing is sent anywhere.
-
-Conversations as the text that a ChatML model continues, from the body of a Chat Completions request.
-
-    <|im_start|>user
-    How are you?<|im_end|>
-    <|im_start|>assistant
-
-The marks themselves are taken out of what people and tools say, so that no text can pretend to be another speaker.
+It uses the bytes of that API, so structured answers, tools by schema, limits and prices work as for every other model.
+A model is loaded once per file and process, by the first request, and answers one request at a time, in a thread. A
+cancelled request stops generating. Conversations are rendered in the ChatML format; its marks are removed from the
+texts of people and tools, so that no text can pose as another speaker.
 """
 
 import asyncio

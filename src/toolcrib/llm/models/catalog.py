@@ -1,7 +1,7 @@
-"""From `provider:model` to an endpoint: which wire, where, which key, which quirks. Data and a lookup, no I/O.
+"""Resolves `provider:model` to an endpoint: its wire, address, key and quirks. No I/O.
 
-A reference names a provider of the table below and the model as that provider calls it; everything after the first
-colon is the model's (`ollama:llama3.2:3b`, `openrouter:anthropic/claude-sonnet-4.5`).
+The first colon ends the provider's name; the rest is the provider's name of the model (`ollama:llama3.2:3b`,
+`openrouter:anthropic/claude-sonnet-4.5`).
 """
 
 import os
@@ -248,7 +248,7 @@ def resolve(
         more: Providers beside those of the table.
 
     Raises:
-        InvalidSettings: The reference is malformed, the provider unknown, or a URL is missing or no URL.
+        InvalidSettings: The reference is malformed, the provider unknown, or a URL is missing or invalid.
     """
     name, colon, model = reference.strip().partition(":")
     name = _ALIASES.get(name, name)
@@ -257,9 +257,10 @@ def resolve(
     provider = PROVIDERS.get(name) or more.get(name)
     if provider is None:
         known = (*PROVIDERS, *more)
-        raise InvalidSettings(
-            f"model {reference!r}: {name!r} is no known provider{_closest(name, known)}; {_list_providers(known)}"
-        )
+        msg = f"model {reference!r}: {name!r} is not a known provider{_closest(name, known)}; {_list_providers(known)}"
+        if name == "scripted":
+            msg = f"model {reference!r} is not registered; pass it to the crib: Crib(models={{{reference!r}: …}})"
+        raise InvalidSettings(msg)
     url = base_url or _usual_url(reference, provider, os.environ if environment is None else environment)
     quirks = _quirks(provider, model)
     return Endpoint(
@@ -348,7 +349,7 @@ def _quirks(provider: Provider, model: str) -> Quirks:
 def _check_url(reference: str, url: str) -> str:
     parts = urlsplit(url)
     if parts.scheme not in {"http", "https"} or not parts.hostname:
-        raise InvalidSettings(f"model {reference!r}: base_url {url!r} is no http or https URL")
+        raise InvalidSettings(f"model {reference!r}: base_url {url!r} is not an http or https URL")
     return url.rstrip("/")
 
 

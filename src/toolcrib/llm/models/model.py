@@ -1,7 +1,7 @@
-"""One model at one endpoint: wire, transport, credential, quirks and prices put together.
+"""A model at one endpoint: its wire, transport, credential, quirks and prices.
 
-A whole answer is what the last event of a stream, `Done`, holds; both are read by the same wire. Nothing is retried
-here, and no credential leaves: not in an error, not in a representation.
+A whole answer is the last event of a stream, `Done`; the same wire reads both. Nothing is retried here, and no
+credential appears in an error or representation.
 """
 
 from collections.abc import AsyncGenerator, Callable, Iterable, Mapping

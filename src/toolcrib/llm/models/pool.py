@@ -1,13 +1,7 @@
-"""The models that a process has opened, and what they may reach and read: one model per configuration.
+"""The opened models of a process, one per configuration, and the wrapper for models that write their calls as text.
 
-A definition may come from anybody who can save one, so an address or a key's variable that it names is not trusted by
-itself: the address is held to the egress policy, and the variable must be released. The catalogue's own addresses and
-variables, and addresses that the application named in code, are the operator's choice.
-
-Any model as one that has no tool calling: it writes its calls as text, and its caller sees native ones.
-
-Also the scripted twin can be wrapped, which then plays the text of a model. A `Model` whose endpoint calls tools by
-text does the same by itself.
+Anyone who can save a definition can name an address or a key's variable in it. Such an address must be allowed by the
+egress policy, and the variable must be released. Addresses of the catalogue and of the application's code are trusted.
 """
 
 from collections.abc import AsyncGenerator, Callable, Generator, Mapping
@@ -189,8 +183,8 @@ class ModelPool:
         provider = PROVIDERS.get(endpoint.provider) or self._more[endpoint.provider]
         if provider.sign_in is not None and not self._is_trusted(llm):
             msg = (
-                f"model {llm.model!r} would sign in at {llm.base_url!r} with what this machine is trusted with; "
-                "leave base_url out, or let the application name the address in code"
+                f"model {llm.model!r} would sign in at {llm.base_url!r} with this machine's credentials; "
+                "omit base_url, or set the address in the application's code"
             )
             raise InvalidSettings(msg)
         return endpoint

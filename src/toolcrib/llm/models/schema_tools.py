@@ -1,10 +1,8 @@
-"""Tools for models that only obey a schema: the tools of a request become one schema for its answer, and back.
+"""Tools for models that can only follow a schema: the tools of a request become one schema for its answer.
 
-The model answers `{"calls": [{"name": …, "arguments": {…}}]}` or `{"answer": …}`. How it is made to follow the schema
-is not decided here: that is `StructuredAnswer`, which comes after this. Callers see native tool calls and the bare
-answer, streamed or whole; the model sees its earlier calls and their results as text.
-
-The text in `{"answer": "…"}` while it is still being written. It reads this one form and nothing else.
+The model answers `{"calls": [{"name": …, "arguments": {…}}]}` or `{"answer": …}`; `StructuredAnswer` enforces the
+schema. Callers see native tool calls and the plain answer, streamed or whole. The model sees earlier calls and results
+as text.
 """
 
 import json

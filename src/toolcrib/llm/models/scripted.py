@@ -1,7 +1,7 @@
-"""The in-memory twin of `Model`: it answers from a script, streams, and never touches a network.
+"""`ScriptedModel`, the in-memory double of `Model`: it answers from a script, streams, and uses no network.
 
-For tests, examples and offline development. It is visibly no real model: its name starts with `scripted:` wherever a
-model's name is shown, its tokens are marked as estimated, and its price is 0 from the source `scripted`.
+For tests, examples and offline development. Its name always starts with `scripted:`, its tokens are marked as
+estimated, and its price is 0 from the source `scripted`.
 """
 
 from collections.abc import AsyncGenerator, Awaitable, Callable, Iterable, Iterator
@@ -91,7 +91,7 @@ class ScriptedModel:
         for answer in self._answers or ():
             return answer
         count = len(self.requests)
-        raise InvalidInput(f"{self.name} was asked {count} times and has {count - 1} answers; add one to its script")
+        raise InvalidInput(f"{self.name} was asked {count} times, but its script has {count - 1} answers; add one")
 
     def _response(self, request: Request, answer: Response | Message | str) -> Response:
         if isinstance(answer, Response):

@@ -1,10 +1,8 @@
-"""Official SDK clients as authenticated transports, for the places whose sign-in is theirs to know.
+"""Official SDK clients as authenticated transports, for clouds whose sign-in only their SDK implements.
 
-An SDK's client addresses and signs a request (`clients`); what is sent and what the answer means stays with our wires,
-and the bytes travel through the transport that it is given, so that the egress policy, the limits and the error kinds
-are the same as for every other model. Nothing here loads an SDK before the first request that needs it.
-
-Not here: typed requests and answers of an SDK, its retries, its tracing.
+The SDK sets the address and signs a request. Our wires write the request and read the answer, and the given transport
+sends it, so egress policy, limits and error kinds are the same as for other models. SDKs load with the first request.
+Typed requests, retries and tracing of an SDK are not used. Only `llm.models` imports this package.
 """
 
 from toolcrib.llm.sdk.clients import (

@@ -1,4 +1,4 @@
-"""The clients of Anthropic's SDK that need nothing else. Importing this loads the SDK."""
+"""Clients of Anthropic's SDK without other dependencies. Importing this module loads the SDK."""
 
 from typing import Any, cast
 

@@ -1,4 +1,4 @@
-"""The client of Anthropic's SDK for Amazon Bedrock. Importing this loads both SDKs."""
+"""The client of Anthropic's SDK for Amazon Bedrock. Importing this module loads both SDKs."""
 
 from collections.abc import Mapping
 from typing import cast

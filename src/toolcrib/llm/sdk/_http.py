@@ -1,6 +1,6 @@
-"""The HTTP client that SDK clients get: an httpx2 client whose requests are carried by a `Transport` of ours.
+"""The HTTP client for SDK clients: an httpx2 client that sends requests through one of our transports.
 
-Loaded with the first SDK, because it needs httpx2. It never follows a redirect and opens no connection of its own.
+It is loaded with the first SDK, because it needs httpx2. It follows no redirect and opens no connection itself.
 """
 
 from collections.abc import AsyncIterator

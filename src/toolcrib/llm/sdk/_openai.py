@@ -1,4 +1,4 @@
-"""The clients of OpenAI's SDK. Importing this loads it."""
+"""Clients of OpenAI's SDK. Importing this module loads the SDK."""
 
 from typing import Any, cast
 

@@ -1,4 +1,4 @@
-"""The client of Anthropic's SDK for Vertex AI. Importing this loads it and Google's credentials."""
+"""The client of Anthropic's SDK for Vertex AI. Importing this module loads the SDK and Google's credentials."""
 
 from anthropic.lib.vertex import AsyncAnthropicVertex
 from google.auth.exceptions import GoogleAuthError

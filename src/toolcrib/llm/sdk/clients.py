@@ -1,9 +1,9 @@
-"""The places that an SDK signs in to, one function for each. The SDK is loaded when a function is called.
+"""One function per cloud that signs in through an SDK, used as the `connect` of an `SdkTransport`.
 
-Each is a `connect` of `SdkTransport`.
+The SDK is loaded when a function is called.
 
 Raises:
-    InvalidSettings: The SDK is not installed, or has nothing to sign in with.
+    InvalidSettings: The SDK is not installed, or has no credentials.
 """
 
 from toolcrib.contracts.base.errors import InvalidSettings
@@ -67,4 +67,6 @@ def foundry_anthropic(inner: Transport, settings: SdkSettings) -> Post:
 
 
 def _missing(settings: SdkSettings, extra: str, error: ImportError) -> InvalidSettings:
-    return InvalidSettings(f"{settings.provider} needs a package that is not here ({error}); install toolcrib[{extra}]")
+    return InvalidSettings(
+        f"{settings.provider} needs a package that is not installed ({error}); install toolcrib[{extra}]"
+    )

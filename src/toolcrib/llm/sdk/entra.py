@@ -1,6 +1,6 @@
-"""Microsoft Entra tokens, by the identity that the machine has (`azure-identity`'s default credential).
+"""Microsoft Entra tokens for the machine's identity (`azure-identity`'s default credential).
 
-The library caches tokens and renews them in time, through an HTTP client of its own.
+The library caches and renews tokens through its own HTTP client.
 """
 
 from collections.abc import Awaitable, Callable

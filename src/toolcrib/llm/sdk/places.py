@@ -1,6 +1,6 @@
-"""Where the clouds are, by the environment variables that their own tools use. Pure look-ups, no I/O.
+"""Addresses of the clouds, read from the environment variables that their own tools use. No I/O.
 
-A definition names a model only; region, project, resource and credentials are the operator's.
+A definition only names a model; region, project, resource and credentials are the operator's.
 """
 
 from collections.abc import Callable, Mapping

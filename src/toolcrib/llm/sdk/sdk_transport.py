@@ -1,12 +1,8 @@
-"""The transport that lets an SDK's client address and sign each request, over another transport that carries it.
+"""A transport whose requests are addressed and signed by an SDK client and sent by another transport.
 
-The client gets an HTTP client of ours (`_http`), does not retry, and is used through its documented raw `post` only:
-no typed request is built, no typed answer read. A Bedrock stream comes out as the server-sent events that its wire
-expects (`eventstream`).
-
-Amazon's event stream as server-sent events.
-
-Each message of Bedrock's stream holds one event of the model's own API, in base64, or an exception of Bedrock's.
+The client gets our HTTP client (`_http`), does not retry, and is used only through its documented raw `post`. A
+Bedrock stream, an Amazon event stream, is converted to the server-sent events that its wire expects: each message has
+one event of the model's API in base64, or an exception of Bedrock.
 https://docs.aws.amazon.com/bedrock/latest/APIReference/API_runtime_InvokeModelWithResponseStream.html
 """
 
@@ -177,7 +173,7 @@ def connection_error(settings: SdkSettings, error: Exception) -> ToolcribError:
 
 def credential_error(settings: SdkSettings, error: Exception) -> ModelError:
     """What it means that an SDK found nothing to sign a request with."""
-    return ModelError("auth", f"{settings.provider}: there is no credential that can be used: {error}")
+    return ModelError("auth", f"{settings.provider}: no usable credential: {error}")
 
 
 def _lower_case(answer: SdkAnswer) -> dict[str, str]:

@@ -1,7 +1,7 @@
-"""The transport for Google's own models at Vertex AI: each request gets an access token, nothing else changes.
+"""The transport for Google's models at Vertex AI: it adds an access token to each request.
 
-Google's SDK for these models has no raw request, so only its credentials (`google-auth`) are used. They are renewed by
-that library's own HTTP client, in a thread.
+Google's SDK for these models has no raw requests, so only its credentials (`google-auth`) are used. That library
+renews them through its own HTTP client, in a thread.
 """
 
 import asyncio
@@ -65,7 +65,7 @@ class VertexTransport:
             from google.auth.transport.requests import Request  # noqa: PLC0415 - as above
         except ImportError as error:
             raise InvalidSettings(
-                f"{self._settings.provider} needs a package that is not here ({error}); install toolcrib[google]"
+                f"{self._settings.provider} needs a package that is not installed ({error}); install toolcrib[google]"
             ) from error
         try:
             if credentials is None:

@@ -1,4 +1,7 @@
-"""The text protocol: tools as TypeScript in the prompt, calls in fenced blocks of the answer. Nothing is evaluated."""
+"""The text protocol: tools as TypeScript in the prompt, calls in fenced blocks of the answer.
+
+Nothing is evaluated. It imports `llm.base` only; `llm.models` imports it.
+"""
 
 from toolcrib.llm.text.calls import MOST_CALLS, Block, BlockProblem, WrittenCall, parse
 from toolcrib.llm.text.fences import Prose

@@ -1,14 +1,11 @@
-"""The calls in a model's answer: fenced `tool` blocks of `return name(literal, …);`, read by recursive descent.
+"""Parses the calls in a model's answer: fenced `tool` blocks of `return name(literal, …);`, by recursive descent.
 
-Nothing is evaluated, guessed or repaired, and time is linear in the answer. What is not a call with literal arguments
-makes its block malformed, with one problem by line and column. Text in other fences is no call.
+Nothing is evaluated, guessed or repaired, and time is linear in the answer. Anything but a call with literal arguments
+makes its block malformed, with one problem by line and column. Text in other fences is not a call.
 
-Where a malformed block ends, if that is certain.
-
-A fence may stand inside a string. If a malformed block were taken to end at such a fence, the rest of the string would
-be read as calls that nobody wrote. So two readings must agree: the block's lines, and its strings from where it could
-not be read any further; and these strings must look like strings, each on one line. What cannot be read right behind a
-string is perhaps still in it, behind a quote that was not escaped.
+After a malformed block, parsing continues only if the block's end is certain, because a fence may be inside an
+unclosed string. Two readings must agree: the block's lines, and its strings from the point where parsing failed, each
+on one line.
 """
 
 import re

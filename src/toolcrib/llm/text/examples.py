@@ -1,6 +1,6 @@
-"""Examples of calls: those of the tool's author, then ones that its schema implies.
+"""Examples of calls: those of the tool's author, then ones derived from its schema.
 
-A derived example is left out rather than guessed: a string with a pattern, say, has no value that a schema could tell.
+An example is omitted rather than guessed, for example if a string has a pattern.
 """
 
 from collections.abc import Callable, Iterator, Mapping
@@ -15,7 +15,7 @@ from toolcrib.llm.text.literals import UNDEFINED, Undefined
 from toolcrib.llm.text.typescript import Types, literal
 
 WANTED: Final = 3
-"""Examples of each tool (003)."""
+"""Examples of each tool."""
 _LONGEST: Final = 400
 """Characters of one; a longer one costs more than it teaches."""
 _DEEPEST: Final = 3

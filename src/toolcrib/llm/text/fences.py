@@ -1,7 +1,7 @@
-"""Fenced blocks in a model's words, as CommonMark has them: where one opens, and where one that is no tool block ends.
+"""Finds fenced blocks in a model's text, as CommonMark defines them.
 
-Lines and fences only: what stands in a `tool` block is the parser's to read, since a fence inside a string does not
-end it. Every pattern is possessive, so that no line is read twice.
+It handles lines and fences only. The content of a `tool` block is left to the parser, because a fence inside a string
+does not end it. All patterns are possessive, so that no line is read twice.
 """
 
 import re

@@ -1,7 +1,7 @@
-"""Tools as functions: under which names a model sees them, and which argument a call means by position.
+"""Tools as functions: the names that a model sees, and the parameters that positional arguments mean.
 
-Required parameters come first, in the order of the schema, as TypeScript wants it; so they are declared, and so
-arguments are placed. What the arguments must meet is the tool's schema, which the executor holds them against.
+Required parameters come first, in the order of the schema, as TypeScript requires. The executor validates the
+arguments.
 """
 
 import re

@@ -1,7 +1,7 @@
-"""A conversation with calls and results as a model has it that writes its calls as text.
+"""A conversation with calls and results, as shown to a model that writes its calls as text.
 
-What the model wrote goes back to it as it was, byte for byte. Results follow in fences that are longer than any run of
-backticks in them, so that no result can end its own fence.
+The model's own text is shown byte for byte. Results are in fences longer than any run of backticks in them, so that a
+result cannot end its fence.
 """
 
 import re

@@ -1,12 +1,9 @@
-"""Literal values as TypeScript, and models that mix in Python, write them: what `JSON` has, and its looser forms.
+"""Parses literal values as TypeScript, and models that mix in Python, write them: JSON and looser forms.
 
-Nothing is evaluated. A name, a call, an operator, `${…}`, a function or a spread is refused where it stands; two
-strings joined with `+` are the one exception, for they are one string. Integers are exact at any size that is sane.
-
-String literals: single, double and typographic quotes, and template literals without `${…}`.
-
-Line breaks may stand in all of them, for models write them so. Escapes are those of JavaScript; octal ones and halves
-of surrogate pairs are refused, since they could mean two things.
+Nothing is evaluated. Names, calls, operators, `${…}`, functions and spreads are refused; only strings can be joined
+with `+`. Integers are exact. Strings have single, double or typographic quotes, or are templates without `${…}`, and
+may contain line breaks. Escapes are those of JavaScript; octal escapes and unpaired surrogates are refused as
+ambiguous.
 """
 
 import json

@@ -1,7 +1,6 @@
-"""What a model is told of its tools: declarations of TypeScript with JSDoc, how to call, and how to end.
+"""The tool section of a system prompt: TypeScript declarations with JSDoc, how to call, and how to finish.
 
-Rendered once for each set of tools and sorted by name, so that the same tools are the same bytes, and providers can
-cache them.
+It is rendered once per set of tools and sorted by name, so that equal sets give equal bytes that providers can cache.
 """
 
 from collections.abc import Iterator

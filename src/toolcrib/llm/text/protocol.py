@@ -1,8 +1,8 @@
-"""Tools for models without tool calling: declared in the system prompt, called in fenced blocks of their answers (003).
+"""The text protocol as a rewriting of requests and answers, for models without tool calling.
 
-The system prompt is the same in every request of a conversation, also where the final answer is asked for in its
-format. Callers see native tool calls; a malformed block is a problem of the response, and then none of its calls is
-one. The model says that it is ready by `finalResponse()`; an answer without any call is the final one as it stands.
+The system prompt is the same in every request of a conversation, including the request for the final answer. Callers
+see native tool calls. If a block is malformed, the response has a problem and no calls. The model finishes with
+`finalResponse()`; an answer without any call is final.
 """
 
 import json

@@ -1,7 +1,7 @@
-"""The text of one block as its parser reads it: a position in the whole answer, with what may be skipped.
+"""The text of one block for its parser: a position in the whole answer, and what can be skipped.
 
-A block in a quotation or a list has marks before each of its lines. They are passed over where they stand, so that
-every offset is one of the answer itself.
+A block in a quotation or list has marks before each line. They are skipped in place, so that offsets refer to the
+answer.
 """
 
 import re

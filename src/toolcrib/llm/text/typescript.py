@@ -1,7 +1,6 @@
-"""JSON Schema as types of TypeScript, for the declarations of a prompt.
+"""JSON Schema as TypeScript types, for the declarations of a prompt.
 
-A type tells a model what to write; what is valid only the schema itself says: patterns, lengths and bounds have no
-types. What is said about a member follows it as a comment.
+Descriptions of members become comments. Patterns, lengths and bounds have no types; the schema decides what is valid.
 """
 
 import json

@@ -1,4 +1,7 @@
-"""The wire formats: one module per provider API. Pure parsing and rendering behind the `Wire` port; no I/O."""
+"""The wire formats, one module per provider API: pure rendering and parsing behind the `Wire` port.
+
+They import `llm.base` only; `llm.models` imports them.
+"""
 
 from toolcrib.llm.wires.anthropic import AnthropicWire
 from toolcrib.llm.wires.chat import ChatWire

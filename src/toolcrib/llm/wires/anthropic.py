@@ -1,18 +1,10 @@
-"""Anthropic Messages: rendering and the `Wire` itself.
+"""Anthropic Messages: requests, answers and streams.
 
-Not here: what an answer means (`anthropic_answer`), and streams (`anthropic_stream`). Written against the API version
-2023-06-01, which the provider keeps stable; later versions refuse the sampling settings that our requests may carry.
+Written for API version 2023-06-01, which the provider keeps stable; later versions refuse sampling settings that our
+requests may contain. Blocks without a neutral form (server tools, citations, future types) become `Opaque` parts with
+their original bytes. A stream is assembled into blocks and then read like an answer. As the API requires, unknown
+events are skipped and unknown deltas are merged into their block.
 https://platform.claude.com/docs/en/api/messages
-
-What an Anthropic Messages answer means. Used for whole answers and, block by block, for streams.
-
-A block that has no neutral shape (server tools and their results, text with citations, what comes next year) becomes an
-`Opaque` part of the very bytes that arrived.
-
-Anthropic Messages streams: events become ours at once, and add up to blocks that are read like a whole answer's.
-
-Unknown events are skipped, as the API's contract demands; unknown deltas of a block are merged into it field by
-field, so that a block without a neutral shape arrives whole.
 """
 
 import re

@@ -1,18 +1,10 @@
-"""OpenAI Chat Completions, and every server that speaks it: rendering and the `Wire` itself.
+"""OpenAI Chat Completions, and compatible servers: requests, answers and streams.
 
-Not here: what an answer means (`chat_answer`), and streams (`chat_stream`). A tool result's `is_error` has no field
-in this API; the result's text says it.
+Message fields without a neutral form (annotations, audio, reasoning details, refusals) become one `Opaque` part.
+Streams are assembled into a message, leniently: a delta without `index`, several calls under one index, a whole call
+in one delta, arguments as an object, a missing `[DONE]`, usage in any chunk. The API has no field for `is_error` of a
+tool result, so the result's text says it.
 https://platform.openai.com/docs/api-reference/chat
-
-What a Chat Completions answer means; for whole answers, and for the message that a stream adds up to.
-
-A message field that has no neutral shape (annotations, audio, reasoning details, ...) becomes one `Opaque` part whose
-JSON is an object of such fields; a refusal too, with its text.
-
-Chat Completions streams: chunks become events at once, and add up to a message that is read like a whole answer.
-
-Lenient where servers differ: a delta without `index`, several calls under one index, a whole call in one delta,
-arguments as an object, a missing `[DONE]` after the finish reason, usage in any chunk.
 """
 
 from collections.abc import Mapping, Sequence

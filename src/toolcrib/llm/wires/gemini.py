@@ -1,28 +1,13 @@
-"""What a Gemini answer means, whole or in chunks: a stream is a sequence of partial answers of one shape.
+"""Gemini generateContent, at Google AI and Vertex AI: requests, schemas, answers, streams and errors.
 
-Neighbouring pieces of text, and of thinking, become one part unless they are signed. A part that is more than that
-(executed code, media, what comes next year) becomes an `Opaque` part of the very bytes that arrived; so does what a
-candidate holds beside its content (grounding, citations), which the API does not take back.
-
-JSON Schema as the Gemini API takes it.
-
-The API ignores keywords that it does not know, and refuses a reference with neighbours and formats of its own choice.
-Nothing is lost by leaving those out: a schema here only tells the model what to write, while arguments and answers
-are held against the whole schema elsewhere.
-https://ai.google.dev/api/generate-content#FIELDS.response_json_schema
-
-What went wrong, in the form that all of Google's APIs share.
-
-https://cloud.google.com/apis/design/errors#error_model
-
-Gemini streams: each event is a partial answer, and the last one says why the model stopped.
-
-Gemini generateContent, of Google AI and of Vertex AI: rendering and the `Wire` itself.
-
-Not here: what an answer means (`gemini_answer`), streams (`gemini_stream`), errors (`gemini_errors`), and the subset
-of JSON Schema (`gemini_schema`). The base URL holds the API's version and, with Vertex, project and location.
+A stream is a sequence of partial answers of the same form. Adjacent unsigned pieces of text or thought become one
+part. Parts without a neutral form, and data of a candidate beside its content (grounding, citations), become `Opaque`
+parts with their original bytes. Schemas are reduced to the keywords that the API accepts; arguments and answers are
+validated against the whole schema later. The base URL has the API's version and, for Vertex, project and location.
 https://ai.google.dev/api/generate-content
+https://ai.google.dev/api/generate-content#FIELDS.response_json_schema
 https://ai.google.dev/gemini-api/docs/thought-signatures
+https://cloud.google.com/apis/design/errors#error_model
 """
 
 from collections.abc import Mapping, Sequence

@@ -1,7 +1,7 @@
-"""A service of one request and one answer of JSON, which somebody has described: the `Wire` without an API of its own.
+"""A service with one JSON request and one JSON answer, described by the operator.
 
-What the body is made of and where the answer stands are given as functions, because templates and paths are not this
-layer's. There are no tools and no streams here: tools are called by schema (`SchemaTools`), a stream is one event.
+The functions that build the body and read the answer are parameters, because templates and paths belong to other
+layers. It has no tools (see `SchemaTools`), and a stream has one event.
 """
 
 from collections.abc import Callable, Mapping, Sequence

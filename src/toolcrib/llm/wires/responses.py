@@ -1,20 +1,11 @@
-"""OpenAI Responses: rendering and the `Wire` itself.
+"""OpenAI Responses: requests, answers and streams.
 
-Stateless: nothing is stored at the provider (`store` is false), the whole history goes with each request, and reasoning
-goes with it in the encrypted form in which it came. Not here: what an answer means (`responses_answer`), and streams
-(`responses_stream`). A tool result's `is_error` has no field in this API; the result's text says it.
+Nothing is stored at the provider (`store` is false): each request has the whole history, with encrypted reasoning.
+Plain messages, function calls and reasoning have a neutral form; all other items become `Opaque` parts with their
+original bytes. The last event of a stream has the whole answer. Unknown events are skipped, and servers that omit
+items from the last event are supported. The API has no field for `is_error` of a tool result, so the result's text
+says it.
 https://platform.openai.com/docs/api-reference/responses
-
-What an OpenAI Responses answer means; for whole answers, and for the response object that ends a stream.
-
-An answer is a list of items. A message of one plain text, a function call and a reasoning item have a neutral shape;
-all others (refusals, text with citations, web searches, MCP calls, what comes next year) become an `Opaque` part of the
-very bytes that arrived.
-
-OpenAI Responses streams: events become ours at once; the response object in the last one is the answer.
-
-Unknown events are skipped: what they announce stands in their item. Servers that leave the items out of the last event,
-or send a call's arguments only when it is complete, are understood.
 """
 
 from collections.abc import Mapping, Sequence

@@ -1,4 +1,7 @@
-"""Checking workflows before anybody can run them: names, graph, expressions, tools and types."""
+"""Checks of definitions before they are saved: names, graph, expressions, tools and types.
+
+Nothing is run or stored here. `workflows.edit` and the crib import it.
+"""
 
 from toolcrib.workflows.checks.checking import Checked, check_condition, check_registration, check_workflow
 from toolcrib.workflows.checks.documents import DefinitionDocument, read_definition, refusal

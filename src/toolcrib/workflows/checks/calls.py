@@ -1,6 +1,6 @@
-"""Is there what the steps name, may a step use it, and does it take the arguments that the step gives?
+"""Checks the calls of steps: does the tool exist, may the step use it, and do the arguments fit?
 
-Steps that do a part of a deterministic agentic tool: do they name one, and give it what it needs?
+Also checks steps that run a part of a deterministic agentic tool.
 """
 
 from collections.abc import Iterator, Mapping
@@ -50,7 +50,7 @@ def stage_problems(layout: Layout, step: WorkflowStep, handler: str) -> Iterator
         yield layout.error(step, (name,), message, "set it in the tools that the agentic tool calls")
     named = step.input.get("tool")
     if "tool" in step.input and (not isinstance(named, str) or "${" in named):
-        message = "tool must name an agentic tool in so many words: the graph is known before it runs"
+        message = "tool must name an agentic tool by its name, without an expression: the graph is fixed before it runs"
         yield layout.error(step, ("input", "tool"), message, "write the name of the tool")
         return
     tool = layout.callee(step)
@@ -117,7 +117,7 @@ def argument_field(step: WorkflowStep) -> str:
 
 
 def _agent_field(step: WorkflowStep) -> str:
-    """The member of its input in which a step that asks an agent names it; 004 writes `agentRef`."""
+    """The member of its input in which a step that asks an agent names it, also written `agentRef`."""
     return "agentRef" if "agentRef" in step.input and "agent_ref" not in step.input else "agent_ref"
 
 
@@ -142,7 +142,7 @@ def _asking_problems(layout: Layout, step: WorkflowStep) -> Iterator[WorkflowPro
     named = step.input.get(_agent_field(step))
     field = ("input", _agent_field(step))
     if not isinstance(named, str) or "${" in named:
-        message = "agent_ref must name an agent in so many words: the graph is known before it runs"
+        message = "agent_ref must name an agent by its name, without an expression: the graph is fixed before it runs"
         yield layout.error(step, field, message, "write the name of an agent")
     if "prompt" not in step.input:
         yield layout.error(step, ("input",), "the agent is asked nothing", "give it a prompt")
@@ -188,11 +188,11 @@ def _tool_problems(layout: Layout, step: WorkflowStep, reference: str) -> Iterat
     if step.handler_ref in BUILT_IN_HANDLERS and "${" in reference:
         return
     if "${" in reference:
-        message = f"{reference!r} is an expression, and what a step calls is known before it runs"
+        message = f"{reference!r} is an expression, but the graph is fixed before it runs"
         yield layout.error(step, field, message, "write a step with a condition for each tool, or let an agent choose")
         return
     if means_many(reference):
-        message = f"{reference!r} may mean several tools, and a step calls one"
+        message = f"{reference!r} can match several tools, and a step calls one"
         yield layout.error(step, field, message, "name it")
         return
     tool = layout.callees.get(reference)
@@ -238,7 +238,7 @@ def _use_problems(
         return
     kind, wanted = tool.definition.implementation.kind, _kind_for(step)
     if wanted is not None and kind != wanted:
-        message = f"{tool.name!r} is of kind {kind!r}, and no {wanted}"
+        message = f"{tool.name!r} is of kind {kind!r}, not {wanted}"
         yield layout.error(step, field, message, f"name it as the step's tool, or name {article(wanted)}")
     if "workflow_step" not in tool.definition.available_as:
         message = f"tool {tool.name!r} is not available as a workflow's step"

@@ -1,9 +1,4 @@
-"""Is every step one thing, and does everything that it says do something?
-
-Is a word of the workflow vocabulary usable? Checked when it is saved, as far as it can be told without a step.
-
-Is a workflow well formed, and does it fit what it calls? All problems at once, and what follows from the rest.
-"""
+"""Checks a whole definition, each of its steps, and the workflow vocabulary. Reports all problems at once."""
 
 from collections.abc import Iterator
 from dataclasses import dataclass, replace
@@ -48,7 +43,7 @@ def kind_problems(layout: Layout) -> Iterator[WorkflowProblem]:
     for step in layout.steps:
         given = [field for field in _WHATS if getattr(step, field) is not None]
         if len(given) > 1:
-            message = f"step {step.name!r} has {' and '.join(given)}, and does one thing only"
+            message = f"step {step.name!r} has {' and '.join(given)}, but a step does only one thing"
             yield layout.error(step, (), message, "make a step of each")
         elif not given and step.output is None:
             message = f"step {step.name!r} does nothing"
@@ -66,13 +61,13 @@ def _useless(layout: Layout, step: WorkflowStep) -> Iterator[WorkflowProblem]:
         for field in _OF_CALLS:
             value = getattr(step, field)
             if value not in (None, {}, StepRetry()):
-                message = f"{field} does nothing in a step that calls nothing"
+                message = f"{field} has no effect in a step without a call"
                 yield layout.error(step, (field,), message, "take it out")
     if step.for_each is not None and step.wait is not None and step.wait.signal is not None:
         message = f"every element would wait for the same signal {step.wait.signal!r}"
         yield layout.error(step, ("for_each",), message, "take it out")
     if step.join != "all" and step.name not in layout.before:
-        message = f"join is {step.join!r}, and the step waits for no other one"
+        message = f"join is {step.join!r}, and the step depends on no other step"
         yield layout.warning(step, ("join",), message, "take it out")
     if step.join == "always" and step.handler_ref not in AGENTIC_HANDLERS:  # these need a plan, or there is no run
         yield from _never(layout, step)
@@ -91,10 +86,12 @@ def _never(layout: Layout, step: WorkflowStep) -> Iterator[WorkflowProblem]:
 def _wait_problems(layout: Layout, step: WorkflowStep, wait: Wait) -> Iterator[WorkflowProblem]:
     given = [field for field in _ENDS if getattr(wait, field) is not None]
     if len(given) != 1:
-        message = f"a wait that says {' and '.join(given) or 'nothing'} has no one end"
+        message = f"a wait with {' and '.join(given) or 'nothing'} has no single end"
         yield layout.error(step, ("wait",), message, f"give it one of {', '.join(_ENDS)}")
     if wait.timeout_s is not None and wait.signal is None:
-        yield layout.error(step, ("wait", "timeout_s"), "timeout_s is of a signal, and there is none", "take it out")
+        yield layout.error(
+            step, ("wait", "timeout_s"), "timeout_s applies to a signal, and the wait has none", "take it out"
+        )
     if isinstance(wait.seconds, str) and "${" not in wait.seconds:
         message = f"seconds is the text {wait.seconds!r}"
         yield layout.error(step, ("wait", "seconds"), message, "write a number, or ${…} that gives one")
@@ -102,7 +99,7 @@ def _wait_problems(layout: Layout, step: WorkflowStep, wait: Wait) -> Iterator[W
         message = f"seconds is {wait.seconds:g}, and must be from 0 to {MAX_WAIT_S:,.0f}"
         yield layout.error(step, ("wait", "seconds"), message)
     if wait.until is not None and "${" not in wait.until and not _is_moment(wait.until):
-        message = f"until is {wait.until!r}, which is no moment with a time zone"
+        message = f"until is {wait.until!r}, which is not a time with a time zone"
         yield layout.error(step, ("wait", "until"), message, _EXAMPLE)
 
 
@@ -119,7 +116,7 @@ def _pin_problems(layout: Layout, step: WorkflowStep) -> Iterator[WorkflowProble
     callee = layout.callee(step)
     asks_agent = step.agent is not None or step.handler_ref in AGENT_HANDLERS
     if not asks_agent and not (callee is not None and callee.definition.has_model):
-        yield layout.error(step, ("pins",), "pins are of a model's calls, and the step asks none", "take them out")
+        yield layout.error(step, ("pins",), "pins name calls of a model, and the step asks no model", "take them out")
         return
     try:
         check_pins(step.name, step.pins)
@@ -135,7 +132,7 @@ def check_registration(registration: StepRegistration, registry: Registry, realm
         NotFound: There is no such tool.
     """
     if registration.name in BUILT_IN_HANDLERS:
-        msg = f"workflow step {registration.name!r} comes with the crib; give yours another name"
+        msg = f"workflow step {registration.name!r} is built in; give yours another name"
         raise InvalidDefinition(msg)
     registry.require(realm, registration.tool)
     for field in ("input_mapping", "output_mapping"):
@@ -167,7 +164,7 @@ def _condition_problems(condition: ConditionBinding) -> Iterator[str]:
         yield f"expression: {problem}"
         return
     if len(template.parts) != 1 or not template.placeholders:
-        yield f"{condition.expression!r} is not one expression; write it as ${{…}}, and nothing beside it"
+        yield f"{condition.expression!r} is not one expression; write it as ${{…}}, and nothing else"
     unread = set(condition.parameters) - {reference.partition(".")[0] for reference in template.references}
     if unread:
         yield f"its expression does not read {', '.join(sorted(unread))}; take it out of the parameters"

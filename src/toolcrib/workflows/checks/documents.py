@@ -1,8 +1,6 @@
-"""Reading a definition that came from outside: what does not have the shape of one is told place by place.
+"""Reads a definition from outside, and reports each problem of its form with path, value, expectation and example.
 
-What is wrong with one place of a document, in words: what stands there, what must stand there, and an example.
-
-It reads what pydantic has found, and is not a check of its own.
+Pydantic finds the problems; this module only words them.
 """
 
 import json

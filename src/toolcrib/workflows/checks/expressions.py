@@ -1,8 +1,7 @@
-"""What the expressions of a definition read, and whether what they give fits where it goes.
+"""Checks what the expressions of a definition read, and whether their values fit.
 
-Steps are looked at in their order, so that of what is read it is known what it is.
-
-Can a value be what is wanted? Wrong is only what fits in no case; what may not fit is a warning at most.
+Steps are checked in order, so that the types of what they read are known. A value is an error only if it can never
+fit; if it may not fit, it is at most a warning.
 """
 
 from collections.abc import Mapping, Sequence
@@ -52,22 +51,22 @@ def misfit(given: Shape, wanted: Shape, what: str, taker: str) -> ExpressionProb
     """Why what is given cannot be what is wanted, or may not be; null if it can.
 
     Args:
-        given: What is known of the value.
-        wanted: What is taken.
-        what: The value, as a message says it.
-        taker: What takes it, as a message says it.
+        given: The known shape of the value.
+        wanted: The accepted shape.
+        what: The value, as named in a message.
+        taker: What accepts it, as named in a message.
     """
     if not given or not wanted:
         return None
     if all(_are_apart(one, other, 0) for one in given for other in wanted):
         return ExpressionProblem(
-            f"{what} is {_words(given, wanted)}, and {taker} takes {_words(wanted, given)}", _instead(given, wanted)
+            f"{what} is {_words(given, wanted)}, and {taker} accepts {_words(wanted, given)}", _instead(given, wanted)
         )
     why = next((form.why_null for form in given if form.why_null is not None), None)
     if (why or is_known(given)) and "null" in kinds_in(given) - kinds_in(wanted):
         told = f" if {why}" if why else ""
         return ExpressionProblem(
-            f"{what} may be null{told}, and {taker} does not take null", "write ${… ?? otherwise}", is_error=False
+            f"{what} may be null{told}, and {taker} does not accept null", "write ${… ?? otherwise}", is_error=False
         )
     return _item_misfit(given, wanted, what, taker)
 
@@ -133,13 +132,15 @@ def _instead(given: Shape, wanted: Shape) -> str | None:
 
 _LONGEST: Final = 100
 _WHERE: Final[Mapping[str, str]] = {
-    "item": "the element of a for_each is only read in what a step that has one does",
-    "index": "the place of an element is only read in what a step that has a for_each does",
-    "output": "what was put out is only read in the output of a step that calls, waits or asks",
-    "error": "an error is only read in a step that another one goes to when it fails",
+    "item": "only a step with a for_each can read its element",
+    "index": "only a step with a for_each can read the index of its element",
+    "output": "only the output of a step that calls, waits or asks can read it",
+    "error": "only a step that another one goes to on failure can read it",
 }
 """Names that are not everywhere, and where they are."""
-_FOR_EACH: Final = "it is asked once for all elements; let a workflow run for_each of them, and ask in its step"
+_FOR_EACH: Final = (
+    "it is evaluated once for all elements; run a workflow for_each of them, with the condition in its step"
+)
 """What to do instead of a condition on an element."""
 
 
@@ -199,7 +200,7 @@ class Expressions:
         if step.for_each is not None:
             items = self._single(step.for_each.items, here.at("for_each", "items"))
             if items and "array" not in kinds_in(items):
-                message = f"{step.for_each.items} is no list"
+                message = f"{step.for_each.items} is not a list"
                 self._tell(here.at("for_each", "items"), ExpressionProblem(message, "name a list, or write [value]"))
             here = here.at(near={"item": items_in(items), "index": INTEGER})
         self._arguments(step, here)
@@ -247,8 +248,7 @@ class Expressions:
         taken = self._outputs.argument_shape(tool)
         for name, shape in given.items():
             wanted = union_of(form.member(name) or () for form in taken)
-            field = f"{tool.name!r} as its {name!r}"
-            finding = misfit(shape, wanted, _short_text(step.input.get(name)), f"what {field}")
+            finding = misfit(shape, wanted, _short_text(step.input.get(name)), f"argument {name!r} of {tool.name!r}")
             if finding is not None:
                 self._tell(here.at("input", name) if name in step.input else here.at("handler_ref"), finding)
 
@@ -305,7 +305,7 @@ class Expressions:
         shape = self._text(text, here)
         if not (text.startswith("${") and text.endswith("}")):
             message = f"{text!r} is not one expression"
-            self._tell(here, ExpressionProblem(message, "write it as ${…}, and nothing beside it"))
+            self._tell(here, ExpressionProblem(message, "write it as ${…}, and nothing else"))
         return shape
 
     def _text(self, text: str, here: ExpressionSite) -> Shape:
@@ -356,10 +356,10 @@ class Expressions:
                     f"{source} reads steps without a name", "write steps.NAME: the graph must be known"
                 )
             itself = step is not None and rest.partition(".")[0] == step.name
-            return ExpressionProblem(f"{source} reads what has become of the step itself") if itself else None
+            return ExpressionProblem(f"{source} reads the result of the step itself") if itself else None
         if name in _WHERE:
             is_of_all = name in {"item", "index"} and step is not None and step.for_each is not None
-            message = f"{source} reads {name!r}, which there is not here: {_WHERE[name]}"
+            message = f"{source} reads {name!r}, which is not available here: {_WHERE[name]}"
             return ExpressionProblem(message, _FOR_EACH if is_of_all and here.path.endswith("/condition") else None)
         known = layout.known.get(name)
         if known is None:
@@ -369,7 +369,7 @@ class Expressions:
                 if saved is None
                 else f"read it as {saved.known_as!r}"
             )
-            return ExpressionProblem(f"{source} reads {name!r}, and there is nothing of this name", instead)
+            return ExpressionProblem(f"{source} reads {name!r}, which does not exist", instead)
         if known == [step]:
             return ExpressionProblem(f"{source} reads the output of the step itself", "read its output as 'output'")
         return None

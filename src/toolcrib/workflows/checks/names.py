@@ -1,13 +1,9 @@
-"""Can two steps both come to their ends in one run? Asked where they are known by one name.
+"""Checks that each name of a definition has one meaning, and whether two steps are alternatives.
 
-They cannot if one is only run when the other has failed and gone to it, perhaps by way of others, or if their
-conditions compare the same value with constants that leave no case for both: `x == 1` and `x == 2`, `x in [1, 2]` and
-`!(x in [1, 2, 3])`, `x` and `!x`. What other conditions say is not understood.
-
-Do the names in a definition mean one thing each, and do they mean something at all?
-
-Steps may be known by one name if they are alternatives; see `alternatives`. Two steps that both have a condition are
-believed to be, with a warning if it cannot be seen.
+Alternatives may share a `save_as`. Two steps are alternatives if one runs only after the other has failed and gone to
+it, directly or indirectly, or if their conditions compare the same value with constants that exclude each other: `x ==
+1` and `x == 2`, `x in [1, 2]` and `!(x in [1, 2, 3])`, `x` and `!x`. Two steps with other conditions are accepted with
+a warning.
 """
 
 import re
@@ -127,7 +123,7 @@ def _own_names(layout: Layout) -> Iterator[WorkflowProblem]:
         seen.add(step.name)
         for field, name in (("name", step.name), ("save_as", step.save_as)):
             if name in SCOPE:
-                message = f"expressions read something else as {name!r}"
+                message = f"{name!r} has another meaning in expressions"
                 yield layout.error(step, (field,), message, f"use another name than {', '.join(sorted(SCOPE))}")
 
 
@@ -145,8 +141,8 @@ def _shared_names(layout: Layout) -> Iterator[WorkflowProblem]:
                 instead = "save one of them as something else, or let one go to the other when it fails"
                 yield layout.error(step, field, message, instead)
             elif unclear is not None:
-                message = f"if {unclear!r} and {step.name!r} both run, {name!r} is what the later one puts out"
-                yield layout.warning(step, field, message, "have their conditions leave no case for both")
+                message = f"if {unclear!r} and {step.name!r} both run, {name!r} is the output of the later one"
+                yield layout.warning(step, field, message, "make their conditions exclude each other")
 
 
 def _other(layout: Layout, step: WorkflowStep, name: str, field: tuple[str | int, ...]) -> Iterator[WorkflowProblem]:

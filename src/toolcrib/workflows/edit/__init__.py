@@ -1,1 +1,4 @@
-"""Workflows as people change them: authoring, published status, impact, and steps made of calls."""
+"""Changes of workflows by people and agents: authoring, materializing calls, impact of tool changes, published state.
+
+It imports `workflows.checks` and `workflows.values`; the crib imports it.
+"""

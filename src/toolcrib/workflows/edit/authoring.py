@@ -1,7 +1,7 @@
-"""The tools by which an agent that may create workflows writes one: what they are called, told and given.
+"""Definitions of the tools with which an agent writes workflow drafts.
 
-They are tools like any other: they are saved in the realm of the agent, permitted, guarded and journaled. Neither
-publishes: what an agent has written runs once a person has published it. What they do is not here.
+They are ordinary tools: saved in the agent's realm, permitted, guarded and journaled. Neither publishes; a person
+does. Their implementation is not here.
 """
 
 from typing import Final

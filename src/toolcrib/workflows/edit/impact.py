@@ -1,8 +1,7 @@
-"""What a proposed revision of a tool does to the workflows that are bound to it: to their runs, and to their graphs.
+"""The impact of a new tool revision on workflows that are bound to it: on their runs, and on their graphs.
 
-Two questions, which have two answers. What do the runs do? The lock says so: they take the new revision, go on with the
-bound one (`held`), or fail. And does the definition fit the new revision? The checks of publishing say so, edge by
-edge. Nothing is saved here.
+For runs, the lock decides: they use the new revision, use the bound one (`held`), or fail. For graphs, the checks of
+publishing decide, edge by edge. Nothing is saved here.
 """
 
 from collections.abc import Mapping, Sequence

@@ -1,9 +1,8 @@
-"""A call that an agent has made, turned into a step of its own, and what read its handle rewired (001, section 8.1).
+"""Turns a call of an agent into a step, and lets the readers of its handle read the step.
 
-Pure: a definition and a recorded call in, another document out. The step stands where the agent's node stands: it waits
-for the same steps, under the same condition, and fails in the same way. Its arguments are those of the call, word for
-word, its tool is the version that ran, and its account the one that the agent acted as; other credentials belong to the
-tool's provider. The node stays as it is, with its pins: a handle is never removed.
+Pure: a definition and a recorded call in, another document out. The step has the dependencies, condition and failure
+handling of the agent's node, the literal arguments of the call, its tool version, and the agent's account. The node
+keeps its pins: a handle is never removed.
 """
 
 from collections.abc import Iterator, Sequence
@@ -88,7 +87,7 @@ def choose(past: PastCall, asked: Sequence[AgentRequestMade]) -> Chosen:
         raise NotFound(f"run {past.run_id} has no call {named}; it has: {made or 'none'}")
     if len(found) > 1:
         where = ", ".join(f"{call.position} of run {one.run_id} (step {one.node!r})" for one, call in found)
-        raise InvalidInput(f"several calls are meant: {where}; name one by its agent's run_id and its call_id")
+        raise InvalidInput(f"several calls match: {where}; name one by its agent's run_id and its call_id")
     one, call = found[0]
     return Chosen(one, call, _handles_of_call(past, one, call))
 
@@ -121,7 +120,9 @@ def check_tool(call: ToolEnvelope, tool: ToolRevision | None) -> None:
     """
     ref = f"{call.name}@{call.version}"
     if tool is None:
-        raise NotFound(f"call {call.call_id} was of {ref}, which is gone; save it again, or choose another call")
+        raise NotFound(
+            f"call {call.call_id} was of {ref}, which no longer exists; save it again, or choose another call"
+        )
     if tool.status == "blocked" or not tool.definition.enabled:
         state = "blocked" if tool.status == "blocked" else "disabled"
         raise Conflict(f"call {call.call_id} was of {ref}, which is {state}; bring it back, or choose another call")
@@ -147,7 +148,9 @@ def check_place(definition: WorkflowDefinition, node: str, step: str) -> Workflo
         msg = f"step {node!r} asks its agent for each element of a list, and the call has the arguments of one element"
         raise InvalidInput(f"{msg}; write a step with for_each {found.for_each.items} and ${{item}} in its input")
     if not (step.isascii() and step.isidentifier()):
-        raise InvalidInput(f"{step!r} cannot be the name of a step; use letters, digits and _, the first no digit")
+        raise InvalidInput(
+            f"{step!r} cannot be the name of a step; use letters, digits and _, not beginning with a digit"
+        )
     if step in {*SCOPE, *(name for one in definition.steps for name in (one.name, one.known_as))}:
         raise Conflict(
             f"workflow {definition.name!r} has something named {step!r}; choose another name for the new step"

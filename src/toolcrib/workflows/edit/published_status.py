@@ -1,7 +1,6 @@
-"""How a published workflow stands: its graph as it was published, each part with what has become of it since.
+"""The state of a published workflow: its graph as published, each part with its current state and reason.
 
-Nothing is ever left out of the graph: what does not work any more is marked, with the reason. Nothing is decided here
-either: what a run takes is the lock's decision (`registry.locks`), which is told for nodes, and for their edges.
+No part is ever omitted. The lock (`registry.locks`) decides what a run uses; this module only reports it.
 """
 
 from collections.abc import Mapping, Sequence

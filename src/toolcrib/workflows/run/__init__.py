@@ -1,1 +1,4 @@
-"""The program of a workflow: steps, calls, waits, fan-out, and reading instances."""
+"""The program of a workflow: steps, calls, waits, fan-out, reuse, and instances read from journals.
+
+It imports `workflows.values`; the crib imports it.
+"""

@@ -1,12 +1,8 @@
-"""The call of a step: as whom, how long, how often it is tried again, and what a dry run makes of it.
+"""The call of a step: its account, timeout, retries, and its result in a dry run.
 
-Each try is a call of its own in the journal: `NAME`, `NAME.try2`, `NAME[3].try2`. To the other side all of them are one
-request: they have the idempotency key of the first. How a call runs is the executor's matter.
-
-Whether a step is tried again after its call has failed, and how long it waits before. Pure.
-
-The retries of the tool itself are over by then. What has taken effect is not done once more, and what may have only if
-the step names the code of its failure; unless it may happen twice.
+Each try is a separate call in the journal: `NAME`, `NAME.try2`, `NAME[3].try2`. All tries have the idempotency key of
+the first. A call with a known effect is never retried. A call with an unknown effect is retried only if the step names
+its error code or the call may be repeated. The retries of the tool itself come first.
 """
 
 from typing import Final

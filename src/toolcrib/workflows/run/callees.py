@@ -1,8 +1,7 @@
-"""What the references of a workflow mean in one of its runs, or why they mean nothing.
+"""Resolves the references of a workflow in one run.
 
-It follows from what the run has pinned and from what those revisions say, not from how they stand now: a run that goes
-on after a change finds the same, and the calls that it has made before. Blocked and disabled tools are the guard's
-matter, at each call.
+The result depends only on what the run has pinned and on those revisions, so a resumed run finds the same tools and
+calls. The guard handles blocked and disabled tools at each call.
 """
 
 from collections.abc import Mapping

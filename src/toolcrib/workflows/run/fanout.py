@@ -1,7 +1,7 @@
-"""A step that is carried out once for each element of a list, some of them at once.
+"""A step that runs once per element of a list, some elements in parallel.
 
-Elements that wait for somebody outside leave their places to others. The output is the list of the elements' outputs,
-in their order, with null where one has failed.
+Waiting elements free their places for others. The output is the list of the elements' outputs, in order, with null for
+failed elements.
 """
 
 from collections.abc import Callable, Coroutine, Mapping

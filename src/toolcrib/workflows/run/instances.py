@@ -1,7 +1,7 @@
-"""How a run of a workflow stands, read from its journal: while it goes on, while it waits, and after its end.
+"""Instances: the state of a workflow run, read from its journal at any time.
 
-Pure: a tree of runs and the workflow's definition in, an instance out. Journals of other releases are read as far as
-they are understood, and steps that the definition does not have stand after those that it has.
+Pure: a tree of runs and the definition in, an instance out. Journals of other releases are read as far as possible;
+steps that the definition does not have come last.
 """
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence

@@ -1,13 +1,8 @@
-"""The program of a workflow: ready steps run side by side, until nothing is left to run.
+"""The program of a workflow: runs ready steps in parallel until none is left.
 
-What is decided here depends on the definition, the input and what the journal has of the calls, and on nothing else: a
-run that is started again decides the same and goes on where it was.
-
-The order in which steps that work side by side come to their ends.
-
-It is the one thing about a run that its definition and its calls do not tell: which steps could still begin before one
-failed, and which of two alternatives came last. The journal has it; a run that is worked on again, or replayed, goes
-through the ends that it has in that order, however fast they come now.
+Its decisions depend only on the definition, the input, and recorded calls, so a restarted run continues where it was.
+The order in which parallel steps ended cannot be derived, but decides which steps could start before a failure and
+which alternative came last. It is therefore journaled, and a restarted or replayed run follows it.
 """
 
 from collections import deque

@@ -1,8 +1,8 @@
-"""What a run of a workflow takes over from the run that it takes up, found once and kept with it.
+"""What a run reuses from the run that it continues, computed once and stored.
 
-Of a run that is resumed, what has come to its end stands, as long as nothing before it is done again; of one that is
-run anew from a step, everything but that step and what follows it. Of the steps that do not stand, the calls are known:
-what has succeeded is not called again, and what is called again has the key that it had (see `runs.takeover`).
+A resumed run reuses every step that has ended, unless an earlier step runs again. A rerun from a step reuses
+everything except that step and those after it. In steps that run again, successful calls are not repeated, and
+repeated calls keep their idempotency key.
 """
 
 from collections.abc import Collection, Iterable, Mapping

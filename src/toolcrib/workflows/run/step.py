@@ -1,9 +1,6 @@
-"""One step of a run: whether it runs, what it does, and what becomes of it.
+"""One step of a run: its condition, its action and its result.
 
-A step ends in a `SettledStep`, whatever happens; what it does for one element of a `for_each` ends in one too. What
-leaves this otherwise is not about the step: cancellation, and suspension.
-
-Whether a step runs: its own condition, or one that it names. Pure.
+A step, and each element of a `for_each`, ends in a `SettledStep`. Only cancellation and suspension leave it otherwise.
 """
 
 from collections.abc import Mapping

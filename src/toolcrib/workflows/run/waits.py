@@ -1,11 +1,8 @@
-"""A step that waits: for a while, until a moment, or until somebody outside says something.
+"""Steps that wait for a span, a time or a signal, and steps that ask a person.
 
-When a wait ends is written down as it begins. A signal has a name of its own kind, so nobody who may send one can
-answer for a person or a client with it; one that came before the step began counts.
-
-A step that asks a person: approved, what it showed is what it puts out, as the person edited it.
-
-The request stands in the same inbox as those of calls that wait, and the same people may decide on it.
+The end of a wait is recorded when it begins. Signals of steps have their own kind of name, so a signal can never
+answer for a person or a client; a signal that arrived before the step began counts. An approval step is a request in
+the same inbox as waiting calls, and its output is what it showed, with the person's edits.
 """
 
 from collections.abc import Mapping

@@ -1,1 +1,4 @@
-"""What steps read and give: the graph, expressions' scope, arguments and errors."""
+"""Values of steps: the graph, the scope of expressions, arguments, outputs and errors.
+
+Checks, edits and runs import it.
+"""

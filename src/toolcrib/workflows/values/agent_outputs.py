@@ -1,12 +1,10 @@
-"""What expressions read of a step that asks an agent: the stable outputs of 001, section 3.1.
+"""What expressions read of a step that asks an agent: its stable outputs.
 
-They are always all there, whatever the configuration is and whatever has become of the step: `response`, `output`,
-`tools_by_id`, `tool_order`, `last_tool`, `traces_url`, and `handles` with every pin of the agent and of the step. They
-stand beside what the agent has put out itself. `traces_url` is null: only a server knows its own address.
-
-The calls of an agent stand in the journal of its run, which says the same for ever once that has ended. They are read
-there, and only if an expression of the workflow asks for them; the workflow's journal has nothing of them but the id of
-that run, and for a handle with `stale_last_success` the id of the run that has filled it.
+All of them always exist, whatever happened to the step: `response`, `output`, `tools_by_id`, `tool_order`,
+`last_tool`, `traces_url`, and `handles` with every pin of the agent and of the step. `traces_url` is null, because
+only a server knows its own address. The agent's calls are read from the journal of its run, and only if an expression
+needs them; the workflow's journal has only the id of that run and, for a handle with `stale_last_success`, of the run
+that filled it.
 """
 
 from collections.abc import Sequence

@@ -1,6 +1,6 @@
-"""The graph of a workflow: what its steps depend on, by what they say and by what their expressions read.
+"""The graph of a workflow: the dependencies of steps, declared or read by expressions.
 
-Pure: a definition in, a plan out. Whether the tools are there and fit is not asked here.
+Pure: a definition in, a plan out. Tools are not checked here.
 """
 
 from collections.abc import Iterable, Iterator, Mapping

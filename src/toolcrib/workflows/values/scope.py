@@ -1,11 +1,7 @@
-"""What a step gives to the tool that it calls, and what it makes of the output. Pure.
+"""The scope of a run's expressions, and the arguments and outputs of steps.
 
-A handler gives arguments, and an output, where the step says nothing itself. The handlers that ask an agent are
-called as 004 writes them: `agentRef`, `prompt` and `context`, whose names the prompt reads.
-
-What the expressions of a run can read: the input, the outputs of steps, and what has become of each.
-
-What a dry run cannot know: the outputs of calls that it did not make, and what would be made of them.
+Handlers give arguments and outputs where the step has none; those that ask an agent take `agentRef`, `prompt` and
+`context`. In a dry run, the outputs of skipped calls, and everything derived from them, are unknown. Pure.
 """
 
 from collections.abc import Mapping

@@ -1,10 +1,7 @@
-"""What the steps of one run have in common: the run, the workflow, what its references mean, and who may act in it.
+"""What all steps of a run share: the run, the workflow, its resolved references, accounts and handlers.
 
-Handlers that come with the crib: steps that are code of ours instead of one call.
-
-A handler is a part of the run's program. It touches the world through the run's context only, at positions that begin
-with the step's, and a run that is started again calls it again: what the journal knows it gets at once. What handlers
-there are is handed in; here is only what they must look like.
+A handler is code that a step runs instead of one call. It makes calls only through the run context, at positions below
+the step's, and is called again when a run is restarted. The handlers themselves are passed in.
 """
 
 from collections.abc import Awaitable, Callable, Mapping

@@ -1,12 +1,7 @@
-"""How a step fails: an error that names the step, what of it is at fault, and what to do.
+"""Errors of steps, which name the step, the cause and what to do, and the size limit of values.
 
-The failure of a tool is not made here: it is what the call's envelope says.
-
-How large a value may be that a workflow makes: what is written down once can be read many times.
-
-A step that puts out ten times what another one has put out costs a line; ten such steps would make ten thousand million
-values of one. They share their parts in memory and fall apart when they are written down, so they are counted as they
-would be written, and no further than to the limit. What tools bring has limits of its own. Pure.
+Steps can multiply values that share parts in memory, so a value is measured as if it were written out, up to the
+limit. The failure of a tool is not made here: the envelope has it. Pure.
 """
 
 from typing import Final

@@ -1,4 +1,7 @@
-"""Replays: the code of today on what the world gave then, event by event."""
+"""Replays: today's code on the recorded inputs of a run, compared event by event.
+
+It opens no connection and writes nothing. The crib imports it.
+"""
 
 from toolcrib.core.engines.replay.code import ReplaySandbox
 from toolcrib.core.engines.replay.models import Price, ReplayModels

@@ -1,7 +1,4 @@
-"""Sandboxes of a replay: they run nothing.
-
-Code is somebody outside: it asks for the same tools as it did, and comes to the same end.
-"""
+"""Sandboxes of a replay: they run no code, repeat its recorded calls, and end as recorded."""
 
 import re
 from collections.abc import Iterable, Mapping

@@ -1,6 +1,6 @@
-"""Models of a replay: they answer what they answered then, when it is their turn.
+"""Models of a replay: they return their recorded answers in the recorded order.
 
-A model knows which of its answers is wanted from the event that says that it is asked.
+The event that starts a model request selects the answer.
 """
 
 from collections.abc import AsyncGenerator, Callable, Sequence

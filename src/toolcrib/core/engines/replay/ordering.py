@@ -1,8 +1,8 @@
-"""The order in which a recorded family of runs happened, and how a replay keeps to it.
+"""The recorded order of a family of runs, and how a replay keeps it.
 
-What the code makes is never held up. What comes from outside (answers, outcomes, decisions, time) waits for its turn:
-until all that was recorded before it has been made again. Where the clocks of several processes disagree there may be
-no such moment; then, when nothing else can go on, the earliest of those who wait is let through.
+Events that the code makes are never delayed. Recorded inputs (answers, outcomes, decisions, times) wait until
+everything recorded before them has happened again. If the clocks of several processes disagree and nothing can
+continue, the earliest waiting input is released.
 """
 
 import asyncio

@@ -1,9 +1,7 @@
-"""The world of a replay: time, tools, models, secrets and sandboxes that say what they said then, and do nothing.
+"""Ports of a replay: time, tools, models, secrets, sandboxes and caps that return recorded values and do nothing.
 
-What the executor asks for on the way to a tool is answered so that it comes to the recorded outcome; the tool's outcome
-itself is given. A tool that is a run of its own is none of the world: its run is replayed.
-
-Caps of a replay: they say what they said then, for nothing is spent.
+The executor's checks before a tool lead to the recorded outcome, and the outcome itself is returned. A nested run is
+not returned but replayed.
 """
 
 import asyncio

@@ -1,7 +1,7 @@
-"""A recorded run with all that are nested in it, cut into lives: what one process did with one run at one time.
+"""A recorded family of runs, divided into lives: the work of one process on one run.
 
-Only data: nothing here executes anything. A life begins when a process takes the run and ends where it halts, or where
-the process died; then the run's next life is another process's, and what the first had in memory is gone.
+A life begins when a process claims the run, and ends when it halts or the process dies; then another life follows,
+without the memory of the first. Data only: nothing is executed here.
 """
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence

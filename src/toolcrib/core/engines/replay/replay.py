@@ -1,13 +1,8 @@
-"""The replay of a recorded family of runs: the driver and the programs of today, on what the world gave then.
+"""The replay of a family of runs: today's driver and programs on recorded inputs, and its result.
 
-It opens no socket, runs no tool, asks no model and writes nothing. Every event that the code makes is held against the
-recorded one; the first difference ends the replay. A run is replayed life by life, as it was taken by processes, and a
-nested run under its caller's budget where it was driven so. The end of a life that a crash cut off is not held against
-anything.
-
-What a replay has found, of a run and of those nested in it.
-
-The store of a replay: a journal that begins empty and takes nothing but what was recorded, and texts to be read.
+Each event is compared with the recorded one, and the first difference ends the replay. Runs are replayed life by life,
+and nested runs under their callers' budgets. The end of a life that a crash cut off is not compared. The replay's
+journal begins empty and accepts only recorded events.
 """
 
 import asyncio

@@ -1,11 +1,7 @@
-"""What all parts of a replay share: which life of which run is being replayed, and what of it was made again.
+"""State shared by all parts of a replay, and the comparison of an event with the recorded one.
 
-Each event that the code makes is held against the recorded one of the same key in the same life. What a dying process
-had made and not written down yet has no counterpart: it is lost here too.
-
-What of an event the world gave, and how the rest, which the code makes again, is held against the recording.
-
-The table below is all that a replay does not derive. Whatever is not in it is made anew by the code and compared.
+An event is compared with the event of the same key in the same life. Events that a dying process had not written have
+no counterpart. The table below lists everything that a replay takes from the recording; the code makes the rest again.
 """
 
 import asyncio

@@ -1,7 +1,7 @@
-"""The Restate engine: runs are driven by workers that a Restate cluster calls; the journal stays the truth.
+"""The Restate engine: a Restate cluster calls workers, which drive runs; the journal stays in the store.
 
-A process that begins runs needs `RestateEngine` and no further package. A worker needs Restate's library and an HTTP/2
-server (the extra `restate`), which are loaded when it serves.
+Starting runs needs only `RestateEngine`. A worker needs Restate's library and an HTTP/2 server (the extra `restate`),
+which load when it serves.
 """
 
 from toolcrib.core.engines.restate.drives import RestateDriver

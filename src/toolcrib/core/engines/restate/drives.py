@@ -1,9 +1,7 @@
-"""What a worker does when Restate asks it to drive a run, and what it answers: data, of which nothing is an exception.
+"""What a worker does when Restate asks it to drive a run, and when waiting runs continue.
 
-A run is driven by a task of the worker, not by the connection that has asked for it: if Restate dies or cuts the
-connection, the run goes on, and whoever asks again is told the same task's end. Nothing here knows Restate's library.
-
-When runs that wait go on by themselves: their own moments, and those of the nested runs that they wait for.
+A task of the worker drives the run, independently of the connection: if Restate disconnects, the run continues, and a
+later request gets the same result. Results are data, never exceptions. Restate's library is not used here.
 """
 
 import asyncio
@@ -160,4 +158,4 @@ class RestateDriver:
 
 
 def _stops(run_id: str) -> Unavailable:
-    return Unavailable(f"this worker is stopping and takes no run any more; run {run_id} is for another one")
+    return Unavailable(f"this worker is stopping and claims no more runs; another worker will drive run {run_id}")

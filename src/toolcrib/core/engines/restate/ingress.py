@@ -1,8 +1,7 @@
-"""Restate's two HTTP interfaces as far as we use them: handing runs over, and registering a worker.
+"""Clients of Restate's two HTTP interfaces: submitting runs, and registering a worker.
 
-Neither knows who asks: keep both on loopback or a private net. Their addresses are the operator's configuration and no
-tool's URL, so they are reached under a policy of their own that allows these two origins and nothing else; the
-policy for tools needs no exception for them, and a tool can reach neither.
+The interfaces have no authentication: keep them on loopback or in a private network. A separate egress policy allows
+only these two addresses, so tools cannot reach them.
 """
 
 from collections.abc import Mapping
@@ -120,7 +119,7 @@ def _origin(url: str) -> tuple[str, int]:
     except (ValueError, KeyError):
         host, port = None, 0
     if not host or "@" in url:
-        msg = "an address of Restate or of its workers is no URL, or names a user; write it like http://127.0.0.1:8080"
+        msg = "an address of Restate or of its workers is not a URL, or contains a user; write it like http://127.0.0.1:8080"
         raise InvalidSettings(msg)
     return host, port
 

@@ -1,8 +1,6 @@
-"""The configuration of a Restate server that our workers get along with: the text of a `restate.toml`.
+"""Options of a Restate cluster, and the text of a suitable `restate.toml`.
 
-Only what differs from Restate's defaults, with the reason beside it. `docs/restate.md` tells what was measured.
-
-What an operator says about a Restate cluster. Plain data, which is a part of the settings.
+It lists only differences from Restate's defaults, with their reasons. `docs/restate.md` has the measurements.
 """
 
 import re
@@ -47,7 +45,7 @@ class RestateOptions(Contract):
     @classmethod
     def _are_keys(cls, keys: tuple[str, ...]) -> tuple[str, ...]:
         if odd := next((key for key in keys if not _IDENTITY_KEY.fullmatch(key)), None):
-            raise ValueError(f"{odd[:30]!r} is no public key of Restate, which looks like publickeyv1_…")
+            raise ValueError(f"{odd[:30]!r} is not a public key of Restate, such as publickeyv1_…")
         return keys
 
 

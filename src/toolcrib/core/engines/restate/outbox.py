@@ -1,8 +1,8 @@
-"""What Restate is to be told: runs that can go on, sent at once and looked for again.
+"""Submits runs to Restate: at once, and again if it may not know them.
 
-The outbox has no table. The row of a run says from when any process may claim it, in the same transaction as what made
-it so; whatever can be claimed and was not sent lately is sent. So nothing is lost if this process dies between a commit
-and the sending, if Restate is away, or if it has lost its data. What is sent twice does no harm.
+The row of a run has the time from which a process may claim it. Every claimable run that was not submitted recently is
+submitted, so no run is lost if this process dies, or if Restate is unavailable or has lost its data. Submitting twice
+is harmless.
 """
 
 import asyncio

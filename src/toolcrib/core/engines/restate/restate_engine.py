@@ -1,8 +1,7 @@
-"""The Restate engine: the workers of a Restate cluster drive runs; this process begins them and waits for them.
+"""`RestateEngine`: starts runs, waits for them, and lets the workers of a Restate cluster drive them.
 
-Restate holds run ids and nothing else. The journal holds everything, and says who may drive a run: a worker claims it
-like any process of the local engine, so an invocation that Restate repeats, or sends to two workers, does no harm. What
-is driven here all the same: runs that are refused, and the end of runs that were cancelled and that nobody drives.
+Restate has only run ids. A worker claims a run like a process of the local engine, so repeated or duplicate
+invocations are harmless. Refused runs, and the ends of cancelled runs without a driver, are driven here.
 """
 
 import asyncio

@@ -1,12 +1,8 @@
-"""What Restate sees of a worker: one virtual object, keyed by run id, with one handler.
+"""The worker's service for Restate: one virtual object per run id, with one handler.
 
-An invocation is "drive this run until it ends or waits": one journaled step, whose result holds no more than run ids
-and seconds, and the sending of what comes next. Waiting takes no invocation: a timer is a message that comes late.
-
-The handler is shared, not exclusive: that a run is driven once is what its lease is for. So an invocation that is stuck
-with a worker which will never answer keeps no other from going on with the run.
-
-This module is loaded by workers only, because it needs Restate's library.
+An invocation drives a run until it ends or waits, as one journaled step whose result has only run ids and seconds, and
+then sends what follows. A timer is a delayed message. The handler is shared, because the lease ensures a single
+driver; a stuck invocation cannot block others. Only workers load this module, because it needs Restate's library.
 """
 
 import asyncio

@@ -1,7 +1,6 @@
-"""A worker as a process serves it: HTTP/2 on a port of its own, registered with Restate, drained when told to stop.
+"""A worker process: HTTP/2 on its own port, registered with Restate, drained when it stops.
 
-The path holds the version of what is served (`/restate/v1`): a later release that drives runs in another way serves
-both, so that what an older invocation has begun is not replayed by code that it does not fit.
+The path has the protocol's version (`/restate/v1`); a release with another protocol serves both versions.
 """
 
 import asyncio

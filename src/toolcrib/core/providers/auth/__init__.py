@@ -1,1 +1,1 @@
-"""How calls authenticate to a provider: credentials, OAuth, tokens and people's connections."""
+"""Authentication of calls to a provider: credentials, OAuth, tokens and people's connections."""

@@ -1,8 +1,7 @@
-"""The connections that people make to providers: begun, finished, used, refreshed and revoked.
+"""Connections that people make to providers: begin, finish, use, refresh and revoke.
 
-Tokens are in the safe, one place for each provider and user, or one for the realm if the connection is shared. A
-refresh claims its place first, by a new version: of all calls, in all processes, one asks the token endpoint, and the
-others wait for what it brings. A server that gives a new refresh token with each use never sees an old one twice.
+Tokens are stored encrypted, per provider and user, or per realm if the connection is shared. One call of one process
+refreshes a token, after claiming it with a new version, and the others wait. A refresh token is never used twice.
 """
 
 import asyncio
@@ -128,7 +127,7 @@ class Consents:
             CallFailed: The server's document cannot be read.
         """
         if not is_protected(redirect_uri):
-            msg = f"the redirect URI {redirect_uri[:200]!r} is not https, nor http on this machine; give such a one"
+            msg = f"the redirect URI {redirect_uri[:200]!r} must be https, or http on this machine"
             raise InvalidInput(msg)
         server = await self._server(auth)
         state, verifier = secrets.token_urlsafe(32), secrets.token_urlsafe(48)
@@ -163,7 +162,7 @@ class Consents:
         found = await self._safe.take(_login_place(principal.realm, state))
         login = None if found is None else msgspec.json.decode(found.value, type=PendingLogin)
         if login is None or login.principal != principal.id or login.expires_at <= self._clock.now():
-            msg = f"this state is unknown, used, or older than {WAIT_S:g} s; begin to connect again"
+            msg = f"this state is unknown, used, or older than {WAIT_S:g} s; connect again"
             raise NotFound(msg)
         return login
 
@@ -194,10 +193,10 @@ class Consents:
         state = answer.get("state", "")
         login = await self.login(principal, state)
         if not await self._safe.remove(_login_place(principal.realm, state)):
-            raise NotFound("this state has just been used; begin to connect again")
+            raise NotFound("this state has just been used; connect again")
         code = code_of(answer, issuer=login.issuer, names_issuer=login.names_issuer)
         if login.binding != binding_of(provider, auth):
-            msg = f"provider {provider.name!r} has been changed while you were away; begin to connect again"
+            msg = f"provider {provider.name!r} has changed meanwhile; connect again"
             raise InvalidInput(msg)
         fields = {
             "grant_type": "authorization_code",
@@ -339,7 +338,7 @@ class Consents:
             raise NotFound(msg)
         kept = msgspec.json.decode(found.value, type=SealedConnection)
         if way is None:
-            problem = "the provider is gone or authenticates in another way"
+            problem = "the provider was removed or its authentication has changed"
         else:
             problem = await self._take_back(kept, *way)
         said = "its tokens are revoked" if problem is None else f"but its tokens may still work: {problem}"

@@ -1,14 +1,7 @@
-"""Credentials of a provider as parts of a request. Whoever calls resolves the references and sends the request.
+"""Credentials of a provider, as parts of a request, for runtimes of every kind.
 
-Credentials go to the provider's own origin and nowhere else, so that a tool whose URL leads elsewhere cannot carry them
-away. Of the alternatives that an operation accepts, the first whose secrets are all there is met; doing without
-credentials is the last one, wherever it stands.
-
-Tokens from a login of the system's own: a request made of a template, and where in its answer the token is.
-
-The one way from a tool to its provider: there, enabled, and with the credentials of whoever calls.
-
-Runtimes of every kind go through here, so that what must hold for all providers is held in one place.
+Credentials go only to the provider's own origin. Of the alternatives of an operation, the first whose secrets are all
+set is used; an alternative without credentials comes last. A token can come from a login request of the system.
 """
 
 import base64
@@ -248,7 +241,7 @@ async def _choose_ways(
         lacking.append(missing)
     needed = ", or ".join(" and ".join(dict.fromkeys(missing)) for missing in lacking)
     verb, them = ("are", "them") if len(lacking) > 1 or len(lacking[0]) > 1 else ("is", "it")
-    state = f"which {verb} not set or not released; set {them} and call again"
+    state = f"which {verb} not set or not released; set {them}, release variables by TOOLCRIB_RELEASED_ENV, call again"
     message = f"provider {provider.name!r} needs {needed}, {state}"
     first = {"reference": lacking[0][0], "alternatives": lacking}
     raise CallFailed(error(ErrorCode.AUTH_REQUIRED, Reason.MISSING_SECRET, message, **first))

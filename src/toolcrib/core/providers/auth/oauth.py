@@ -1,6 +1,7 @@
-"""The authorization request and its answer (RFC 6749, section 4.1, with PKCE): pure, nothing is asked or kept here.
+"""OAuth 2: the authorization request and its answer (RFC 6749, section 4.1, with PKCE), and grants without a person.
 
-Tokens without a person: the grants of OAuth 2 that a client has of its own (RFC 6749, sections 4.4 and 6).
+The latter are client credentials and refresh tokens (RFC 6749, sections 4.4 and 6). Pure: nothing is requested or
+stored.
 """
 
 import base64

@@ -1,11 +1,8 @@
-"""Asking the endpoints of authorization servers: through the guarded session, bounded, and with errors in our codes.
+"""Requests to token endpoints, and the token cache of this process.
 
-Requests to them are no part of a call's budget of requests: another call may have caused them.
-
-Tokens of this process: fetched once for all calls that need them, kept in memory, never stored or shown.
-
-Each token is fetched once, however many calls wait for it, and used until shortly before it expires. What a token is
-asked for with is a `TokenSource`: an OAuth 2 grant, or a login of the system's own.
+Requests obey the egress policy and do not count towards a call's request budget, because several calls share a token.
+A token is fetched once for all waiting calls, kept in memory until shortly before it expires, and never stored or
+shown. A `TokenSource` is an OAuth 2 grant or a login request.
 """
 
 import asyncio

@@ -1,1 +1,1 @@
-"""Definitions by name and version: found, searched and listed."""
+"""Catalogues of definitions by name and version: find, search, list."""

@@ -1,7 +1,7 @@
-"""The catalogue of tools: every definition that was saved, found by name and version range, with its life-cycle state.
+"""The catalogue of tools: every saved definition, by name and version range, with its life-cycle state.
 
-The store keeps the revisions; the registry keeps them at hand, because the executor asks for one at every call. A
-process sees what others saved after `refresh`.
+The store has the revisions; the catalogue caches them, because every call needs one. `refresh` reads the changes of
+other processes.
 """
 
 import asyncio

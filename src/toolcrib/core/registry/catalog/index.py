@@ -1,7 +1,7 @@
-"""The tools of one realm at hand, and what they are looked up by: name, version, facets, words.
+"""The index of a realm's tools by name, version, facet and word.
 
-An index follows its changes one by one, so that a realm of a hundred thousand tools costs no more per change than a
-small one. It knows nothing of stores and of who may see what.
+It is updated change by change, so a large realm costs no more per change than a small one. It knows no store and no
+permissions.
 """
 
 import asyncio

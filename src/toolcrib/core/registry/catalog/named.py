@@ -1,10 +1,6 @@
-"""What is kept by name, with revisions but no versions of its own: prompt fragments, accounts, workflow vocabulary.
+"""Catalogues of definitions without versions: providers, prompt fragments, accounts, workflow vocabulary.
 
-What is stored and cannot be read: a definition that another release of Toolcrib has saved.
-
-One such definition must not take the others with it: it stays in the catalogue, blocked, with the reason.
-
-The catalogue of providers: the systems that tools talk to, by realm and name.
+A stored definition that this release cannot read stays in the catalogue, blocked, with the reason.
 """
 
 import asyncio
@@ -36,9 +32,9 @@ def why_unreadable(problem: ValidationError) -> str:
     newer = [error for error in found if error["type"] == _UNKNOWN]
     if newer:
         fields = _join_places([_place(error["loc"]) for error in newer])
-        return f"was saved by a newer release, which knows {fields}; upgrade this one, or save it anew without that"
+        return f"was saved by a newer release, which knows {fields}; upgrade this one, or save it again without them"
     first = found[0]
-    return f"cannot be read by this release: {_place(first['loc'])}: {first['msg']}; save it anew"
+    return f"cannot be read by this release: {_place(first['loc'])}: {first['msg']}; save it again"
 
 
 def stand_in(name: str, version: str) -> ToolDefinition:

@@ -1,10 +1,9 @@
-"""Ranked search over tools, for a model or a person who knows what is to be done and not which tool does it.
+"""Ranked search over tools.
 
 BM25 over the words of names, titles, descriptions, tags and parameters (Robertson and Zaragoza 2009, equation 3.15,
-with weighted fields). Words are compared without case and plural; a word that no tool has matches those that it
-begins. No model and no index on disk. Equal scores are ordered by name, so that the same question has the same answer
-everywhere. In a catalogue of many thousand tools, a word that more than a tenth of them have only orders what the
-query's other words find; so a search costs what its rare words cost (docs/benchmarks.md).
+with weighted fields). Words are compared without case and plural; an unknown word matches as a prefix. Equal scores
+are ordered by name, so results are deterministic. In catalogues of many thousand tools, a word that more than a tenth
+of them have only ranks the results of the other words (docs/benchmarks.md).
 """
 
 import math

@@ -1,1 +1,1 @@
-"""What a new definition changes, and what becomes of the tools of an import."""
+"""Changes of definitions: their classification, and the adoption of imported tools."""

@@ -1,14 +1,14 @@
-"""What becomes of each tool that another system offers, decided without storing anything: `plan_adoption`.
+"""Decides what happens to each tool of a repeated import: `plan_adoption`. Nothing is stored here.
 
-The first offer of a tool is trusted and becomes its baseline. From then on
+The first offer of a tool is trusted and becomes its baseline. From then on:
 
-- a change that cannot harm callers is taken over;
-- one that can (narrowing, breaking, effect-changing) is held: the tool is blocked, and a person looks at the proposal.
-  Of MCP servers other words are held too, because their words are read by models and come from whoever runs the server;
-- a tool that a person has changed or removed stays as it is, and is blocked like any other if its provider's side
-  changes dangerously or goes away;
-- a tool that is not offered any more is blocked, because a call could only fail or mean something else, and comes back
-  by itself when it is offered as before.
+- a harmless change is accepted;
+- a narrowing, breaking or effect-changing one is held: the tool is blocked, and a person reviews the proposal. For MCP
+  servers, changed texts are held too, because models read them and the server's operator writes them;
+- a tool that a person has changed or removed stays as it is, and is blocked if its provider's side changes dangerously
+  or is removed;
+- a tool that is no longer offered is blocked, because a call could only fail or mean something else; it is unblocked
+  when it is offered again, unchanged.
 """
 
 from collections.abc import Iterable, Mapping, Sequence

@@ -1,17 +1,16 @@
-"""What has changed from one definition of a tool to another, and how much it matters: `classify`.
+"""Classifies the change from one definition of a tool to another: `classify`.
 
 The rules, part by part:
 
-- input: what the old schema takes and the new one may refuse is *narrowing*; *breaking* if whatever uses the place is
-  refused (a property that is required now, one that is gone, a type without any value of the old one). What only the
-  new schema takes is *additive*. A default that differs is *effect_changing*: calls that leave the property out mean
-  something else.
-- output: the same the other way round. What only the new schema may give is *narrowing*, because less is promised;
-  *breaking* if a property is gone, is not always there any more, or has another type. Less variety and new properties
-  are *additive*.
+- input: a value that the old schema accepts and the new one may refuse is *narrowing*; *breaking* if every use is
+  refused (a new required property, a removed one, a type without any old value). Values that only the new schema
+  accepts are *additive*. A changed default is *effect_changing*, because calls without the property mean something
+  else.
+- output, the reverse: a value that only the new schema may give is *narrowing*; *breaking* if a property is removed,
+  is no longer always present, or has another type. Less variety and new properties are *additive*.
 - effect: any other field, and where and how the implementation acts, is *effect_changing*, in either direction: a tool
-  that says that it only reads now is no less suspicious than one that writes now. A field that nobody has thought of
-  is an effect. Time-outs and sizes are *additive* if they grow and *narrowing* if they shrink.
+  that now claims to read only is as suspicious as one that now writes. Unknown fields count as effects. Timeouts and
+  sizes are *additive* if they grow and *narrowing* if they shrink.
 - text: titles, descriptions, examples, and every text in the schemas is *description_only*.
 """
 

@@ -1,1 +1,1 @@
-"""What refers to a tool: bindings, locks, impact and notices."""
+"""References between definitions: bindings, locks, impact and notices."""

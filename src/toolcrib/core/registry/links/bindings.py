@@ -1,9 +1,7 @@
-"""Do the tools that a definition names exist, fit, and not lead back to it? Checked when it is saved.
+"""Checks the tools that a definition names when it is saved: they exist, fit, and form no cycle.
 
-Patterns of names and groups are not followed: what they mean changes with every tool that is added, so a cycle through
-them is found when it is run (`cycle_detected`).
-
-Which tools a definition names: what its runs pin, what a change of them affects, and where a cycle would close.
+Patterns and groups are not followed, because their meaning changes with every new tool; a cycle through them is found
+at run time (`cycle_detected`).
 """
 
 from collections.abc import Callable, Iterator

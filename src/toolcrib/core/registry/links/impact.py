@@ -1,8 +1,7 @@
-"""Whom a tool concerns: the definitions that are bound to it, directly or through others, and what a change does there.
+"""Impact: which definitions depend on a tool, directly or indirectly, and what a change does to them.
 
-References are followed from the tool upwards, through every version that can be called. A cycle ends where it closes.
-What a dependent does with a tool is known exactly of composites with an argument list, and of nobody else: what a model
-or code sends is only known when it is sent.
+References are followed upwards through every callable version; a cycle ends where it closes. Only for composites with
+listed arguments is the effect known exactly: the arguments of models and code are known only when a call is made.
 """
 
 from collections import defaultdict, deque

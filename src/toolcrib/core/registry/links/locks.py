@@ -1,11 +1,9 @@
-"""The lock of a workflow: which revision its runs take of each tool that it is bound to, and why not a newer one.
+"""The lock of a workflow: which revision its runs use of each bound tool, and why not a newer one.
 
-Publishing writes down the content hash that each reference meant (`bound`), of what the steps call and of what that
-calls in its turn. A newer revision is taken only if nothing that can be compared tells against it: no difference that
-`changes` calls harmful, and no version that says that it may break its callers. Else runs go on with the bound one,
-which is told. Rules of use (confirmation, permission, rates, price) hold as they are now: a lock is no way around them.
-
-What a model chooses to call is not locked, because it reads what a tool takes before it calls it; changes are told.
+Publishing records the content hash of each reference (`bound`), also of indirect ones. A newer revision is used only
+if no difference is harmful and its version does not announce a breaking change. Otherwise runs use the bound one, with
+a warning. Rules of use (confirmation, permission, rates, price) are always current. Tools that a model chooses are not
+locked, because the model reads their current schemas; their changes are reported.
 """
 
 from collections.abc import Iterable, Iterator, Mapping

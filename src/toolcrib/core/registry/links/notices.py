@@ -1,9 +1,7 @@
-"""What a tool's life-cycle state means to those who are bound to it, in words: when they are saved and when they run.
+"""Warnings about tools' life-cycle states, for those who save or run definitions bound to them.
 
-A deprecated tool still runs, also after its sunset: nothing stops by itself at a date. The warning says so, and how
-long it is overdue. A blocked one is denied by the guard; here it is only named in time.
-
-Which published workflows a tool concerns as it stands now, in words for whoever has just changed it.
+A deprecated tool still runs after its sunset; the warning says how long it is overdue. The guard denies blocked tools;
+here they are only reported. After a change of a tool, the affected workflows are listed.
 """
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence

@@ -1,1 +1,1 @@
-"""JSON Schema: validation of values, and the comparison of one schema with another."""
+"""JSON Schema: validation of values, and comparison of schemas."""

@@ -1,7 +1,7 @@
-"""Why one schema refuses what another takes: the rules of single keywords, and what each says in words.
+"""Why one schema may refuse values of another: one rule per keyword, with its message.
 
-A rule compares what is known of the values (`Facts`) with one part of the schema that they must meet. It knows nothing
-of nested schemas; those are the business of `inclusion`.
+A rule compares facts about the values (`Facts`) with one part of the schema. Nested schemas are handled by
+`subsumption`.
 """
 
 from collections.abc import Iterator

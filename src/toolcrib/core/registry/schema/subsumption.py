@@ -1,11 +1,11 @@
-"""Does one JSON Schema take everything that another one takes? Answered by proof, never by sampling.
+"""Decides by proof whether one JSON Schema accepts everything that another one accepts.
 
-`refusals(a, b)` lists the places where `b` may refuse a value that `a` takes; an empty list is a proof that it refuses
-none. What cannot be proved counts as a refusal: `not`, conditions and dynamic references must be equal to the letter.
-Two readings of objects differ from the letter of JSON Schema 2020-12, because they are about callers; see `Reading`.
+`refusals(a, b)` lists the places where `b` may refuse a value that `a` accepts; an empty list is a proof that it
+refuses none. What cannot be proved counts as a refusal: `not`, conditions and dynamic references must be identical.
+Objects are read differently from JSON Schema 2020-12 in two ways, because callers matter here; see `Reading`.
 
-The proof is by induction over the depth of a value, so a pair of schemas that is met again while it is being proved
-holds. Work is bounded: beyond `MOST_PAIRS` pairs of schemas or `DEEPEST` levels they count as too different.
+The proof is by induction over the depth of a value, so a pair of schemas that occurs again during its own proof holds.
+Beyond `MOST_PAIRS` pairs of schemas or `DEEPEST` levels, schemas count as too different.
 """
 
 from collections.abc import Iterator, Sequence

@@ -1,14 +1,9 @@
-"""JSON Schema 2020-12 validation whose messages a model can act on.
+"""JSON Schema 2020-12 validation, with messages that a model can act on.
 
 Validators come from jsonschema-rs, always offline: by default that library would fetch remote and file references.
-Schemas are compiled once. Patterns are limited to what a linear-time engine can match, so a schema cannot hold up the
-process. Formats are annotations, not assertions, as 2020-12 has it.
-
-How much work one value is for a schema: a bound, because composition doubles it at each level.
-
-`{"allOf": [A, A]}` evaluates `A` twice at the same place, so forty such levels of a few bytes each are 2^40
-evaluations. A validator cannot be stopped in the middle, so such a schema is refused before it meets a value. Nothing
-is said here about what a schema means.
+Schemas are compiled once. Patterns are limited to what a linear-time engine supports. Formats are annotations, as in
+2020-12. The work of a schema is bounded in advance, because a validator cannot be stopped: `{"allOf": [A, A]}`
+evaluates `A` twice, so forty such levels would be 2^40 evaluations.
 """
 
 from collections import deque

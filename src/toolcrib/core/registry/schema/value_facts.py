@@ -1,7 +1,7 @@
-"""What is known of the values that meet several JSON Schemas at once: their types, bounds, properties and items.
+"""Facts about the values that match several JSON Schemas at once: types, bounds, properties and items.
 
-Everything here is an upper bound: a value that meets the schemas has these properties, and keywords that are not
-understood tell nothing. `Side` finds what references lead to; it reads one document and never leaves it.
+Facts are upper bounds: every matching value has them, and unknown keywords add none. `Side` resolves references within
+one document.
 """
 
 from collections.abc import Iterable, Iterator, Sequence

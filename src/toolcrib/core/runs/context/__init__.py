@@ -1,1 +1,1 @@
-"""The run context, through which a program reaches the world, and what stands behind it."""
+"""The run context, through which a program makes calls, and its parts."""

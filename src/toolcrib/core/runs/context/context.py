@@ -1,11 +1,8 @@
-"""The run context: the only way in which a program touches the world.
+"""The run context: the only way in which a program makes calls, asks models and waits.
 
-It decides *whether* a call runs: a call that the journal knows returns its recorded envelope, one that a crash cut
-off is repeated only if that is safe, one that needs a person or a client suspends the run. *How* a call runs is the
-executor's matter. It is also the executor's `CallJournal`: intents, approvals, hand-offs and nested runs of its calls
-come back here.
-
-What an envelope tells about the call besides its output: why it was denied, and what of it is missing.
+It decides whether a call runs: a recorded call returns its envelope, an interrupted one is repeated only if that is
+safe, and one that needs a person or a client suspends the run. The executor decides how a call runs, and uses the
+context as its `CallJournal` for intents, approvals, client calls and nested runs.
 """
 
 import asyncio

@@ -1,15 +1,10 @@
-"""Where parts of a run wait for somebody outside while other parts of it work.
+"""Active and waiting parts of a run.
 
-A run is suspended when nothing of it can go on. Until then a part that waits is parked here: it goes on as soon as what
-it waits for is there, and does not have to wait for a branch that takes ten minutes. When nothing works any more, all
-that is parked gives up at once, each with the `Suspended` that says what it waits for, and the run is suspended.
-
-It counts what works: every part of the program that has begun and not ended, but for those that are parked, and those
-that wait for others. So whoever waits for another part says so here. Nothing here is written down: a part that was
-parked and goes on does what it would do in a process that has just taken the run. A nested run that waits is not parked
-under its caller: it is driven alone, once all of its callers wait.
-
-Calls that are under way, and how a program waits for them.
+A part that waits is parked, and continues as soon as its signal arrives, without waiting for other branches. When no
+part is active, each parked part raises its `Suspended`, and the run is suspended. All parts are counted, except parked
+ones and those that wait for other parts; so code that waits for another part must say so here. Nothing is stored: a
+parked part does the same when another process resumes the run. Nested runs are not parked under their caller, but
+driven alone once all callers wait.
 """
 
 import asyncio

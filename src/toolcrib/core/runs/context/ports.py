@@ -1,4 +1,4 @@
-"""What a run context needs, handed in by the engine: shapes and ports, no behaviour."""
+"""Data and ports that a run context gets from the engine; no behaviour."""
 
 from collections.abc import Awaitable, Callable, Sequence
 from typing import Protocol, TypeAlias

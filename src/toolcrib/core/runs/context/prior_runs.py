@@ -1,11 +1,7 @@
-"""Calls of the run that this one takes up: which is the same, what came of it, and whether it may be made once more.
+"""What a run knows of other runs: of the one that it continues, and of the one that it is a fork of.
 
-A call is the same if position, tool and arguments are, whatever version the tool has now: what has taken effect once is
-not repeated because the tool was mended. Pure; what is known is handed in.
-
-What one run knows of others: of the one that it takes up, and of the one that it is a fork of.
-
-What is taken over from either stands in the run's own journal, as a call that the run has not made itself.
+A call is the same if position, tool and arguments are, whatever the tool's version: an effect is not repeated because
+its tool was changed. Reused results are in the run's own journal, marked with their origin. Pure.
 """
 
 from collections.abc import Awaitable, Callable, Sequence

@@ -1,12 +1,8 @@
-"""How a fork begins: with what it knows of the other run, written into its own journal before its program starts.
+"""The start of a fork, and the confirmation of a run as a whole.
 
-That is one step: a crash leaves a fork that knows nothing yet, or one that knows all of it. From then on the other run
-is not needed any more, but for nested runs that are forks too.
-
-A run that waits as a whole: a tool that needs confirmation, and is a run of its own, asks before it begins.
-
-A tool that another one calls does not ask here: its call was confirmed in the run that calls. Nor does a single call,
-which the executor asks for, and a dry run, which writes nothing.
+A fork writes what it keeps of the other run into its own journal in one step, so a crash leaves it empty or complete;
+after that it needs the other run only for nested forks. A tool with `requires_confirmation` that is a run of its own
+asks before it begins, unless another run calls it (its call was confirmed), it is a single call, or it is a dry run.
 """
 
 from typing import Final

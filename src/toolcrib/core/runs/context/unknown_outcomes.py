@@ -1,14 +1,13 @@
-"""How one run finds out whether a call took effect that nobody has heard of: by the tool's own lookup, or a person.
+"""Finds out whether a call with an unknown outcome took effect: by the tool's lookup, or by a person.
 
-The lookup is the tool that `reconcile` names. It gets the idempotency key and answers `{"found": true, "output": …}`,
-`{"found": false}`, or anything else if it cannot tell. That nothing was found is believed only when the call could not
-be under way any more: a request that was sent before a crash may still arrive, so the lookup is asked again once
-`timeout_s` of the tool has passed since the call was started. A lookup that fails is asked again too, a few times. All
-these waits are in the journal and hold nothing.
+The lookup is the tool that `reconcile` names. It gets the idempotency key and returns `{"found": true, "output": …}`,
+`{"found": false}`, or anything else if it cannot tell. "Not found" is trusted only after the tool's `timeout_s` since
+the start of the call, because a request sent before a crash may still arrive. A failed lookup is repeated some times.
+These waits are in the journal and hold no memory.
 
-A person is asked if the tool says so (`on_unknown: ask`) and the lookup could not tell: a request in the inbox, with
-three answers. It happened: then the output that the person gives is the call's. It did not: then the call is made once
-more, with its key. Or it is given up, as it is when the time is over: then its error says that the outcome is unknown.
+A person is asked if the tool says so (`on_unknown: ask`) and the lookup could not tell. It happened: the given output
+is the call's. It did not: the call is made once more, with its key. Unknown, or no answer in time: the call's error
+says that the outcome is unknown.
 """
 
 from collections.abc import Awaitable, Callable

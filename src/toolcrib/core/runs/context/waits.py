@@ -1,7 +1,7 @@
-"""The waits of one run: for a signal from outside, or until a moment.
+"""Waits of a run: for a signal, or until a time.
 
-When a wait ends is written down as it begins, so no crash makes it longer or shorter. A run that waits is suspended and
-holds nothing; only a rest that is short enough to be held is slept through.
+The end of a wait is recorded when it begins, so a crash does not change it. A waiting run is suspended, except for a
+short remaining time.
 """
 
 from datetime import datetime, timedelta

@@ -1,1 +1,1 @@
-"""What a fork takes from the run that it is a fork of."""
+"""Forks: what a fork keeps and reuses of the original run."""

@@ -1,16 +1,9 @@
-"""What a fork takes from the run that it is a fork of: a reading of that run's journal, cut at one of its events.
+"""What a fork keeps of the original run: its journal up to one event, and the revision with the fork's changes.
 
-Two things are read. What the fork knows from the start is events of its own journal, as if it had got that far itself:
-calls and answers that had come to their ends, what was found out and told, signals, what people said to steps. What was
-open at the cut counts as not done, so an approval whose call had not ended is none. The rest is what the fork may take
-later, if it asks for the same.
-
-Nothing is written here. How calls ended that were cut off from outside was never known to the run, and is not read.
-
-The revision that a run executes: the one that it names, and in a fork that one with the fork's changes.
-
-Nothing is stored: the changes stand in the run's request, so every process, and every replay, makes the same of them.
-Another model is no change of this kind: it stands in the request itself.
+Kept are ended calls and answers, recorded facts, signals and decisions for steps; open calls count as not done, and so
+do approvals of open calls. Later results can be reused if the fork repeats a call. Nothing is written here. The
+changes are in the run's request, so every process and replay applies them in the same way; a changed model is in the
+request itself.
 """
 
 from collections.abc import AsyncIterator, Iterable, Iterator, Mapping, Sequence

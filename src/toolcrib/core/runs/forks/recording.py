@@ -1,9 +1,7 @@
-"""What a fork may take of the run that it is a fork of, instead of calling and asking for it once more.
+"""Recorded results that a fork can reuse, and a model that repeats the answers of a run.
 
-A call is the same if tool, revision and arguments are; a request to a model, if all of it is. What was asked several
-times is taken as often: where it stood, else the first that is left. Pure; what was taken before is handed in.
-
-The answers of a recorded run as a model, for running it again for real: the same decisions on another world.
+A call is the same if tool, revision and arguments are; a model request, if all of it is. A result recorded several
+times is reused as often, first from the same position, then in order. Pure.
 """
 
 from collections.abc import Iterable, Mapping

@@ -1,1 +1,1 @@
-"""Why a run stops before its end, and how it goes on: approvals, questions, client calls, signals, recovery."""
+"""Interruptions of runs: approvals, questions, client calls, signals, suspension and recovery."""

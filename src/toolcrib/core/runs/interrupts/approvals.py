@@ -1,10 +1,8 @@
-"""The approvals of one run: what was asked, what was answered, and what must be asked again.
+"""The approvals of a run and of workflow steps: requests, decisions, and requests that must be repeated.
 
-A decision counts for what the person was shown. When the run goes on and the call is another one by its arguments, the
-revision of its tool or its policy, the request is withdrawn, whatever was answered, and there is a new one with
-the next number. Time decides like a person: its answer is a signal too, so the first of both counts in every process.
-
-What a step of a workflow asks a person: a request in the same inbox as those of calls, though no call waits.
+A decision covers what the person was shown. If the call's arguments, its tool's revision or its policy have changed
+when the run resumes, the request is withdrawn, and there is a new one with the next number. Expiry is a signal too, so
+the first of decision and expiry counts in every process.
 """
 
 from collections.abc import Awaitable, Callable, Sequence

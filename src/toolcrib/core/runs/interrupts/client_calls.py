@@ -1,9 +1,7 @@
-"""What clients bring back, held against the calls that they were handed (002, section 6).
+"""Client calls of a run: prepared once, and answered by the client's results.
 
-Pure: a tree of runs and results in, signals out. All results fit or none is delivered; the same results may be brought
-again by the same client, if the answer was lost.
-
-Calls of a run that a client performs: handed over once, counted once, taken back with what the client brings.
+Results are checked against the calls that the client was given. Either all results of a request are accepted or none.
+The same client may send the same results again. Pure.
 """
 
 from collections import Counter, defaultdict
@@ -98,16 +96,16 @@ def _is_of(call: _Handed, result: ReturnedCall) -> bool:
 def _problem(result: ReturnedCall, calls: Sequence[_Handed], often: Counter[str], made_by: str) -> str | None:
     """Why a result cannot be delivered; null if it can, or was before."""
     if not calls:
-        return "is no call that a client was handed"
+        return "is not a call that a client was given"
     if len(calls) > 1:
-        return f"is a call of each of the runs {', '.join(call.run.run_id for call in calls)}: say which by run_id"
+        return f"is a call of each of the runs {', '.join(call.run.run_id for call in calls)}: name one by run_id"
     (call,) = calls
     if often[call.place] > 1:
         return "is answered more than once"
     if call.waits:
         return None
     if call.answer is None:
-        return f"waits no more: run {call.run.run_id} is {call.run.status}"
+        return f"no longer waits: run {call.run.run_id} is {call.run.status}"
     same = call.answer.payload == result.result.model_dump(mode="json") and call.answer.made_by == made_by
     return None if same else "has another result already"
 

@@ -1,11 +1,10 @@
-"""Calls that were started and have no outcome: which may be repeated, and the envelopes of those that are not.
+"""Recovery of calls that were started and have no outcome: which may be repeated, and the envelopes of the others.
 
-None is repeated if that could do twice. Source of the rule: contracts, section 2. `none` and `reads` are repeated;
-`writes` only if idempotent or keyed. What becomes of the others is found out elsewhere: see `runs.doubts`.
+`none` and `reads` are repeated; `writes` only if idempotent or keyed. The outcome of the others stays unknown until a
+lookup, a person or a client settles it.
 
-Calls of runs that have ended of which nobody knew whether they took effect, and what somebody has said since.
-
-Pure: a reading of envelopes and signals. Who may say so is decided elsewhere.
+Also the calls with an unknown outcome in runs that have ended, and how they were settled. Pure: reads envelopes and
+signals; whether a principal may settle a call is decided by the caller.
 """
 
 import re

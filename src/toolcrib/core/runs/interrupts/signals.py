@@ -1,7 +1,4 @@
-"""Calls of a run that wait for somebody outside: readings of its journal, and the signals that answer them.
-
-A run with the runs that are nested in it, as the journal has them: what any of them waits for, it waits for.
-"""
+"""Waiting calls of a run and of its nested runs, read from journals, and the signals that answer them."""
 
 from collections.abc import Collection, Iterable, Mapping, Sequence
 from collections.abc import Set as AbstractSet

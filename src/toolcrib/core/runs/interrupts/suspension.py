@@ -1,14 +1,8 @@
-"""What a program may read of other runs: those that have ended, whose journals say the same for ever.
+"""How a program halts, and what it can read of other, ended runs and of conversations.
 
-A reading and no more: nothing here writes, claims or waits. What is read of a run that may not have ended yet depends
-on the moment, so a program keeps what it found, with `RunContext.once`.
-
-How a run's program comes to a halt: it ends, or it is suspended until something happens outside.
-
-The turns of conversations are runs, whose ids follow from the conversation and the turn's place in it.
-
-So a turn is claimed by creating its run, which the journal lets one process do: there is no claim beside the run that a
-crash could leave behind, and no list of turns to keep.
+Journals of ended runs do not change. A program records what it read of a run that may not have ended
+(`RunContext.once`). The run ids of turns follow from the conversation and the turn's number, so creating the run
+claims the turn, and no other list of turns is needed.
 """
 
 import hashlib

@@ -1,1 +1,1 @@
-"""The journal of a run: written, read back, and put into bundles."""
+"""The journal of a run: written, read, and exported in bundles."""

@@ -1,9 +1,9 @@
-"""A bundle: one file with a run and all that is needed to make its events again, in a format of its own.
+"""Bundles: one ZIP file with a run and everything needed to replay it.
 
-It is a ZIP archive: `manifest.json`, one `runs/ID.jsonl` for each run (its row and signals, then its events, as they
-were written), one `definitions/HASH.json` for each revision, one `blobs/DIGEST` for each text. The manifest names every
-entry with its SHA-256, and the archive's comment is the manifest's. A bundle is data: who reads it runs nothing,
-unpacks nothing onto a disk, and believes no size, name or digest that it has not checked. JSON is read to 200 levels.
+It has `manifest.json`, one `runs/ID.jsonl` per run (its row and signals, then its events), one `definitions/HASH.json`
+per revision, and one `blobs/DIGEST` per text. The manifest has the SHA-256 of every entry, and the archive's comment
+is the manifest's. Reading a bundle runs nothing and writes nothing to disk, and checks every size, name and digest.
+JSON is read up to 200 levels deep.
 """
 
 import re
@@ -188,7 +188,7 @@ def read_bundle(file: IO[bytes], name: str = "bundle") -> Bundle:
         with zipfile.ZipFile(file) as archive:
             return _Reader(archive, name).bundle()
     except (zipfile.BadZipFile, zlib.error, EOFError, NotImplementedError, OSError, RuntimeError) as problem:
-        msg = f"{name} is no bundle, or is damaged: {problem}"
+        msg = f"{name} is not a bundle, or is damaged: {problem}"
         raise InvalidInput(msg) from problem
     except (UnicodeDecodeError, ValueError) as problem:
         msg = f"{name} is damaged: {str(problem)[:200]}"
@@ -234,7 +234,7 @@ class _Reader:
             if info.filename in found:
                 self._refuse(info.filename, "is there twice")
             if info.filename != _MANIFEST and not _NAME.fullmatch(info.filename):
-                self._refuse(info.filename, "is no name of an entry of a bundle")
+                self._refuse(info.filename, "is not a valid name of an entry")
             if info.compress_type not in {zipfile.ZIP_STORED, zipfile.ZIP_DEFLATED} or info.flag_bits & _ENCRYPTED:
                 self._refuse(info.filename, "is packed in a way that bundles are not")
             found[info.filename] = info
@@ -242,7 +242,7 @@ class _Reader:
 
     def _manifest(self, infos: Mapping[str, zipfile.ZipInfo]) -> Manifest:
         if _MANIFEST not in infos:
-            self._refuse(_MANIFEST, "is not there, so this is no bundle")
+            self._refuse(_MANIFEST, "is missing, so this is not a bundle")
         data = self._entry(infos[_MANIFEST], self._archive.comment.decode("ascii", "replace"))
         value = self._json(_MANIFEST, data)
         written = cast("JsonObject", value).get("format") if isinstance(value, dict) else None
@@ -289,7 +289,7 @@ class _Reader:
         try:
             return from_json(data, allow_inf_nan=False)
         except ValueError as problem:
-            self._refuse(name, f"is no JSON that is read here: {str(problem)[:200]}")
+            self._refuse(name, f"is not valid JSON: {str(problem)[:200]}")
 
     def _valid(self, name: str, contract: type[_ContractT], data: bytes) -> _ContractT:
         self._json(name, data)

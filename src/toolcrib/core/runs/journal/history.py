@@ -1,12 +1,7 @@
-"""What a run's journal already knows, by position: the memory that makes a program resumable.
+"""What a run's journal contains, by position: recorded calls, model answers and usage.
 
-What model calls used, in the words of the contracts and in those of the model layer.
-
-What a run has spent, by its journal: recorded calls, answers, and attempts that brought nothing.
-
-Whether a call is the one that the journal has: recorded arguments have the tool's defaults filled in.
-
-A run as it is kept: what comparisons, bundles and replays read.
+A program resumes from it. Recorded arguments include the tool's defaults. Comparisons, bundles and replays read the
+same data.
 """
 
 from collections.abc import Iterable, Mapping, Sequence

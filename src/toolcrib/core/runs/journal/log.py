@@ -1,15 +1,8 @@
-"""The journal of a call outside any run: there is none, so nothing may wait, hand over or nest.
+"""The writer of a run's journal: numbers events, and knows which are durable; and a journal for calls without a run.
 
-The events of a run in the memory of the process that drives it: the last ones as they are, older ones packed.
-
-A run of ten thousand calls has twenty thousand events, which as objects take 8 kB for each call. What is far back is
-hardly ever read before the run has ended, so it is kept as compressed JSON, about 0.2 kB for each event, and is read
-anew when somebody asks for it. It is no cache of the store: it holds what may not be durable yet.
-
-The writing end of a run's journal: numbers events, stamps them, and knows what is durable.
-
-One process at a time owns a run, so numbers are given here without asking the store; its epoch fences this process if
-another one has taken the run since.
+One process owns a run, so it numbers events without asking the store; its epoch stops it when another process claims
+the run. Older events are kept as compressed JSON, about 0.2 kB each instead of 4 kB, because they are rarely read
+before the run ends. Without a run, a call cannot wait, go to a client or nest.
 """
 
 import zlib

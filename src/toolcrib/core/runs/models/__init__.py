@@ -1,1 +1,1 @@
-"""One model call of a run: guarded, recorded, streamed."""
+"""Model requests of a run: guarded, recorded, streamed."""

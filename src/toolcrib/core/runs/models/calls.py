@@ -1,8 +1,7 @@
-"""One model call of a run: guarded, reserved, journaled attempt by attempt, retried by our rules, priced.
+"""A model request of a run: guarded, reserved, journaled per attempt, retried, priced.
 
-The model layer never retries; every attempt is an event here, with the decision that let it be sent, so that its
-failure and its cost can be read. A model call that a crash cut off is sent again, and the lost attempt counts with what
-it may have used at most.
+The model layer never retries, so every attempt is an event, with its decision, failure and cost. A request that a
+crash interrupted is sent again, and the lost attempt counts with its maximum usage.
 """
 
 from collections.abc import Callable

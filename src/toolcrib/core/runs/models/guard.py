@@ -1,6 +1,6 @@
-"""The gate before a model call: what it may use at most, what guardrails say, and texts that may not pass as they are.
+"""The guard before a model request: its maximum usage, guardrails, and content filters.
 
-Nothing is sent here and nothing is spent; `ModelCalls` reserves what is estimated here and records what is decided.
+Nothing is sent or spent here; `ModelCalls` reserves the estimate and records the decision.
 """
 
 import re

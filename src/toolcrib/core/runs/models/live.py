@@ -1,9 +1,8 @@
-"""What the models of this process's runs are saying at the moment, for those who watch.
+"""Text that the models of this process's runs are generating, for followers.
 
-A hub in memory and no record: the whole answer is in the event that ends the call. A model is asked to stream only
-where somebody watches, because a stream costs many times as much as a whole answer; what is journaled is the same.
-Readers look at their own pace and get what has come since in one piece, so a slow one costs the run nothing. A text is
-kept as long as its call lasts.
+Kept in memory while a request lasts; the whole answer is in the event that ends it. A model streams only if its run
+has a follower, because a stream costs many times as much as a whole answer; the journal is the same. A slow follower
+gets missed pieces as one.
 """
 
 from collections.abc import Callable, Generator, Mapping

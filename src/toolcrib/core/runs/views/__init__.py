@@ -1,1 +1,1 @@
-"""Readings of a journal: trace, result, outputs, stream messages and comparisons."""
+"""Views of a journal: trace, result, outputs, stream messages and comparisons."""

@@ -1,7 +1,7 @@
-"""Two runs held against each other, position by position: a reading of their journals.
+"""Compares two runs, position by position, by their journals.
 
-It suits any two runs of one tool, and best a run and its fork. What a fork has taken from the other run is the same by
-that, so nobody's decision on it is looked for. Nested runs are seen as what their calls came to.
+It works for any two runs of one tool, best for a run and its fork. Reused results count as equal. Nested runs are
+compared by the results of their calls.
 """
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence

@@ -1,13 +1,7 @@
-"""The handles of an agent's run: what they hold, and that a run fails which leaves one empty that must not be.
+"""The outputs and pinned handles of an agent, read from its run's journal.
 
-Pinned handles: named outputs of an agent that one tool's calls fill (001, section 4.2).
-
-A pin names a tool; whether that tool is enabled, allotted or still there does not matter to it. This module only reads:
-which call fills a handle, and what it holds if none does.
-
-What an agent puts out (001, section 3.1), read from its run's journal.
-
-Pure: events in, outputs out. Every run has them, of whatever kind, however it ended and also while it goes on.
+A pin names a tool, which can be disabled, unallocated or removed. Every run has these outputs at any time, whatever
+its kind and end. A run fails if a required handle is empty. Pure: events in, outputs out.
 """
 
 from collections.abc import AsyncIterator, Iterable, Mapping, Sequence

@@ -1,8 +1,6 @@
-"""How a run ended, with its events at hand: what the Python API returns.
+"""The result of a run for the Python API, and the state of an execution as an agent's response.
 
-How an execution stands: its run, read as an agent's response, at any time and for every end.
-
-Whatever it says comes from the journal; asking changes nothing.
+Both are computed from the journal at any time.
 """
 
 from collections.abc import Sequence

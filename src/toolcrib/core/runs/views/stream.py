@@ -1,16 +1,11 @@
-"""What a subscriber is told of a run, and where in the telling it is.
+"""Stream messages of a run: the journal's events, and between them the text that models are generating.
 
-A narration reads the journal's events in order and, between them, what models are saying at the moment. Whatever has
-been told already is never told again, and nothing is left out, wherever a subscriber was cut off: each message has a
-place, and a narration that begins after a place tells exactly what follows. Pure: it reads what it is handed.
+Each message has a place. A subscriber that resumes after a place gets exactly what follows, without gaps or
+repetitions. The text of a run in another process is available when the answer is complete.
 
-A place is `N`, the number of the last event that was told to its end, followed by `~M.T.H` for each model call that is
-still speaking: `M` is the number of its `model_started`, `T` and `H` say how many characters of its text and of its
-thinking were told. `17` and `17~16.120.0` are places.
-
-Following a run as it goes on: its journal, and what its models are saying in this process.
-
-A run of another process is followed in the journal only: a model's words are there when its answer is complete.
+A place is `N`, the number of the last complete event, followed by `~M.T.H` for each active model request: `M` is the
+number of its `model_started`, and `T` and `H` are the sent characters of its text and of its thinking. `17` and
+`17~16.120.0` are places.
 """
 
 import re
@@ -233,7 +228,9 @@ def _parse(place: str) -> tuple[int, dict[int, tuple[int, int]]]:
     """
     found = _PLACE.fullmatch(place)
     if found is None:
-        msg = f"{place[:100]!r} is no place in a stream; send the id of one of its messages, such as 17 or 17~16.120.0"
+        msg = (
+            f"{place[:100]!r} is not a place in a stream; send the id of one of its messages, such as 17 or 17~16.120.0"
+        )
         raise InvalidInput(msg)
     calls = (tuple(map(int, part.split("."))) for part in found[2].split("~")[1:])
     return int(found[1]), {number: (text, thinking) for number, text, thinking in calls}

@@ -1,16 +1,7 @@
-"""The steps of a trace, read event by event. What begins and ends in different events becomes one step.
+"""The trace of a run: its journal as steps with reasoning, tokens, cost and time.
 
-Values made short enough to look at: lists and texts end with what was left out. The journal has the rest.
-
-A run's cost, call by call: a reading of the steps of its trace. Pure; it prices nothing itself.
-
-What a model's answer says to a reader of a trace: its reasons, and what it decided.
-
-A run's trace: a reading of its journal as steps with reasoning, tokens, cost and time.
-
-Pure: events in, `Trace` out. Nested runs are handed in by id. It reads a run that goes on as well as one that ended.
-
-A run's trace as it stands in the journal, with the runs that are nested in it.
+Events that begin and end the same thing become one step. Long values are shortened; the journal has all of them.
+Nested runs are passed in by id. It works for active and ended runs. Pure: events in, `Trace` out.
 """
 
 import json

@@ -1,1 +1,1 @@
-"""Where the bytes of blobs lie: in files or in a bucket."""
+"""Storage of blobs outside a database: files or a bucket. The SQL store and the crib import it."""

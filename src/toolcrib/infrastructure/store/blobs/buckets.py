@@ -1,12 +1,10 @@
-"""Blobs' bytes as objects in a bucket of Amazon S3, or of a server that speaks its protocol.
+"""Blobs as objects in a bucket of Amazon S3 or a compatible server.
 
     s3://bucket/prefix?region=eu-central-1&endpoint=https://objects.example.com
 
-Credentials are never in the URL: they come from the `AWS_*` variables of the process or the role of its machine, as
-obstore finds them. The address is the operator's own, so the egress guard, which is for what definitions name, is not
-asked; plain HTTP to another machine has to be allowed in the URL itself (`allow_http=true`).
-
-What a server says of a failure may repeat parts of a signed request. Only its code is told on.
+Credentials come from the `AWS_*` variables of the process or the role of its machine, never from the URL. The operator
+chose the address, so the egress policy does not apply; plain HTTP to another machine needs `allow_http=true` in the
+URL. Error messages contain only the server's error code, because the rest may repeat parts of a signed request.
 """
 
 import io
@@ -144,7 +142,7 @@ def bucket_of(url: SplitResult) -> BucketObjects:
         )
         raise InvalidSettings(msg)
     if _BUCKET.fullmatch(url.netloc) is None:
-        raise InvalidSettings(f"a URL of blobs names the bucket {url.netloc!r}, which is no bucket's name")
+        raise InvalidSettings(f"a URL of blobs names the bucket {url.netloc!r}, which is not a valid bucket name")
     given = dict(parse_qsl(url.query, keep_blank_values=True))
     unknown = [name for name in given if name not in _PARAMETERS]
     if unknown:

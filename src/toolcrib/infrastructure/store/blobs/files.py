@@ -1,7 +1,6 @@
-"""Where the bytes of blobs lie: files in a folder. `buckets` is the other place; which one it is, a URL says.
+"""The port of blob storage, its implementation with files in a folder, and the choice of a storage by URL.
 
-A place stores bytes under paths and never writes one again. It knows no realm and no digest, and checks nothing that it
-reads: `blobs` does.
+A storage keeps bytes under paths and never overwrites them. It knows no realm and no digest, and verifies nothing.
 """
 
 import asyncio
@@ -142,7 +141,7 @@ def open_objects(url: str) -> Objects:
     try:
         parts = urlsplit(url)
     except ValueError:  # a bracket of an IPv6 address is missing
-        msg = f"a URL of blobs has an address that is none; {_CHOICES}"
+        msg = f"a URL of blobs has an invalid address; {_CHOICES}"
         raise InvalidSettings(msg) from None
     if parts.scheme == "file" and parts.hostname is None and parts.path.strip("/"):
         return FolderObjects(Path(unquote(parts.path)))

@@ -1,1 +1,4 @@
-"""Databases: SQLite and PostgreSQL, their sessions, group commits, tables and migrations."""
+"""Databases of the SQL store: SQLite and PostgreSQL, sessions, group commits, tables and migrations.
+
+Only the store imports it.
+"""

@@ -1,13 +1,8 @@
-"""Runs jobs in transactions on the one connection that writes, and gets another one when that is lost.
+"""Group commit: a thread commits all queued operations in one transaction, on the only connection that writes.
 
-What a commit has done whose answer was lost, the database is asked; so no job takes effect twice, and none is told that
-it failed although it is there. It runs in the writer's thread and does not know the queue.
-
-Group commit: operations queue up on the event loop, and one thread commits all that is queued in one transaction.
-
-An operation that is awaited starts the commit at once; one that nobody waits for lingers a few milliseconds for
-company. Operations take effect in the order in which they were queued, and at most one commit is in flight. This module
-knows no SQL: what a commit is comes in as a function.
+An awaited operation starts a commit at once; others wait some milliseconds for more. Operations take effect in order,
+and one commit is active at a time. If the answer of a commit is lost, the database is asked whether it took place, so
+no operation is applied twice or wrongly reported as failed. A lost connection is replaced.
 """
 
 import asyncio
@@ -308,11 +303,11 @@ class Committer:
         said = away or self._explain(lost.cause)
         if not lost.told:
             return said
-        return StoreUnavailable(f"{said}; it is not known whether what was being written has been")
+        return StoreUnavailable(f"{said}; it is unknown whether the last write succeeded")
 
     def _explain(self, error: Exception | None) -> ToolcribError:
         if error is None:
-            return StoreUnavailable(f"the store {self._dialect.name} goes away again and again; try again later")
+            return StoreUnavailable(f"the store {self._dialect.name} is repeatedly unavailable; try again later")
         if isinstance(error, self._dialect.failures):
             return self._dialect.explain(error)
         return InvalidInput(f"a value cannot be stored: {error}")

@@ -1,6 +1,6 @@
-"""A database as the SQL store uses it: one connection that writes, in group commits, and a few that read.
+"""A database with one connection for writes, in group commits, and some for reads.
 
-A connection that was lost is replaced by the next that needs one. This module knows no table.
+A lost connection is replaced at the next use. This module knows no table.
 """
 
 import asyncio

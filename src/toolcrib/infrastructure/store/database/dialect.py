@@ -1,7 +1,6 @@
-"""What a database does in its own way, as the SQL store asks for it: `_sqlite` and `_postgres`.
+"""The port for differences between SQLite and PostgreSQL.
 
-Nothing here knows more of the tables than that runs have rows. Statements are the same for both, and so are the names
-of their parameters.
+Of the tables it only knows that runs have rows. Statements and parameter names are the same for both.
 """
 
 from collections.abc import Sequence

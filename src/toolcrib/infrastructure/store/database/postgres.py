@@ -1,8 +1,8 @@
-"""PostgreSQL 13 or newer, through psycopg: a server that processes on any number of machines share.
+"""PostgreSQL 13 or newer, through psycopg.
 
-Transactions read what is committed (READ COMMITTED) and lock the rows, or the names, on which they decide. What became
-of a commit whose answer was lost, the server is asked by the transaction's id. Time that machines compare is the
-server's. The URL is read by libpq, so all of its parameters stand: several hosts, `sslmode`, `options`.
+Transactions use READ COMMITTED and lock the rows, or names, that they decide on. If the answer of a commit is lost,
+the server is asked by transaction id. The server's clock is used for comparisons between machines. libpq reads the
+URL, so all of its parameters work: several hosts, `sslmode`, `options`.
 """
 
 import re
@@ -53,7 +53,7 @@ _FUTURE: Final = "22023"
 _LEADS_NOWHERE: Final = ("08", "25006", "55000", "57P")
 """States of a server that another connection may not find: gone, read-only, a copy of another, shutting down."""
 _NO_WRITES: Final = (
-    "it takes no writes: a copy, or a server that gives way to another; name the one that does, or let the URL find it "
+    "it is read-only: a standby, or a server during a failover; name the writable one, or let the URL find it "
     "with several hosts and target_session_attrs=read-write"
 )
 _VALUE: Final = ("22", "23502")
@@ -61,13 +61,14 @@ _ADVICE: Final = {
     "25006": _NO_WRITES,
     "40P01": "nothing of this was written; try again",
     "53100": "its disk is full and nothing of this was written; free space, and try again",
-    "53300": "a process takes one connection to write and two to read; raise max_connections, or start fewer processes",
+    "53300": "a process uses one connection for writes and two for reads; raise max_connections, or "
+    "start fewer processes",
     "55000": _NO_WRITES,
     "55P03": f"another process has kept it locked for more than {_LOCK_S} s; try again",
-    "42501": "grant the URL's user the right to make tables in its schema, and to use them",
+    "42501": "grant the URL's user the right to create tables in its schema, and to use them",
 }
 """What to do, by the state that the server names."""
-_OTHERWISE: Final = "check that the server runs and can be reached; what is under way goes on when it is back"
+_OTHERWISE: Final = "check that the server runs and can be reached; active runs continue when it is back"
 
 
 class Postgres:
@@ -136,7 +137,7 @@ class Postgres:
                     return False
                 raise self.explain(error) from error
             time.sleep(_LOOK_S)
-        msg = f"the store {self.name} is still busy with what was being written, and nobody knows whether it will be"
+        msg = f"the store {self.name} is still busy with a write, and it is unknown whether that will succeed"
         raise StoreUnavailable(msg)
 
     def is_lost(self, connection: sa.Connection, error: Exception | None = None) -> bool:

@@ -1,6 +1,6 @@
-"""Brings a database to this release's schema, under a lock, so that any number of processes may start at once.
+"""Creates or migrates a database to this release's schema, under a lock, so that processes can start in parallel.
 
-A new database is created from the tables and stamped; Alembic is imported only for one that an older release wrote.
+A new database is created from the tables and stamped. Alembic is imported only for a database of an older release.
 """
 
 import threading

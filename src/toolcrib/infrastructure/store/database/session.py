@@ -1,6 +1,6 @@
-"""A connection as operations use it: statements are SQLAlchemy Core, compiled once and then run through the driver.
+"""A connection for operations: SQLAlchemy Core statements, compiled once and run through the driver.
 
-This module knows no table, and of a database only what its `Dialect` says.
+It knows no table, and of a database only its `Dialect`.
 """
 
 from collections.abc import Callable, Iterable, Mapping, Sequence

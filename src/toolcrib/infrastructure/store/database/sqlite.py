@@ -1,8 +1,7 @@
-"""SQLite: a file on this machine, which any number of its processes may share.
+"""SQLite: a file that processes on one machine share.
 
-Durability: write-ahead log, and a sync of the file at every commit (`synchronous=FULL`), so what was committed survives
-the machine. Writers take turns: `BEGIN IMMEDIATE` waits for the lock before it reads anything, so nothing else needs to
-be locked, and a commit either has taken place or not once it returns.
+The write-ahead log and a sync at every commit (`synchronous=FULL`) make committed data durable. Writers take turns:
+`BEGIN IMMEDIATE` waits for the lock before it reads, so no other locks are needed.
 """
 
 import sqlite3
@@ -26,7 +25,7 @@ _SWITCH_S: Final = 0.02
 """Seconds between attempts to switch a new file to the write-ahead log, for which SQLite itself does not wait."""
 _LOCKED: Final = "database is locked"
 _ADVICE: Final = {
-    sqlite3.SQLITE_FULL: "nothing of this was written; free space, or raise what limits the file, and try again",
+    sqlite3.SQLITE_FULL: "nothing of this was written; free space, or raise the file size limit, and try again",
     sqlite3.SQLITE_READONLY: "nothing of this was written; make file and folder writable, and try again",
 }
 """What to do, by SQLite's primary code of the failure."""
@@ -59,7 +58,9 @@ class Sqlite:
         """
         folder = self._file.parent
         if not folder.is_dir():
-            msg = f"cannot open the store {self.name}: there is no folder {folder}; make it, or name another"
+            msg = (
+                f"cannot open the store {self.name}: the folder {folder} does not exist; create it, or name another one"
+            )
             raise StoreUnavailable(msg)
         connection = self._connect()
         try:
@@ -79,8 +80,8 @@ class Sqlite:
         inode = self._inode()
         if inode is None:
             msg = (
-                f"the store {self.name} was removed while it was in use, and nothing is written meanwhile; "
-                "put it back, or start again for a new one"
+                f"the store {self.name} was removed while in use, so nothing can be written; "
+                "restore it, or restart to create a new one"
             )
             raise StoreUnavailable(msg)
         connection = self._connect()

@@ -1,7 +1,7 @@
-"""The schema of a SQL store, as of revision `HEAD`. Older revisions and the ways between them are in `migrations/`.
+"""The schema of the SQL store at revision `HEAD`; older revisions are in `migrations/`.
 
-Every row carries its realm and who made it. Moments are integers: microseconds since 1970 in UTC. JSON is text, with
-the version of its schema beside it.
+Every row has its realm and its creator. Times are integers: microseconds since 1970 in UTC. JSON is text, with the
+version of its schema beside it.
 """
 
 from typing import Any, Final

@@ -1,1 +1,1 @@
-"""The store in memory, and a store that shadows another one."""
+"""The store in memory, and a shadow of another store for rehearsals."""

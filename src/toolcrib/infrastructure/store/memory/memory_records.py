@@ -1,13 +1,4 @@
-"""Rows of the inbox in memory.
-
-Conversations in memory.
-
-Counters in memory.
-
-Sealed values in memory.
-
-Blobs in memory, with when each was last put.
-"""
+"""Approvals, conversations, counters, encrypted values and blobs of the store in memory."""
 
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import replace

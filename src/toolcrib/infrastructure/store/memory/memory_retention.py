@@ -1,4 +1,4 @@
-"""Taking out what is old, in memory."""
+"""Deletion of old data from the store in memory."""
 
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from datetime import datetime

@@ -1,7 +1,7 @@
-"""A store that lives and dies with the process: the in-memory twin of `SqlStore`, with its promises but durability.
+"""The store in memory: it has all guarantees of `SqlStore` except durability.
 
-Nothing is durable and nothing is awaited: every operation takes effect before it returns. It keeps the objects that it
-is given; it is no cache in front of a database and is not shared between processes or threads.
+Every operation takes effect before it returns. It keeps the given objects, and is not shared between processes or
+threads.
 """
 
 import heapq
@@ -517,7 +517,7 @@ class _ApiKeys:
 
     async def add(self, key: ApiKey) -> None:
         if key.key_id in self._keys:
-            msg = f"an API key {key.key_id} exists; make a new id"
+            msg = f"an API key {key.key_id} already exists; use a new id"
             raise Conflict(msg)
         self._keys[key.key_id] = key
 

@@ -1,7 +1,7 @@
-"""A store that has what another one has and writes nowhere: what is done in it nobody else sees, and it ends with it.
+"""A shadow of another store: it reads the other store's data and writes only to memory.
 
-Definitions are copied when a realm is taken over, runs when they are brought in. Blobs, sealed values, conversations
-and all other runs are read from the other store. It is for asking what would happen, not for keeping anything.
+Definitions are copied per realm, runs one by one. Blobs, encrypted values, conversations and other runs are read from
+the other store. Rehearsals use it.
 """
 
 from collections.abc import Awaitable, Mapping, Sequence

@@ -1,4 +1,4 @@
-"""Alembic's entry: it runs the migrations in the transaction of the connection that the store hands over."""
+"""Alembic's entry point: runs the migrations in a transaction of the connection that the store passes."""
 
 from alembic import context
 

@@ -1,1 +1,1 @@
-"""What the rest of the code asks of a store, and the rules that all stores share."""
+"""The ports of a store, and the rules that all stores share."""

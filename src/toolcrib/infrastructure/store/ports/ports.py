@@ -1,8 +1,7 @@
-"""What other packages ask of a store. Two implementations keep these promises: in memory, and SQL.
+"""The ports of a store for definitions, runs, signals, conversations, results, API keys, encrypted values and blobs.
 
-A store keeps definitions, runs with their numbered events, signals, conversations, cached results, API keys, sealed
-values and blobs. It decides nothing: it knows no tool, no model and no policy. Every row carries its realm and who made
-it.
+There are two implementations: in memory and SQL. A store makes no decisions: it knows no tool, model or policy. Every
+row has its realm and its creator.
 """
 
 from collections.abc import Awaitable, Mapping, Sequence

@@ -1,22 +1,9 @@
-"""Rows of conversations: whose each is, and how far it has come. What was said is in the journals of its turns.
+"""Ports for conversations, approvals, counters and encrypted values.
 
-The store decides nothing about turns. It keeps one promise on which everything else stands: a row changes only from
-the revision that its author has read, so of two changes at the same time one is refused.
-
-Rows of the inbox: calls that wait, or have waited, for a person, across all runs of a realm.
-
-Nobody writes them. A store keeps them with its journal, each in the transaction of what it follows from: a request, a
-decision, a withdrawal, a run's end are events; a decision is there as soon as its signal is left.
-
-Counters that several processes count on together, up to a limit: reserved before, settled after.
-
-A counter is a number under a key, which is forgotten some time after it is of no use. What is reserved under a ticket
-counts like what was spent, until it is settled or its time is over: so what a process that died had reserved is free
-again. What is counted, in which unit and under which key, is the caller's.
-
-Rows whose values only the holder of the master keys can read: secrets, and the tokens of connections.
-
-The store sees places, versions and sealed text. It opens nothing and knows no key.
+A conversation's row changes only from the revision that its writer has read, so one of two concurrent changes is
+refused. A store derives approvals from the journal, in the same transaction. An amount reserved in a counter counts
+until it is settled or expires, so reservations of a dead process are released. Encrypted values are opaque to the
+store.
 """
 
 from collections.abc import Sequence
@@ -64,7 +51,7 @@ class ApprovalStore(Protocol):
 
 def no_approval(approval_id: str) -> NotFound:
     """The error for an id that names no approval."""
-    return NotFound(f"no approval {approval_id!r}; list the realm's approvals for the ids there are")
+    return NotFound(f"no approval {approval_id!r}; list the realm's approvals to see their ids")
 
 
 class ConversationFilter(NamedTuple):
@@ -129,12 +116,12 @@ class ConversationStore(Protocol):
 
 def exists(conversation_id: str) -> Conflict:
     """The error for an id that is not new."""
-    return Conflict(f"a conversation {conversation_id!r} exists; make a new id")
+    return Conflict(f"a conversation {conversation_id!r} already exists; use a new id")
 
 
 def no_conversation(conversation_id: str) -> NotFound:
     """The error for an id that names no conversation."""
-    return NotFound(f"there is no conversation {conversation_id!r}; list the conversations for the ids there are")
+    return NotFound(f"there is no conversation {conversation_id!r}; list the conversations to see their ids")
 
 
 def require_next(conversation: Conversation, stored: int | None) -> None:

@@ -1,8 +1,8 @@
-"""What a store offers to whoever takes out what is old: families of runs, blobs that nothing names, a record of it.
+"""The port for deleting old data: families of runs, unreferenced blobs, and a record of each pruning.
 
-A family is a run that nobody called with all runs that are nested in it, and it goes as a whole, in one transaction.
-The store decides nothing: how old is old, and what is needed all the same, comes from its caller. It keeps two
-promises: no family goes of which a run goes on or was touched since a moment, and no blob that was put since one.
+A family is a run without a caller and all runs nested in it; it is deleted in one transaction. A store never deletes a
+family with an active run or a change since the given time, or a blob stored since then. The caller decides what is old
+and needed.
 """
 
 from collections.abc import Collection, Sequence

@@ -1,12 +1,6 @@
-"""The decisions both stores share, as pure functions: what may follow in a log, and where a change leaves a run.
+"""Rules that both stores share, as pure functions: state changes of runs, approvals, and references to other data.
 
-No I/O, no state. An implementation supplies the row and stores what comes out.
-
-What events and signals mean for the rows of the inbox: pure functions that both stores share.
-
-How kept things are searched for the names of others: run ids in requests, digests of blobs in any text.
-
-Conservative on purpose: what looks like a name is one, so that nothing goes which might be needed. No I/O.
+The search for references is conservative: anything that looks like a run id or digest counts as one.
 """
 
 import re
@@ -170,7 +164,7 @@ def refusal(run_id: str, *, asked: int, epoch: int, status: RunStatus, last: int
 
 def id_conflict(run_id: str) -> Conflict:
     """The error for an id that is not new."""
-    return Conflict(f"a run {run_id} exists; make a new id")
+    return Conflict(f"a run {run_id} already exists; use a new id")
 
 
 def no_run(run_id: str, pruned_before: datetime | None = None) -> NotFound:
@@ -181,7 +175,7 @@ def no_run(run_id: str, pruned_before: datetime | None = None) -> NotFound:
         pruned_before: The moment until which runs were taken out of the store; null if none ever were.
     """
     pruned = "" if pruned_before is None else f"; runs that ended before {pruned_before:%Y-%m-%d} may have been pruned"
-    return NotFound(f"no run {run_id}; list the realm's runs for the ids there are{pruned}")
+    return NotFound(f"no run {run_id}; list the realm's runs to see their ids{pruned}")
 
 
 _ENDED = "its run has ended"

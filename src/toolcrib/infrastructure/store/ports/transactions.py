@@ -1,8 +1,7 @@
-"""Work of a tool that commits together with the record that it was done: what a store in a database can offer.
+"""The port for work of a tool that commits together with the record that it was done.
 
-The work of a tool whose data is in the store's own database runs in the transaction that writes down that it has run.
-So either both are there or neither. A process that has lost its run writes nothing, and who asks for the same work
-again gets what it brought the first time. This is not for the store's own tables.
+The work runs in the transaction that records it, so both are committed or neither. A process that has lost its run
+writes nothing, and a repeated request returns the recorded result. Not for the store's own tables.
 """
 
 from collections.abc import Callable
@@ -61,7 +60,7 @@ class NoTransactions:
     async def transact(self, doer: Doer, work: Work) -> Json:
         """Refuse."""
         del doer, work
-        msg = "this crib's store is no database that a tool could write in; use sqlite:///FILE or postgresql://…"
+        msg = "the store of this crib is not a database that tools can write to; use sqlite:///FILE or postgresql://…"
         raise InvalidSettings(msg)
 
 

@@ -1,1 +1,1 @@
-"""The store in a SQL database, one module per subject."""
+"""The SQL store, one module per subject."""

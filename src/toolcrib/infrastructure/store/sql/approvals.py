@@ -1,4 +1,4 @@
-"""Rows of the inbox in SQL, and the statements with which the journal keeps them."""
+"""Approvals in SQL, and the statements by which the journal updates them."""
 
 from collections.abc import Iterable, Sequence
 from typing import Any, Final, TypeAlias, cast

@@ -1,16 +1,10 @@
-"""Blobs: bytes in a folder or a bucket, with a row each in the database for what is known of them.
+"""Blobs in SQL: a row for each blob, with its bytes in the database, in a folder or in a bucket.
 
-A blob's path is `REALM/aa/bb/DIGEST`: the realm by its hash, so that no name of a tenant becomes a path, and the first
-two bytes of the digest as folders. Bytes are never written again. What is read is checked against its digest; what has
-a row and no bytes is said to be missing, not unknown.
-
-The row comes first, and says when the blob was last put. Whoever removes a blob does so in the transaction that takes
-out its row, if that is old; so what has just been put stays, whichever of several processes removes what.
-
-Blobs in the database itself: their bytes in one table, what is known of them in another, both in one transaction.
-
-So every machine that shares the database has them, and a backup of it is whole. For many or large ones a bucket is the
-better place; see `blobs`.
+A path is `REALM/aa/bb/DIGEST`: a hash of the realm, and two bytes of the digest as folders. Bytes are never
+overwritten, and are checked against their digest when read. A blob with a row but no bytes is reported as missing. The
+row is written first, with the time of the last write; a blob is deleted in the transaction that removes its row, if
+that time is old. Bytes in the database are shared by all machines and part of its backup; for many or large blobs, use
+a bucket.
 """
 
 import asyncio

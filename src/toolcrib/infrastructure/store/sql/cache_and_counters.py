@@ -1,6 +1,6 @@
-"""Counters in SQL: a row for each reservation, and one for all that was settled, whose ticket is empty.
+"""Counters and cached results in SQL.
 
-Cached results in SQL.
+A counter has one row per reservation, and one without a ticket for settled amounts.
 """
 
 from collections.abc import Sequence

@@ -1,7 +1,4 @@
-"""API keys in SQL.
-
-Sealed values in SQL.
-"""
+"""API keys and encrypted values in SQL."""
 
 from collections.abc import Sequence
 from typing import Any, Final
@@ -50,7 +47,7 @@ class SqlApiKeys:
 
         def work(session: Session) -> None:
             if not session.run(_INSERT, row):
-                msg = f"an API key {key.key_id} exists; make a new id"
+                msg = f"an API key {key.key_id} already exists; use a new id"
                 raise Conflict(msg)
 
         await self._database.write(work)

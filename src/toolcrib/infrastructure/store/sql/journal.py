@@ -1,10 +1,8 @@
 """The journal in SQL.
 
-Two things guard a log: an append changes its run's row only where epoch and last number are what the writer thinks, and
-events are written in the same transaction as that row.
-
-`claimable_at` is compared between processes. Where they may be on several machines, it stands in the database's time:
-of what a caller names in its own, the span counts, and not the moment.
+An append changes its run's row only if epoch and last number are what the writer expects, and its events are written
+in the same transaction. `claimable_at` is compared between processes, so on several machines it is in the database's
+time: a caller's time counts only as a span.
 """
 
 import json

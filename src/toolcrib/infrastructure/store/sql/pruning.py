@@ -1,6 +1,6 @@
-"""Taking out what is old, in SQL: families of runs in one transaction each, and blobs that no row names.
+"""Deletion of old data in SQL: families of runs, one transaction each, and unreferenced blobs.
 
-A family is found by walking: a run names the runs nested in it in its events, so no row has to say whose it is.
+A family is found through events, in which a run names its nested runs, so no row needs to store it.
 """
 
 from collections.abc import Collection, Iterator, Sequence

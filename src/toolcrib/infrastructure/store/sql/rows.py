@@ -1,7 +1,4 @@
-"""Between rows and contracts: how each is written in a SQL store, and read back.
-
-Versions of persisted JSON are told apart here and nowhere else; there is one so far.
-"""
+"""Converts rows of the SQL store to contracts and back. Only this module distinguishes versions of stored JSON."""
 
 from collections.abc import Sequence
 from datetime import UTC, datetime, timedelta

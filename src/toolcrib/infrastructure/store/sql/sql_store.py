@@ -1,6 +1,6 @@
-"""A store in a SQL database, with blobs there or elsewhere. It survives the process and the machine.
+"""The SQL store, with blobs in the database, in files or in a bucket.
 
-Several processes may share one; within a process, one event loop. Importing this module loads SQLAlchemy.
+Several processes can share it; within a process, it belongs to one event loop. Importing this module loads SQLAlchemy.
 """
 
 from toolcrib.infrastructure.store.blobs.files import Objects

@@ -1,7 +1,7 @@
-"""Work of tools in the transactions of the SQL store.
+"""Work of tools in transactions of the SQL store.
 
-That it was done stands among the signals of the run in whose name the key is, with what it brought: no row of it is
-without the work, and no work without the row.
+The record of the work is a signal of the run that owns the key, with its result; it is committed together with the
+work.
 """
 
 import sqlite3
@@ -140,7 +140,7 @@ def _protect_tables(connection: sa.Connection) -> Generator[None]:
         touched = sorted(name for name, count in _changes(connection).items() if count != before[name])
         if touched:
             tables = ", ".join(touched)
-            msg = f"a tool's work has changed rows of {tables}, and was undone; let it touch its own tables only"
+            msg = f"a tool's work has changed rows of {tables}, and was rolled back; it may only touch its own tables"
             raise PermissionDenied(msg)
         return
     driver.set_authorizer(_may)

@@ -13,7 +13,7 @@ import typer
 
 from toolcrib.interfaces.cli.support.session import DEFAULT_STORE, AsJson, Store, with_crib
 
-secrets_app = typer.Typer(help="Keep secrets that definitions use as ${secret:NAME}.", no_args_is_help=True)
+secrets_app = typer.Typer(help="Manage secrets that definitions use as ${secret:NAME}.", no_args_is_help=True)
 
 Name = Annotated[str, typer.Argument(metavar="NAME", help="As in ${secret:NAME}.", show_default=False)]
 Scope = Annotated[Literal["user", "realm", "org"], typer.Option("--scope", help="Whose it is.")]
@@ -70,7 +70,7 @@ def new_key(name: KeyName = "k1") -> None:
 if TYPE_CHECKING:
     from toolcrib.crib import Crib
 
-app = typer.Typer(help="Make, list and revoke API keys for the server.", no_args_is_help=True)
+app = typer.Typer(help="Create, list and revoke API keys for the server.", no_args_is_help=True)
 
 KeyId = Annotated[str, typer.Argument(metavar="ID", help="The twelve digits after tcb_.", show_default=False)]
 
@@ -137,7 +137,7 @@ def list_keys(store: Store = DEFAULT_STORE, as_json: AsJson = False) -> None:
 
 @app.command("revoke")
 def revoke_key(key_id: KeyId, store: Store = DEFAULT_STORE) -> None:
-    """Take a key out of use, at once and in every server of the store."""
+    """Revoke a key, at once and in every server of the store."""
     if not with_crib(store, lambda crib: crib.store.api_keys.remove(crib.principal.realm, key_id)):
         from toolcrib.contracts import NotFound
 

@@ -126,7 +126,7 @@ def show(name: Name, store: Store = DEFAULT_STORE) -> None:
 
 @app.command("add")
 def add(file: File, store: Store = DEFAULT_STORE) -> None:
-    """Define a provider, or define it anew."""
+    """Create or replace a provider."""
     import yaml
 
     from toolcrib.contracts import InvalidDefinition, InvalidInput, ProviderDefinition
@@ -150,7 +150,7 @@ def add(file: File, store: Store = DEFAULT_STORE) -> None:
 
 @app.command("test")
 def try_out(name: Name, store: Store = DEFAULT_STORE, as_json: AsJson = False) -> None:
-    """Reach a provider with its credentials, harmlessly; exit status 1 if that does not work."""
+    """Test the connection and credentials of a provider with a harmless request; exit status 1 on failure."""
     found = with_crib(store, lambda crib: crib.connections.test(name))
     if as_json:
         _print(found)
@@ -175,7 +175,7 @@ def discover(name: Name, store: Store = DEFAULT_STORE, as_json: AsJson = False) 
 
 @app.command("sync")
 def sync(name: Name, accept: AcceptChanges = False, store: Store = DEFAULT_STORE) -> None:
-    """Ask a provider again what it offers, and take in what is new and changed; what may harm callers waits."""
+    """Import new and changed tools of a provider; changes that may break callers wait for review."""
     found = with_crib(store, lambda crib: crib.imports.sync(name, accept=accept))
     if found.outcome is not None:
         from toolcrib.interfaces.cli.render.tables import print_outcome
@@ -226,7 +226,7 @@ def connections(store: Store = DEFAULT_STORE, as_json: AsJson = False) -> None:
 
 @app.command("disconnect")
 def disconnect(name: Name, shared: Shared = False, store: Store = DEFAULT_STORE) -> None:
-    """Give up a connection; exit status 1 if its tokens could not be taken back."""
+    """Delete a connection; exit status 1 if its tokens could not be revoked."""
     told = with_crib(store, lambda crib: crib.connections.revoke(name, shared=shared))
     print(told.message)
     if not told.revoked:
@@ -250,14 +250,14 @@ if TYPE_CHECKING:
 
     from toolcrib.contracts import ReferenceSnapshot
 
-reference_app = typer.Typer(help="Look at the reference data of providers, and sync it.", no_args_is_help=True)
+reference_app = typer.Typer(help="Inspect and sync the reference data of providers.", no_args_is_help=True)
 
 Provider = Annotated[
     str | None, typer.Argument(metavar="PROVIDER", help="Name of the provider; all if it is left out.")
 ]
 Lists = Annotated[list[str] | None, typer.Argument(metavar="LIST", help="Lists of it; all if none is given.")]
 
-Accept = Annotated[bool, typer.Option("--accept", help="Believe lists that have lost most of their values.")]
+Accept = Annotated[bool, typer.Option("--accept", help="Accept lists that have lost most of their values.")]
 OneProvider = Annotated[str, typer.Argument(metavar="PROVIDER", help="Name of the provider.")]
 OneList = Annotated[str, typer.Argument(metavar="LIST", help="Name of the list.")]
 
@@ -288,7 +288,7 @@ def sync_reference(
 
 @reference_app.command("history")
 def history(provider: OneProvider, name: OneList, store: Store = DEFAULT_STORE, as_json: AsJson = False) -> None:
-    """Show what the last readings of a list brought, newest first."""
+    """Show the last syncs of a list, newest first."""
     found = with_crib(store, lambda crib: crib.reference_data.history(provider, name))
     if as_json:
         print(json.dumps([reading.model_dump(mode="json") for reading in found], indent=2, ensure_ascii=False))

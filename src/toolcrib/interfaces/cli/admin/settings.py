@@ -52,7 +52,7 @@ if TYPE_CHECKING:
 
 
 def doctor(as_json: AsJson = False) -> None:
-    """Run a small job that attacks in every sandbox, and print which of them hold."""
+    """Run an escape test in each sandbox, and report which pass."""
     from toolcrib.crib.settings import load_settings
 
     sandbox = load_settings().settings.sandbox.open()

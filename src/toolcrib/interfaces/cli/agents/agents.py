@@ -17,7 +17,7 @@ if TYPE_CHECKING:
     from toolcrib.contracts import AgentResponse, ToolRevision
     from toolcrib.crib import Crib
 
-app = typer.Typer(help="Keep agents, and ask them.", no_args_is_help=True)
+app = typer.Typer(help="Manage and run agents.", no_args_is_help=True)
 
 Name = Annotated[str, typer.Argument(metavar="NAME", help="The agent's name, or `name@range`.", show_default=False)]
 File = Annotated[Path, typer.Argument(metavar="FILE.yaml", help="The definition, as YAML or JSON.")]
@@ -26,7 +26,7 @@ About = Annotated[str | None, typer.Option("--message", metavar="TEXT", help="Wh
 Talk = Annotated[
     str | None, typer.Option("--conversation", metavar="ID", help="The conversation that goes on.", show_default=False)
 ]
-Stream = Annotated[bool, typer.Option("--stream", help="Print the answer as it is said.")]
+Stream = Annotated[bool, typer.Option("--stream", help="Print the answer while it is generated.")]
 DryRun = Annotated[bool, typer.Option("--dry-run", help="Skip every call that would write.")]
 _ANY = 1_000_000
 
@@ -68,7 +68,7 @@ def show(name: Name, store: Store = DEFAULT_STORE) -> None:
 
 @app.command("tools")
 def tools(name: Name, message: About = None, store: Store = DEFAULT_STORE, as_json: AsJson = False) -> None:
-    """List the tools that an agent would have, and what is left out and why."""
+    """List the tools that an agent would have, and those left out, with the reason."""
     found = with_crib(store, lambda crib: crib.agents.tools(name, message=message))
     if as_json:
         print(json.dumps([tool.model_dump(mode="json") for tool in found], indent=2, ensure_ascii=False))
@@ -81,7 +81,7 @@ def tools(name: Name, message: About = None, store: Store = DEFAULT_STORE, as_js
 
 @app.command("remove")
 def remove(name: Name, store: Store = DEFAULT_STORE) -> None:
-    """Take an agent out of the catalogue; runs under way go on, and conversations can be read."""
+    """Remove an agent from the catalogue; active runs continue, and its conversations stay readable."""
     with_crib(store, lambda crib: crib.agents.remove(name))
     print(f"agent {name} is removed")
 
@@ -149,7 +149,7 @@ if TYPE_CHECKING:
     from toolcrib.contracts import Conversation, ConversationTurn
     from toolcrib.crib import Crib
 
-conversations_app = typer.Typer(help="Look at conversations with agents, and delete them.", no_args_is_help=True)
+conversations_app = typer.Typer(help="Inspect and delete conversations with agents.", no_args_is_help=True)
 
 Id = Annotated[str, typer.Argument(metavar="CONVERSATION", help="The conversation's id.", show_default=False)]
 Agent = Annotated[str | None, typer.Option(metavar="NAME", help="With this agent only.", show_default=False)]

@@ -13,7 +13,7 @@ import typer
 from toolcrib.interfaces.cli.support.inputs import text_of, to_contract
 from toolcrib.interfaces.cli.support.session import DEFAULT_STORE, AsJson, Store, with_crib
 
-app = typer.Typer(help="Keep pieces of prompt that many agents share.", no_args_is_help=True)
+app = typer.Typer(help="Manage prompt fragments that agents share.", no_args_is_help=True)
 
 Name = Annotated[str, typer.Argument(metavar="NAME", help="As agents name it.", show_default=False)]
 File = Annotated[Path | None, typer.Argument(metavar="FILE", help="The text; stdin if it is not given.")]
@@ -58,7 +58,7 @@ def remove(name: Name, store: Store = DEFAULT_STORE) -> None:
     print(f"fragment {name} is removed")
 
 
-accounts_app = typer.Typer(help="Keep service accounts that agents may act as.", no_args_is_help=True)
+accounts_app = typer.Typer(help="Manage service accounts that agents may act as.", no_args_is_help=True)
 
 Grants = Annotated[list[str], typer.Option("--grant", help="A pattern of security URIs: ai://tools/crm/*.")]
 AccountDescription = Annotated[str, typer.Option("--description", help="What it is for.")]

@@ -227,8 +227,9 @@ def print_losses(report: LossReport) -> None:
         err.print(f"and {len(concerned) - _MOST_OPERATIONS} more operations")
     every = list(report.all())
     matter = sum(loss.matters for loss in every)
-    said = pluralize(matter, "loss matters", "losses matter")
-    err.print(f"{said} to calls, {len(every) - matter} without effect; --json tells all of them")
+    dropped = pluralize(len(every), "detail", "details")
+    affects = "none affects calls" if not matter else pluralize(matter, "affects calls", "affect calls")
+    err.print(f"imported; {dropped} dropped, {affects}; --json lists them" if every else "imported; nothing dropped")
 
 
 def print_credentials(provider: ProviderDefinition) -> None:

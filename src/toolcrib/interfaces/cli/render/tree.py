@@ -1,4 +1,4 @@
-"""A trace drawn as a tree, after 000, section 3.4.
+"""A trace drawn as a tree.
 
 What a run told on its way, as lines of its tree: lists that it uses, schemas that have changed, steps that ended.
 

@@ -32,13 +32,13 @@ Set = Annotated[
     typer.Option(
         "--set",
         metavar="NAME=VALUE",
-        help="What is different: model, prompt (a text or @FILE), tool:NAME, policy (JSON), input.FIELD, temperature…",
+        help="What to change: model, prompt (a text or @FILE), tool:NAME, policy (JSON), input.FIELD, temperature…",
         show_default=False,
     ),
 ]
 AllowWrites = Annotated[bool, typer.Option("--allow-writes", help="Make calls that write and were not made before.")]
-Anew = Annotated[bool, typer.Option("--anew", help="Take nothing from the recording after the event.")]
-Other = Annotated[str, typer.Argument(metavar="OTHER", help="The id of the run that it is held against.")]
+Anew = Annotated[bool, typer.Option("--anew", help="Do not reuse the recording after the event.")]
+Other = Annotated[str, typer.Argument(metavar="OTHER", help="The id of the run to compare with.")]
 
 _TEXTS = frozenset({"model", "prompt", "reasoning_effort", "tool_calling"})
 
@@ -53,7 +53,7 @@ def fork(
     store: Store = DEFAULT_STORE,
     as_json: AsJson = False,
 ) -> None:
-    """Begin a run with what another one knew at an event, change something, and tell what then comes of it."""
+    """Fork a run at an event with changes, and compare the results."""
     wanted = dict(map(_change, changes or ()))
 
     async def make(crib: "Crib") -> "tuple[Run, RunDiff]":
@@ -74,7 +74,7 @@ def fork(
 
 
 def diff(run_id: RunId, other: Other, store: Store = DEFAULT_STORE, as_json: AsJson = False) -> None:
-    """Hold two runs against each other: ends, costs, calls, answers and decisions."""
+    """Compare two runs: outcome, cost, calls, answers and decisions."""
     found = with_crib(store, lambda crib: crib.compare(run_id, other))
     if as_json:
         print(found.model_dump_json(indent=2))
@@ -119,7 +119,7 @@ Parked = Annotated[bool, typer.Option("--parked", help="Also a run that has not 
 
 
 def export(run_id: RunId, output: Output = None, store: Store = DEFAULT_STORE, as_json: AsJson = False) -> None:
-    """Write a run with all that is needed to make its events again into one file."""
+    """Write a run, and everything needed to replay it, into one file."""
     from toolcrib.contracts import InvalidInput
 
     path = output or Path(f"{run_id}.bundle")
@@ -145,12 +145,12 @@ def export(run_id: RunId, output: Output = None, store: Store = DEFAULT_STORE, a
 
 
 def replay_run(run_id: RunId, parked: Parked = False, store: Store = DEFAULT_STORE, as_json: AsJson = False) -> None:
-    """Make the events of a run again from its journal alone; exit status 1 if one of them is another."""
+    """Replay a run from its journal; exit status 1 if it diverges."""
     _show(with_crib(store, lambda crib: crib.replay(run_id, parked=parked)), as_json=as_json)
 
 
 def replay(path: BundleFile, as_json: AsJson = False) -> None:
-    """Make the events of a run again from a bundle alone, without a store; exit status 1 if one of them is another."""
+    """Replay a run from a bundle, without a store; exit status 1 if it diverges."""
     from toolcrib.crib.runs.bundles import replay_file
 
     with path.open("rb") as file:
@@ -180,7 +180,7 @@ if TYPE_CHECKING:
     from toolcrib.contracts.maintenance import RehearsalReport
     from toolcrib.crib import Crib
 
-app = typer.Typer(help="Prepare a change of definitions, or a new release.", no_args_is_help=True)
+app = typer.Typer(help="Check a change of definitions, or a new release, before you apply it.", no_args_is_help=True)
 
 _SUFFIXES: Final = {".yaml", ".yml", ".json"}
 _KINDS: Final = ("tool", "agent", "workflow")
@@ -214,7 +214,7 @@ def rehearse(
     store: Store = DEFAULT_STORE,
     as_json: AsJson = False,
 ) -> None:
-    """Tell of every run that has not ended whether it would go on; the exit status is 1 if one would strand."""
+    """Check whether each open run could continue after a change; exit status 1 if one could not."""
     documents = _documents(apply)
 
     async def changes(crib: "Crib") -> None:

@@ -90,7 +90,7 @@ def try_prompt(
     store: Store = DEFAULT_STORE,
     as_json: AsJson = False,
 ) -> None:
-    """Show the tool's model a sample task, and what it would do first. No tool that it wants is called."""
+    """Give the tool's model a sample task, and print what it would do first. No tool is called."""
     text = _text(prompt_file) if prompt_file is not None else None
     arguments = _sample(task)
 
@@ -141,7 +141,7 @@ def revisions(name: ToolName, compare: Compare = None, store: Store = DEFAULT_ST
 
 
 def roll_back(name: ToolName, revision: Number, store: Store = DEFAULT_STORE, as_json: AsJson = False) -> None:
-    """Make an older revision of a tool the newest one again."""
+    """Make an older revision of a tool the current one again."""
 
     async def go_back(crib: "Crib") -> "ToolRevision":
         return await crib.prompts.roll_back(name, revision)

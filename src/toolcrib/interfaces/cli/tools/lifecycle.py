@@ -17,7 +17,7 @@ Name = Annotated[str, typer.Argument(metavar="NAME", help="The tool's name.", sh
 Message = Annotated[str | None, typer.Option("--message", metavar="TEXT", help="Why.", show_default=False)]
 Sunset = Annotated[
     datetime | None,
-    typer.Option("--sunset", formats=["%Y-%m-%d"], help="From when on nobody should use it (UTC).", show_default=False),
+    typer.Option("--sunset", formats=["%Y-%m-%d"], help="Not to be used from this date on (UTC).", show_default=False),
 ]
 Replacement = Annotated[
     str | None, typer.Option("--replacement", metavar="NAME", help="What to use instead.", show_default=False)
@@ -33,7 +33,7 @@ def deprecate(
     store: Store = DEFAULT_STORE,
     as_json: AsJson = False,
 ) -> None:
-    """Warn whoever uses a tool; it still runs, also after its sunset."""
+    """Mark a tool as deprecated: callers are warned, and it still runs, even after its sunset date."""
     day = sunset.replace(tzinfo=UTC) if sunset is not None else None
     _change(
         store,
@@ -50,27 +50,27 @@ def block(
     store: Store = DEFAULT_STORE,
     as_json: AsJson = False,
 ) -> None:
-    """Deny every call of a tool, those of runs under way included."""
+    """Deny every call of a tool, in active runs too."""
     _change(store, lambda crib: crib.lifecycle.block(ref, message=message, replacement=replacement), as_json=as_json)
 
 
 def activate(ref: Ref, store: Store = DEFAULT_STORE, as_json: AsJson = False) -> None:
-    """Bring a deprecated or blocked tool back."""
+    """Reactivate a deprecated or blocked tool."""
     _change(store, lambda crib: crib.lifecycle.activate(ref), as_json=as_json)
 
 
 def accept(name: Name, store: Store = DEFAULT_STORE, as_json: AsJson = False) -> None:
-    """Take over what the tool's provider wants to change."""
+    """Accept the changes that wait for review."""
     _change(store, lambda crib: crib.lifecycle.accept(name), as_json=as_json)
 
 
 def reject(name: Name, store: Store = DEFAULT_STORE, as_json: AsJson = False) -> None:
-    """Drop what the tool's provider wants to change; a tool that was blocked for it stays blocked."""
+    """Reject the changes that wait for review; a tool that was blocked because of them stays blocked."""
     _change(store, lambda crib: crib.lifecycle.reject(name), as_json=as_json)
 
 
 def review(name: Name, store: Store = DEFAULT_STORE, as_json: AsJson = False) -> None:
-    """Show what the tool's provider wants to change, with every difference."""
+    """Show the changes that wait for review, with every difference."""
 
     async def read(crib: "Crib") -> "ToolReview":
         return await crib.lifecycle.review(name)
@@ -85,7 +85,7 @@ def review(name: Name, store: Store = DEFAULT_STORE, as_json: AsJson = False) ->
 
 
 def impact(ref: Ref, store: Store = DEFAULT_STORE, as_json: AsJson = False) -> None:
-    """List everything that is bound to a tool, and the runs under way that have pinned it."""
+    """List everything bound to a tool, and the active runs that have pinned it."""
 
     async def read(crib: "Crib") -> "ImpactReport":
         return await crib.lifecycle.impact(ref)

@@ -148,7 +148,7 @@ if TYPE_CHECKING:
     from toolcrib.core.providers import ImportedApi
     from toolcrib.crib import Crib
 
-app = typer.Typer(cls=ToolCommands, help="Look at tools and import them.", no_args_is_help=True)
+app = typer.Typer(cls=ToolCommands, help="Import, inspect and call tools.", no_args_is_help=True)
 
 Source = Annotated[
     str,
@@ -225,7 +225,7 @@ def import_tools(
     store: Store = DEFAULT_STORE,
     as_json: AsJson = False,
 ) -> None:
-    """Make a tool of every operation of an OpenAPI document or gRPC server, and tell what was lost."""
+    """Import every operation of an OpenAPI document or gRPC server as a tool, and report what was dropped."""
     is_grpc = source.startswith(("grpc://", "grpcs://"))
     document = source if is_grpc or source.startswith(("http://", "https://")) else _read(Path(source))
     described = None if descriptors is None else _read(descriptors)

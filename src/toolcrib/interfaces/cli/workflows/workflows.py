@@ -38,7 +38,7 @@ def list_workflows(store: Store = DEFAULT_STORE, as_json: AsJson = False) -> Non
 
 @app.command("show")
 def show(ref: Ref, store: Store = DEFAULT_STORE, as_json: AsJson = False) -> None:
-    """Draw a workflow with what it is for, or a deterministic agentic tool as the workflow that it is."""
+    """Draw a workflow, or a deterministic agentic tool as a workflow, with its description."""
 
     async def read(crib: "Crib") -> "tuple[WorkflowDefinition, WorkflowGraph]":
         return await _definition(crib, ref), await _graph(crib, ref)
@@ -54,7 +54,7 @@ def show(ref: Ref, store: Store = DEFAULT_STORE, as_json: AsJson = False) -> Non
 
 @app.command("graph")
 def graph(ref: Ref, store: Store = DEFAULT_STORE, as_json: AsJson = False) -> None:
-    """Draw the steps of a workflow, and how each stands now: ok, held or broken, and why."""
+    """Draw the steps of a workflow with the current state of each: ok, held or broken, and why."""
 
     async def read(crib: "Crib") -> "WorkflowGraph":
         return await _graph(crib, ref)
@@ -84,7 +84,7 @@ def export(ref: Ref, form: Format = "yaml", store: Store = DEFAULT_STORE) -> Non
 
 @app.command("check")
 def check(file: File, store: Store = DEFAULT_STORE, as_json: AsJson = False) -> None:
-    """Tell all that is wrong with a definition, line by line; status 1 if it could not be published."""
+    """Report every problem of a definition by line; exit status 1 if it cannot be published."""
     document = object_in(file)
     found = with_crib(store, lambda crib: crib.workflows.check(document))
     if as_json:
@@ -98,7 +98,7 @@ def check(file: File, store: Store = DEFAULT_STORE, as_json: AsJson = False) -> 
 
 @app.command("impact")
 def impact(ref: Ref, store: Store = DEFAULT_STORE, as_json: AsJson = False) -> None:
-    """List whom a workflow concerns: what is bound to it, directly or through others, and its runs under way."""
+    """List what depends on a workflow, directly or indirectly, and its active runs."""
 
     async def read(crib: "Crib") -> "ImpactReport":
         return await crib.lifecycle.impact((await crib.workflows.get(ref)).ref)
@@ -120,7 +120,7 @@ def run(ref: Ref, given: Input = "{}", store: Store = DEFAULT_STORE, as_json: As
 
 @app.command("dry-run")
 def dry_run(ref: Ref, given: Input = "{}", store: Store = DEFAULT_STORE, as_json: AsJson = False) -> None:
-    """The same without any call that would write."""
+    """Run a workflow, skipping every call that would write."""
     _run(store, ref, given, dry=True, as_json=as_json)
 
 

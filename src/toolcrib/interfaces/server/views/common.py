@@ -84,7 +84,7 @@ class InvokeBody(CallBody):
 
 
 class NamedInvokeBody(InvokeBody):
-    """The same, with the tool in the body (000, section 10)."""
+    """The same, with the tool in the body."""
 
     tool: str
     """`name` or `name@range`."""
@@ -95,7 +95,7 @@ class InvokeMeta(Contract):
 
     run_id: str
     execution_id: str
-    """The same as `run_id`, as 000 names it."""
+    """The same as `run_id`."""
     tool: str
     """`name@version`."""
     agentic_tool: str | None
@@ -115,7 +115,7 @@ class InvokeMeta(Contract):
 
 
 class InvokeView(Contract):
-    """A run that ended or waits (000, section 10)."""
+    """A run that ended or waits."""
 
     success: bool
     """Whether the run completed."""
@@ -260,7 +260,7 @@ class RunPage(Contract):
 
 
 class EnvelopeView(ToolEnvelope):
-    """An envelope with what follows from it (002, section 5)."""
+    """An envelope, and where its call ran."""
 
     @computed_field
     @property

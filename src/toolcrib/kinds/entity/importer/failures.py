@@ -1,4 +1,4 @@
-"""What a database's refusal or failure means, in the nine codes of contracts, section 3.
+"""What a database's refusal or failure means, as one of the nine error codes.
 
 | the database says | code | why |
 |---|---|---|

@@ -15,7 +15,7 @@ _MARK: Final = "__toolcrib_entity__"
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class EntityOptions:
-    """Choices for the tools of one entity; what is null follows from the table (004, Generation Metadata Annotation).
+    """Choices for the tools of one entity; what is null follows from the table.
 
     Raises:
         InvalidDefinition: An operation that is excluded is none, or all are.

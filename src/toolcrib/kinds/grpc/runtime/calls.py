@@ -1,6 +1,6 @@
 """One call of a gRPC method, unary or server-streaming. Loads grpcio; `GrpcRuntime` does so with its first call.
 
-What a status of gRPC means for a call, in the nine codes of contracts, section 3.
+What a status of gRPC means for a call, as one of the nine error codes.
 
 | status | code | why |
 |---|---|---|

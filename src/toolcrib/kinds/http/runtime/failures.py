@@ -1,4 +1,4 @@
-"""What an answer means for a call, in the nine codes of contracts, section 3.
+"""What an answer means for a call, as one of the nine error codes.
 
 | other side | code | why |
 |---|---|---|

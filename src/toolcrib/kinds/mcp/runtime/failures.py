@@ -1,4 +1,4 @@
-"""What goes wrong with an MCP server, in the nine codes of contracts, section 3.
+"""What goes wrong with an MCP server, as one of the nine error codes.
 
 | what happened | code | reason |
 |---|---|---|

@@ -1,1 +1,1 @@
-"""The graph of a definition as it is checked: layout and cycles."""
+"""The graph of a definition during checks: layout and cycles."""

@@ -1,4 +1,4 @@
-"""Do steps wait for each other? Each cycle is told once, with the edge that is best taken out. Linear in the edges."""
+"""Finds cycles between steps, each reported once with the edge to remove. Linear in the edges."""
 
 from collections import deque
 from collections.abc import Iterator, Mapping
@@ -142,7 +142,7 @@ def _path_text(way: list[str]) -> str:
 def _instead(edge: Edge) -> str:
     match edge.kind:
         case "error":
-            return f"{edge.source!r} goes back to {edge.target!r}, which it waits for; let it go to a step of its own"
+            return f"{edge.source!r} goes back to {edge.target!r}, which it waits for; let it go to another step"
         case "order":
             return f"take {edge.source!r} out of depends_on of {edge.target!r}"
         case "data":

@@ -1,10 +1,6 @@
-"""A definition as it is looked at: its steps by every name that leads to them, and the tools that they call.
+"""A definition prepared for checks: its steps by name, its tools, the realm's definitions, suggestions, and its graph.
 
-What somebody may have meant: the known names that are closest to a wrong one.
-
-What a definition is held against: the tools, the vocabulary and the accounts of a realm.
-
-The graph of a definition as it stands, sound or not: nothing that can be drawn is left out.
+The graph is drawn even if the definition is invalid.
 """
 
 from collections.abc import Iterable, Mapping, Sequence

@@ -1,1 +1,1 @@
-"""What is known of values before a run: shapes, outputs and expressions."""
+"""Types of values before a run: shapes, outputs and expressions."""

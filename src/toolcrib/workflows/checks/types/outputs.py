@@ -1,7 +1,7 @@
-"""What is known of the outputs of steps, and of everything else that expressions read by name.
+"""Types of the outputs of steps, and of everything else that expressions read by name.
 
-A step that may be left out gives null then. Whoever reads it is told so, unless its own condition has looked at it, or
-it is left out together with it.
+A step that may be skipped can be null. Readers are warned, unless their own condition has checked it, or they are
+skipped together with it.
 """
 
 from collections.abc import Iterator, Mapping

@@ -1,7 +1,7 @@
-"""What an expression gives, as far as it can be known, and what it reads that cannot be there.
+"""The type of an expression, and reads of members that cannot exist.
 
-The tree of an expression is walked once. A path into something of which nothing is known gives anything; a path to what
-a schema says is not there is found. Nothing is evaluated.
+The expression's tree is walked once, and nothing is evaluated. A path into a value of unknown type can be anything; a
+path to a member that the schema does not have is reported.
 """
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
@@ -186,7 +186,7 @@ class Reader:
         if not projections:
             return shape
         if shape and "array" not in kinds_in(shape):
-            self._tell(f"{self.text} reads every element of what is {spoken(shape)}, which has none")
+            self._tell(f"{self.text} reads every element of {spoken(shape)}, which has no elements")
             return list_shape(ANYTHING)
         elements = self._steps(items_in(shape), projections[0].steps)
         if len(projections) == 1:
@@ -208,7 +208,7 @@ class Reader:
         kinds = kinds_in(shape)
         place = step.index.value if isinstance(step.index, Constant) else None
         if kinds and not kinds & _SIZED and not step.optional:
-            self._tell(f"{self.text} reads an element of what is {spoken(shape)}, which has none")
+            self._tell(f"{self.text} reads an element of {spoken(shape)}, which has no elements")
         if not is_only(kinds - {"null"}, "array"):
             return ANYTHING
         return union_of(form.item(place if isinstance(place, int) else None) for form in shape if "array" in form.kinds)
@@ -221,12 +221,12 @@ class Reader:
         objects = [form for form in shape if "object" in form.kinds]
         if objects:
             known = dict.fromkeys(name for form in objects for name in form.names)
-            message = f"{self.text} reads {step.name!r}, and there is none in what it is read from"
+            message = f"{self.text} reads {step.name!r}, which its source does not have"
             self._tell(message, self.near(step.name, known), is_error=not step.optional)
         elif not step.optional or not is_only(kinds_in(shape), "null"):
             lists = "array" in kinds_in(shape)
             hint = f"read it from each element: [*].{step.name}" if lists else None
-            message = f"{self.text} reads {step.name!r} of what is {spoken(shape)}, which has no fields"
+            message = f"{self.text} reads {step.name!r} of {spoken(shape)}, which has no fields"
             self._tell(message, hint, is_error=not step.optional)
         return ANYTHING
 

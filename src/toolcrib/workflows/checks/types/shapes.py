@@ -1,12 +1,8 @@
-"""What is known of a value before there is one: the forms that it may have, each described by a schema or made here.
+"""Shapes: the possible forms of a value, each given by a schema or built here, and their JSON Schema.
 
-Everything is an upper bound: a value that there will be has one of the forms, and what is not known tells nothing. A
-schema is read as its author means it: where it declares properties and is not open in so many words, there are no
-others.
-
-What is known of a value, as a JSON Schema: what publishing says of a workflow's output if its author does not.
-
-Every value that there will be meets it. What is not known, or too much to be said, is left open.
+A shape is an upper bound: every value has one of its forms. Schemas are read as their authors mean them: an object
+with declared properties has no others, unless the schema says so. Publishing uses the JSON Schema as a workflow's
+output schema if the author gives none; what is unknown stays open.
 """
 
 from abc import ABC, abstractmethod

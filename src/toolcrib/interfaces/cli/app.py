@@ -49,7 +49,6 @@ def exit_status(failure: Exception) -> int | None:
 
 
 for name, command in (
-    ("show", authoring.show),
     ("prompt", authoring.prompt),
     ("regenerate", authoring.regenerate),
     ("test-prompt", authoring.try_prompt),
@@ -76,7 +75,6 @@ for name, command in (
     ("undo", publishing.undo),
     ("publish", publishing.publish),
     ("revert", publishing.revert),
-    ("remove", publishing.remove),
     ("materialize", publishing.materialize),
 ):
     workflows.app.command(name)(command)

@@ -7,7 +7,9 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from toolcrib.interfaces.cli.support.session import DEFAULT_STORE, AcceptChanges, AsJson, Store, with_crib
+from toolcrib.interfaces.cli.render.tables import import_document, print_import
+from toolcrib.interfaces.cli.support.commands import prints
+from toolcrib.interfaces.cli.support.session import DEFAULT_STORE, AcceptChanges, Store, with_crib
 
 if TYPE_CHECKING:
     from toolcrib.core.providers import ImportedApi
@@ -26,6 +28,7 @@ Schema = Annotated[
 ]
 
 
+@prints(print_import, data=import_document)
 def import_database(
     reference: Reference,
     *,
@@ -34,8 +37,7 @@ def import_database(
     schema: Schema = None,
     accept: AcceptChanges = False,
     store: Store = DEFAULT_STORE,
-    as_json: AsJson = False,
-) -> None:
+) -> "ImportedApi":
     """Make tools of the tables of a database: search, get, create, update, delete, count."""
 
     async def bring(crib: "Crib") -> "ImportedApi":
@@ -43,15 +45,8 @@ def import_database(
             name=name, url=reference, tables=tables or None, schema=schema, accept=accept
         )
 
-    imported = with_crib(store, bring, new=True)
-    from toolcrib.interfaces.cli.render.tables import print_import
+    return with_crib(store, bring, new=True)
 
-    print_import(imported, as_json=as_json)
-
-
-if TYPE_CHECKING:
-    from toolcrib.core.providers import ImportedApi
-    from toolcrib.crib import Crib
 
 Source = Annotated[
     str, typer.Argument(metavar="URL_OR_COMMAND", help="Where the server is; or the command, in quotes, that is it.")
@@ -65,6 +60,7 @@ Variables = Annotated[
 ]
 
 
+@prints(print_import, data=import_document)
 def import_mcp(
     source: Source,
     *,
@@ -74,8 +70,7 @@ def import_mcp(
     variables: Variables = None,
     accept: AcceptChanges = False,
     store: Store = DEFAULT_STORE,
-    as_json: AsJson = False,
-) -> None:
+) -> "ImportedApi":
     """Make tools of what an MCP server offers; a command has to be allowed by TOOLCRIB_MCP_COMMANDS."""
     import shlex
 
@@ -100,10 +95,7 @@ def import_mcp(
             accept=accept,
         )
 
-    imported = with_crib(store, bring, new=True)
-    from toolcrib.interfaces.cli.render.tables import print_import
-
-    print_import(imported, as_json=as_json)
+    return with_crib(store, bring, new=True)
 
 
 def _pair(given: str) -> tuple[str, str]:

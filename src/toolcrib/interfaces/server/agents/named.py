@@ -5,7 +5,6 @@ from dataclasses import dataclass
 from typing import Annotated, Any, Final, Generic
 
 from fastapi import APIRouter, Body, Depends
-from pydantic import ConfigDict
 
 from toolcrib.contracts import Contract, InvalidInput, PromptFragment, ServiceAccount
 from toolcrib.contracts.workflows import ConditionBinding, StepRegistration
@@ -16,31 +15,21 @@ from toolcrib.crib.tools.listing import NamedThings
 from toolcrib.interfaces.server.http.context import Caller, CribDep, demand
 from toolcrib.interfaces.server.http.requests import JsonRoute
 
-_BUILT: Final = ConfigDict(defer_build=False)
 
-
-class FragmentBody(PromptFragment):
+class FragmentBody(PromptFragment, defer_build=False):
     """A prompt fragment, as an author sends it."""
 
-    model_config = _BUILT
 
-
-class AccountBody(ServiceAccount):
+class AccountBody(ServiceAccount, defer_build=False):
     """A service account, as its maker sends it."""
 
-    model_config = _BUILT
 
-
-class StepBody(StepRegistration):
+class StepBody(StepRegistration, defer_build=False):
     """A name for a tool, as its author sends it."""
 
-    model_config = _BUILT
 
-
-class ConditionBody(ConditionBinding):
+class ConditionBody(ConditionBinding, defer_build=False):
     """A name for a condition, as its author sends it."""
-
-    model_config = _BUILT
 
 
 class NamedPage(Contract):

@@ -10,7 +10,6 @@ from typing import Annotated
 
 import orjson
 from fastapi import APIRouter, Body, Query, Response
-from pydantic_core import to_jsonable_python
 
 from toolcrib.agents.model.json_answers import read_object
 from toolcrib.contracts import (
@@ -156,8 +155,8 @@ async def change_agentic_tool(
     """
     current = await _find(crib, caller, name)
     demand_write(caller, current.definition)
-    fields = AgenticBody.fields_of(current.definition, _inside(current.definition))
-    body = apply_patch(AgenticBody, to_jsonable_python(fields), patch)
+    fields = AgenticBody.project(_inside(current.definition), current.definition)
+    body = apply_patch(AgenticBody, fields.model_dump(mode="json"), patch)
     refuse_new_name(current, body.name)
     definition = await _with_default_prompt(crib, caller, body.definition(current.definition))
     return _to_view(await author.save(definition, after=expected_revision(if_match, current.revision)), response)
@@ -341,7 +340,7 @@ async def list_tool_executions(
     if not found and not await crib.store.journal.runs(caller.realm, tool=name, limit=1):
         await crib.authorize(caller, newest=True)
         crib.registry.require(caller.realm, name)
-    items = [ExecutionView(**ExecutionView.fields_of(run)) for run in found[:limit] if may_see_run(caller, run)]
+    items = [ExecutionView.of(run) for run in found[:limit] if may_see_run(caller, run)]
     return ExecutionPage(items=tuple(items), next=found[limit - 1].run_id if len(found) > limit else None)
 
 
@@ -360,12 +359,10 @@ async def _detail(crib: Crib, run: Run) -> ExecutionDetail:
     events = await crib.store.journal.events(run.run_id)
     trace = await crib.trace(run.run_id)
     answers = {entry.event.position: entry.event for entry in events if isinstance(entry.event, ModelFinished)}
-    fields = ExecutionView.fields_of(run)
-    if not run.ended:
-        fields |= {"total_cost": trace.cost, "total_tokens": trace.tokens}
     plan = answers.get(_PLAN)
-    return ExecutionDetail(
-        **fields,
+    return ExecutionDetail.of(
+        run,
+        **({} if run.ended else {"total_cost": trace.cost, "total_tokens": trace.tokens}),
         mode=trace.mode,
         execution_plan=read_object(_words(plan) or "") if plan is not None else None,
         warnings=trace.warnings,
@@ -387,39 +384,17 @@ def _model_calls(
     system = ""
     for sequence, step in enumerate(steps, start=1):
         system = started[step.position].system or system
-        yield LLMCallView(
+        yield LLMCallView.project(
+            step,
             call_sequence=sequence,
-            position=step.position,
-            purpose=step.purpose,
-            model=step.model,
-            status=step.status,
             prompt=f"{system}\n\n{_messages_text(started[step.position].messages) or step.input}",
             response=_words(answers[step.position]) if step.position in answers else None,
-            reasoning=step.reasoning,
-            decision=step.decision,
-            input_tokens=step.input_tokens,
-            output_tokens=step.output_tokens,
-            cost=step.cost,
-            latency_ms=step.latency_ms,
-            created_at=step.started_at,
         )
 
 
 def _tool_calls(trace: Trace) -> Iterator[ToolCallView]:
-    steps = [step for step in trace.steps if isinstance(step, ToolStep)]
-    for sequence, step in enumerate(steps, start=1):
-        yield ToolCallView(
-            call_sequence=sequence,
-            position=step.position,
-            action=step.action,
-            parameters=step.parameters,
-            response=step.result,
-            error=step.error,
-            status=step.status,
-            cost=step.cost,
-            latency_ms=step.latency_ms,
-            created_at=step.started_at,
-        )
+    steps = (step for step in trace.steps if isinstance(step, ToolStep))
+    return (ToolCallView.project(step, call_sequence=sequence) for sequence, step in enumerate(steps, start=1))
 
 
 def _messages_text(messages: Json) -> str:

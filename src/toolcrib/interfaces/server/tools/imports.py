@@ -8,7 +8,7 @@ Routes over databases: their tables become tools, and what was generated is list
 from typing import Annotated
 
 from fastapi import APIRouter, Body, Query, Response
-from pydantic import ConfigDict, Field
+from pydantic import Field
 
 from toolcrib.contracts import (
     Baseline,
@@ -25,16 +25,15 @@ from toolcrib.core.registry import references_of
 from toolcrib.crib import Crib
 from toolcrib.interfaces.server.http.context import Caller, CribDep, demand_import, demand_write, may_see, may_write
 from toolcrib.interfaces.server.http.requests import JsonRoute, name_revision
+from toolcrib.interfaces.server.views.base import Listed
 from toolcrib.interfaces.server.views.common import ImportView, StatusBody, ToolPage
 from toolcrib.kinds.entity.importer import EntityOptions
 
 mcp_router = APIRouter(route_class=JsonRoute)
 
 
-class McpImportBody(Contract):
+class McpImportBody(Contract, defer_build=False):
     """An MCP server: at a URL, or a program that the operator has allowed."""
-
-    model_config = ConfigDict(defer_build=False)
 
     name: str
     """Name of the provider that it becomes."""
@@ -49,10 +48,8 @@ class McpImportBody(Contract):
     """Take over also changes that could harm callers, which otherwise wait for a person."""
 
 
-class ResyncBody(Contract):
+class ResyncBody(Contract, defer_build=False):
     """How what has changed is taken in."""
-
-    model_config = ConfigDict(defer_build=False)
 
     accept: bool = False
     """As in an import."""
@@ -103,10 +100,8 @@ class TableBody(Contract):
     """Column that changes with each update."""
 
 
-class GenerateBody(Contract):
+class GenerateBody(Contract, defer_build=False):
     """A database whose tables become tools."""
-
-    model_config = ConfigDict(defer_build=False)
 
     name: str
     """Name of the provider that it becomes."""
@@ -152,10 +147,8 @@ async def list_generated(
 router = APIRouter(prefix="/ai", route_class=JsonRoute, tags=["tools"])
 
 
-class ProposalPage(Contract):
+class ProposalPage(Listed[Baseline]):
     """Tools of which a provider wants a change."""
-
-    items: tuple[Baseline, ...]
 
 
 @router.post("/tools/{name}/status")

@@ -53,33 +53,6 @@ from toolcrib.contracts.workflows import WorkflowImplementation
 from toolcrib.crib import Crib
 from toolcrib.interfaces.server.views.base import Listed, Page, Stored, View
 
-_INSIDE: Final = (
-    "status",
-    "mode",
-    "llm",
-    "steps",
-    "tools",
-    "context",
-    "limits",
-    "result_schema",
-    "grounding",
-    "preview_above",
-)
-_OUTSIDE: Final = (
-    "name",
-    "version",
-    "title",
-    "description",
-    "long_description",
-    "category",
-    "tags",
-    "usage",
-    "examples",
-    "requires_confirmation",
-    "security_uri",
-    "input_schema",
-)
-
 ToolType: TypeAlias = Literal["simple", "composite", "agentic"]
 
 
@@ -117,15 +90,15 @@ class AgenticBody(View, defer_build=False):
 
     def definition(self, current: ToolDefinition | None = None) -> ToolDefinition:
         """The definition that this says, over the one that there is. A prompt that is null is empty in it."""
-        inside = {field: getattr(self, field) for field in _INSIDE}
-        implementation = AgenticImplementation(**inside, system_prompt=self.system_prompt or "")
-        outside = {field: getattr(self, field) for field in _OUTSIDE}
+        said = dict(self)
+        inside = {field: said.pop(field) for field in AgenticImplementation.model_fields if field in said}
+        implementation = AgenticImplementation.model_validate({**inside, "system_prompt": self.system_prompt or ""})
         if current is None:
-            return ToolDefinition(**outside, implementation=implementation)
+            return ToolDefinition(**said, implementation=implementation)
         before = current.implementation
         if isinstance(before, AgenticImplementation):
             implementation = implementation.model_copy(update={"made_from": before.made_from})
-        return current.model_copy(update={**outside, "implementation": implementation})
+        return current.model_copy(update={**said, "implementation": implementation})
 
 
 class AgenticView(AgenticBody, Stored):

@@ -161,7 +161,7 @@ def test_a_draft_of_an_agent_says_so_before_it_is_published(store: str):
     told = toolcrib("workflow", "publish", "greet", "--yes", store=store).stdout.splitlines()
     assert told[:2] == [
         "draft greet was written by agent scribe, in run run_1",
-        "before that the run had read what outsiders can write: read_mail",
+        "before that the run had read untrusted content: read_mail",
     ]
 
 

@@ -19,7 +19,7 @@ if TYPE_CHECKING:
     from toolcrib.crib import Crib
     from toolcrib.infrastructure.store import ApiKey
 
-secrets_app = typer.Typer(help="Keep secrets that definitions use as ${secret:NAME}.", no_args_is_help=True)
+secrets_app = typer.Typer(help="Manage secrets that definitions use as ${secret:NAME}.", no_args_is_help=True)
 
 Name = Annotated[str, typer.Argument(metavar="NAME", help="As in ${secret:NAME}.", show_default=False)]
 Scope = Annotated[Literal["user", "realm", "org"], typer.Option("--scope", help="Whose it is.")]
@@ -75,7 +75,7 @@ def new_key(name: KeyName = "k1") -> None:
     print(new_master_key(name))
 
 
-app = typer.Typer(help="Make, list and revoke API keys for the server.", no_args_is_help=True)
+app = typer.Typer(help="Create, list and revoke API keys for the server.", no_args_is_help=True)
 
 KeyId = Annotated[str, typer.Argument(metavar="ID", help="The twelve digits after tcb_.", show_default=False)]
 
@@ -145,7 +145,7 @@ async def list_keys(crib: "Crib") -> "Sequence[ApiKey]":
 @app.command("revoke")
 @says("key {key_id} is revoked")
 async def revoke_key(crib: "Crib", key_id: KeyId) -> None:
-    """Take a key out of use, at once and in every server of the store."""
+    """Revoke a key, at once and in every server of the store."""
     if not await crib.store.api_keys.remove(crib.principal.realm, key_id):
         from toolcrib.contracts import NotFound
 

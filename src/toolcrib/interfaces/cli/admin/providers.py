@@ -104,7 +104,7 @@ Shared = Annotated[bool, typer.Option("--shared", help="The connection of the wh
 
 @app.command("add")
 def add(file: File, store: Store = DEFAULT_STORE) -> None:
-    """Define a provider, or define it anew."""
+    """Create or replace a provider."""
     import yaml
 
     from toolcrib.contracts import InvalidDefinition, InvalidInput, ProviderDefinition
@@ -134,7 +134,7 @@ def _print_check(found: "ProviderCheck") -> None:
 @app.command("test")
 @shows(_print_check, fails=lambda found: not found.reachable or found.authenticated is False)
 async def try_out(crib: "Crib", name: Name) -> "ProviderCheck":
-    """Reach a provider with its credentials, harmlessly; exit status 1 if that does not work."""
+    """Test the connection and credentials of a provider with a harmless request; exit status 1 on failure."""
     return await crib.connections.test(name)
 
 
@@ -153,7 +153,7 @@ async def discover(crib: "Crib", name: Name) -> "Discovery":
 
 @app.command("sync")
 def sync(name: Name, accept: AcceptChanges = False, store: Store = DEFAULT_STORE) -> None:
-    """Ask a provider again what it offers, and take in what is new and changed; what may harm callers waits."""
+    """Import new and changed tools of a provider; changes that may break callers wait for review."""
     found = with_crib(store, lambda crib: crib.imports.sync(name, accept=accept))
     if found.outcome is not None:
         print_outcome(found.outcome)
@@ -204,7 +204,7 @@ async def connections(crib: "Crib") -> "Sequence[Consent]":
 
 @app.command("disconnect")
 def disconnect(name: Name, shared: Shared = False, store: Store = DEFAULT_STORE) -> None:
-    """Give up a connection; exit status 1 if its tokens could not be taken back."""
+    """Delete a connection; exit status 1 if its tokens could not be revoked."""
     told = with_crib(store, lambda crib: crib.connections.revoke(name, shared=shared))
     print(told.message)
     if not told.revoked:
@@ -245,14 +245,14 @@ PROVIDERS: "Resource[ProviderDefinition]" = Resource(
 )
 PROVIDERS.add_to(app)
 
-reference_app = typer.Typer(help="Look at the reference data of providers, and sync it.", no_args_is_help=True)
+reference_app = typer.Typer(help="Inspect and sync the reference data of providers.", no_args_is_help=True)
 
 Provider = Annotated[
     str | None, typer.Argument(metavar="PROVIDER", help="Name of the provider; all if it is left out.")
 ]
 Lists = Annotated[list[str] | None, typer.Argument(metavar="LIST", help="Lists of it; all if none is given.")]
 
-Accept = Annotated[bool, typer.Option("--accept", help="Believe lists that have lost most of their values.")]
+Accept = Annotated[bool, typer.Option("--accept", help="Accept lists that have lost most of their values.")]
 OneProvider = Annotated[str, typer.Argument(metavar="PROVIDER", help="Name of the provider.")]
 OneList = Annotated[str, typer.Argument(metavar="LIST", help="Name of the list.")]
 
@@ -283,5 +283,5 @@ async def sync_reference(
 @reference_app.command("history")
 @shows(print_readings)
 async def history(crib: "Crib", provider: OneProvider, name: OneList) -> "Sequence[ReferenceReading]":
-    """Show what the last readings of a list brought, newest first."""
+    """Show the last syncs of a list, newest first."""
     return await crib.reference_data.history(provider, name)

@@ -2,7 +2,7 @@
 
 `toolcrib up`: the server.
 
-`toolcrib restate`: what a Restate server has to be told.
+`toolcrib restate`: the configuration of a Restate server.
 """
 
 import asyncio
@@ -24,7 +24,7 @@ ServerPort = Annotated[
 
 
 def up(host: ServerHost = None, port: ServerPort = None, store: Store = DEFAULT_STORE) -> None:
-    """Serve the REST interface and carry on the runs of the store, until interrupted."""
+    """Serve the REST interface and drive the runs of the store, until interrupted."""
     from toolcrib.contracts import InvalidSettings
     from toolcrib.crib.settings import load_settings
 
@@ -74,7 +74,7 @@ def worker(
     register: Register = True,
     store: Store = DEFAULT_STORE,
 ) -> None:
-    """Drive the runs of a store until told to stop, and answer no requests."""
+    """Drive the runs of a store until stopped; serve no requests."""
     from toolcrib.core.engines.restate import WorkerTerms
     from toolcrib.crib import Crib
     from toolcrib.crib.settings import load_settings
@@ -119,11 +119,9 @@ async def _serve_alone(crib: "Crib", terms: "WorkerTerms") -> None:
         serving.cancel()
 
 
-app = typer.Typer(help="What a Restate server has to be told.", no_args_is_help=True)
+app = typer.Typer(help="Configure a Restate server.", no_args_is_help=True)
 
-Data = Annotated[
-    Path, typer.Option("--data", metavar="FOLDER", file_okay=False, help="Where the server is to keep its data.")
-]
+Data = Annotated[Path, typer.Option("--data", metavar="FOLDER", file_okay=False, help="Folder for the server's data.")]
 
 
 @app.command("config")

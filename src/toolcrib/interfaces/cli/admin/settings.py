@@ -57,7 +57,7 @@ def show_settings() -> "LoadedSettings":
 
 @prints(print_probes, data=lambda probes: [asdict(found) for found in probes])
 def doctor() -> "Sequence[SandboxProbe]":
-    """Run a small job that attacks in every sandbox, and print which of them hold."""
+    """Run an escape test in each sandbox, and report which pass."""
     from toolcrib.crib.settings import load_settings
 
     sandbox = load_settings().settings.sandbox.open()

@@ -19,7 +19,7 @@ if TYPE_CHECKING:
     from toolcrib.crib import Crib
     from toolcrib.infrastructure.store.sql.sql_store import SchemaState, SqlStore
 
-app = typer.Typer(help="Look at a store's schema, and migrate it.", no_args_is_help=True)
+app = typer.Typer(help="Inspect and migrate the schema of a store.", no_args_is_help=True)
 
 MigrationDryRun = Annotated[bool, typer.Option("--dry-run", help="Say what would be done, and change nothing.")]
 
@@ -36,13 +36,13 @@ def _print_schema(found: "SchemaState") -> None:
 @app.command("status")
 @prints(_print_schema, data=lambda found: found._asdict())
 def status(store: Store = DEFAULT_STORE) -> "SchemaState":
-    """Say which schema revision a store has, which one this release has, and what lies between."""
+    """Print the schema revisions of a store and of this release, and the migrations between them."""
     return asyncio.run(_sql_store(store).schema())
 
 
 @app.command("migrate")
 def migrate(store: Store = DEFAULT_STORE, dry_run: MigrationDryRun = False) -> None:
-    """Bring a store to the schema of this release, in one transaction; whatever opens a store does the same."""
+    """Migrate a store to the schema of this release, in one transaction. Opening a store does the same."""
 
     async def work() -> "SchemaState":
         opened = _sql_store(store)
@@ -75,15 +75,15 @@ OlderThan = Annotated[
     typer.Option(
         "--older-than",
         metavar="AGE",
-        help="Age of what goes, as 30d, 12h or 8w, instead of TOOLCRIB_RETENTION_RUNS_DAYS.",
+        help="Minimum age of what is deleted, as 30d, 12h or 8w, instead of TOOLCRIB_RETENTION_RUNS_DAYS.",
         show_default=False,
     ),
 ]
 Realm = Annotated[str | None, typer.Option("--realm", metavar="NAME", help="Only this realm; all if none is given.")]
-DryRun = Annotated[bool, typer.Option("--dry-run", help="Count what would go, and take nothing out.")]
+DryRun = Annotated[bool, typer.Option("--dry-run", help="Count what would be deleted, and delete nothing.")]
 Compact = Annotated[
     bool,
-    typer.Option("--compact", help="Give the space back to the file system too; nobody else can write meanwhile."),
+    typer.Option("--compact", help="Also return free space to the file system; blocks other writers meanwhile."),
 ]
 
 
@@ -116,7 +116,7 @@ def prune(
     compact: Compact = False,
     store: Store = DEFAULT_STORE,
 ) -> "Pruned":
-    """Take out runs and conversations that ended long ago, and all that only they needed."""
+    """Delete old runs and conversations, and data that nothing else references."""
     age = _age(older_than)
 
     async def work(crib: "Crib") -> "Pruned":

@@ -19,7 +19,7 @@ if TYPE_CHECKING:
     from toolcrib.contracts import AgentResponse, Conversation, ConversationTurn, ResolvedTool, ToolRevision
     from toolcrib.crib import Crib
 
-app = typer.Typer(help="Keep agents, and ask them.", no_args_is_help=True)
+app = typer.Typer(help="Manage and run agents.", no_args_is_help=True)
 
 Name = Annotated[str, typer.Argument(metavar="NAME", help="The agent's name, or `name@range`.", show_default=False)]
 File = Annotated[Path, typer.Argument(metavar="FILE.yaml", help="The definition, as YAML or JSON.")]
@@ -28,7 +28,7 @@ About = Annotated[str | None, typer.Option("--message", metavar="TEXT", help="Wh
 Talk = Annotated[
     str | None, typer.Option("--conversation", metavar="ID", help="The conversation that goes on.", show_default=False)
 ]
-Stream = Annotated[bool, typer.Option("--stream", help="Print the answer as it is said.")]
+Stream = Annotated[bool, typer.Option("--stream", help="Print the answer while it is generated.")]
 DryRun = Annotated[bool, typer.Option("--dry-run", help="Skip every call that would write.")]
 _ANY = 1_000_000
 
@@ -58,7 +58,7 @@ _TOOLS: "Table[ResolvedTool]" = Table(
 @app.command("tools")
 @shows(_TOOLS)
 async def tools(crib: "Crib", name: Name, message: About = None) -> "Sequence[ResolvedTool]":
-    """List the tools that an agent would have, and what is left out and why."""
+    """List the tools that an agent would have, and those left out, with the reason."""
     return await crib.agents.tools(name, message=message)
 
 
@@ -136,12 +136,12 @@ AGENTS: "Resource[ToolRevision]" = Resource(
     help={
         "list": "List the agents.",
         "show": "Print an agent's definition.",
-        "remove": "Take an agent out of the catalogue; runs under way go on, and conversations can be read.",
+        "remove": "Remove an agent from the catalogue; active runs continue, and its conversations stay readable.",
     },
 )
 AGENTS.add_to(app)
 
-conversations_app = typer.Typer(help="Look at conversations with agents, and delete them.", no_args_is_help=True)
+conversations_app = typer.Typer(help="Inspect and delete conversations with agents.", no_args_is_help=True)
 
 Id = Annotated[str, typer.Argument(metavar="CONVERSATION", help="The conversation's id.", show_default=False)]
 Agent = Annotated[str | None, typer.Option(metavar="NAME", help="With this agent only.", show_default=False)]

@@ -16,8 +16,8 @@ from toolcrib.interfaces.cli.support.session import DEFAULT_STORE, Store, with_c
 if TYPE_CHECKING:
     from toolcrib.contracts import PromptFragment, ServiceAccount
 
-app = typer.Typer(help="Keep pieces of prompt that many agents share.", no_args_is_help=True)
-accounts_app = typer.Typer(help="Keep service accounts that agents may act as.", no_args_is_help=True)
+app = typer.Typer(help="Manage prompt fragments that agents share.", no_args_is_help=True)
+accounts_app = typer.Typer(help="Manage service accounts that agents may act as.", no_args_is_help=True)
 
 Name = Annotated[str, typer.Argument(metavar="NAME", help="As agents name it.", show_default=False)]
 File = Annotated[Path | None, typer.Argument(metavar="FILE", help="The text; stdin if it is not given.")]

@@ -55,7 +55,7 @@ def require(extra: str, *packages: str) -> None:
 
 T = TypeVar("T")
 
-app = typer.Typer(help="See the product at work.", no_args_is_help=True)
+app = typer.Typer(help="Run a demonstration.", no_args_is_help=True)
 
 Task = Annotated[str | None, typer.Option(metavar="TEXT", help="Another task, in plain words.", show_default=False)]
 Keep = Annotated[bool, typer.Option("--keep", help="Keep what the demonstration made, the journal above all.")]

@@ -19,7 +19,7 @@ if TYPE_CHECKING:
     from toolcrib.contracts.runs.trace import Settlement
     from toolcrib.crib import Crib
 
-app = typer.Typer(help="See calls that wait for a person, and decide on them.", no_args_is_help=True)
+app = typer.Typer(help="List and decide on calls that wait for a person.", no_args_is_help=True)
 
 ApprovalId = Annotated[str, typer.Argument(metavar="ID", help="The approval's id.", show_default=False)]
 Status = Annotated[
@@ -125,7 +125,7 @@ def settle(
     who: Who = None,
     store: Store = DEFAULT_STORE,
 ) -> None:
-    """Say whether a call that was cut off took effect; `reject` it if nobody can tell."""
+    """Record whether an interrupted call took effect; use `reject` if that is unknown."""
     told = None if output is None else json_value(output, "--output")
     _decide(store, approval_id, who, approve=True, reason=reason, happened=happened, output=told)
 
@@ -152,7 +152,7 @@ def settle_run(
     who: Who = None,
     store: Store = DEFAULT_STORE,
 ) -> None:
-    """Say of a call of a run that has ended whether it took effect, if nobody knew. The first answer counts."""
+    """Record the outcome of a call whose result is unknown, in a run that has ended. The first answer counts."""
     told = None if output is None else json_value(output, "--output")
 
     async def leave(crib: "Crib") -> "Settlement":

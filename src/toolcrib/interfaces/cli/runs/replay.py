@@ -38,13 +38,13 @@ Set = Annotated[
     typer.Option(
         "--set",
         metavar="NAME=VALUE",
-        help="What is different: model, prompt (a text or @FILE), tool:NAME, policy (JSON), input.FIELD, temperature…",
+        help="What to change: model, prompt (a text or @FILE), tool:NAME, policy (JSON), input.FIELD, temperature…",
         show_default=False,
     ),
 ]
 AllowWrites = Annotated[bool, typer.Option("--allow-writes", help="Make calls that write and were not made before.")]
-Anew = Annotated[bool, typer.Option("--anew", help="Take nothing from the recording after the event.")]
-Other = Annotated[str, typer.Argument(metavar="OTHER", help="The id of the run that it is held against.")]
+Anew = Annotated[bool, typer.Option("--anew", help="Do not reuse the recording after the event.")]
+Other = Annotated[str, typer.Argument(metavar="OTHER", help="The id of the run to compare with.")]
 
 _TEXTS = frozenset({"model", "prompt", "reasoning_effort", "tool_calling"})
 
@@ -70,7 +70,7 @@ def fork(
     anew: Anew = False,
     store: Store = DEFAULT_STORE,
 ) -> "tuple[Run, RunDiff]":
-    """Begin a run with what another one knew at an event, change something, and tell what then comes of it."""
+    """Fork a run at an event with changes, and compare the results."""
     wanted = dict(map(_change, changes or ()))
 
     async def make(crib: "Crib") -> "tuple[Run, RunDiff]":
@@ -82,7 +82,7 @@ def fork(
 
 @shows(print_diff)
 async def diff(crib: "Crib", run_id: RunId, other: Other) -> "RunDiff":
-    """Hold two runs against each other: ends, costs, calls, answers and decisions."""
+    """Compare two runs: outcome, cost, calls, answers and decisions."""
     return await crib.compare(run_id, other)
 
 
@@ -112,7 +112,7 @@ Parked = Annotated[bool, typer.Option("--parked", help="Also a run that has not 
 
 
 def export(run_id: RunId, output: Output = None, store: Store = DEFAULT_STORE, as_json: AsJson = False) -> None:
-    """Write a run with all that is needed to make its events again into one file."""
+    """Write a run, and everything needed to replay it, into one file."""
     from toolcrib.contracts import InvalidInput
 
     path = output or Path(f"{run_id}.bundle")
@@ -151,20 +151,20 @@ def _print_replay(found: "Replay") -> None:
 
 @shows(_print_replay, fails=lambda found: not found.same)
 async def replay_run(crib: "Crib", run_id: RunId, parked: Parked = False) -> "Replay":
-    """Make the events of a run again from its journal alone; exit status 1 if one of them is another."""
+    """Replay a run from its journal; exit status 1 if it diverges."""
     return await crib.replay(run_id, parked=parked)
 
 
 @prints(_print_replay, fails=lambda found: not found.same)
 def replay(path: BundleFile) -> "Replay":
-    """Make the events of a run again from a bundle alone, without a store; exit status 1 if one of them is another."""
+    """Replay a run from a bundle, without a store; exit status 1 if it diverges."""
     from toolcrib.crib.runs.bundles import replay_file
 
     with path.open("rb") as file:
         return asyncio.run(replay_file(file, str(path)))
 
 
-app = typer.Typer(help="Prepare a change of definitions, or a new release.", no_args_is_help=True)
+app = typer.Typer(help="Check a change of definitions, or a new release, before you apply it.", no_args_is_help=True)
 
 _SUFFIXES: Final = {".yaml", ".yml", ".json"}
 _KINDS: Final = ("tool", "agent", "workflow")
@@ -210,7 +210,7 @@ def rehearse(
     block: Block = None,
     store: Store = DEFAULT_STORE,
 ) -> "RehearsalReport":
-    """Tell of every run that has not ended whether it would go on; the exit status is 1 if one would strand."""
+    """Check whether each open run could continue after a change; exit status 1 if one could not."""
     documents = _documents(apply)
 
     async def changes(crib: "Crib") -> None:

@@ -16,7 +16,7 @@ if TYPE_CHECKING:
     from toolcrib.contracts import OpenQuestion, Run, Trace
     from toolcrib.crib import Crib
 
-app = typer.Typer(help="Look at runs, decide, carry on, cancel, fork, replay and export them.", no_args_is_help=True)
+app = typer.Typer(help="Inspect, approve, resume, cancel, fork, replay and export runs.", no_args_is_help=True)
 
 Follow = Annotated[bool, typer.Option("--follow", help="Go on until the run ends.")]
 Tool = Annotated[str | None, typer.Option(metavar="NAME", help="Runs of this tool only.", show_default=False)]
@@ -44,7 +44,7 @@ async def list_runs(crib: "Crib", tool: Tool = None, limit: Limit = 20) -> "Sequ
 
 @app.command("trace")
 def trace(run_id: RunId, follow: Follow = False, store: Store = DEFAULT_STORE, as_json: AsJson = False) -> None:
-    """Draw a run as a tree of its steps; with --follow, until it ends, whichever process drives it."""
+    """Print a run as a tree of its steps; --follow updates it until the run ends, in whichever process."""
     from toolcrib.interfaces.cli.render.streams import last_trace, show_until_ended
 
     if as_json:
@@ -62,7 +62,7 @@ def _draw(found: "Trace") -> None:
 @app.command("resume")
 @shows(_draw, fails=is_unsuccessful)
 async def resume(crib: "Crib", run_id: RunId) -> "Trace":
-    """Carry a run on in this process: after a decision, or after the process that drove it died."""
+    """Resume a run in this process: after a decision, or after the process that drove it died."""
     await crib.resume(run_id)
     return await crib.trace(run_id)
 
@@ -70,7 +70,7 @@ async def resume(crib: "Crib", run_id: RunId) -> "Trace":
 @app.command("answer")
 @shows(_draw, fails=is_unsuccessful)
 async def answer(crib: "Crib", run_id: RunId, text: Text = None, position: At = None) -> "Trace":
-    """Answer what a run asks, and carry it on in this process; without an answer, show what it asks."""
+    """Answer the question of a run and resume it in this process; without an answer, show the question."""
     if text is None:
         print_question(await crib.questions.of_run(run_id), run_id)
         raise typer.Exit
@@ -92,7 +92,7 @@ def print_question(question: "OpenQuestion | None", run_id: str) -> None:
 
 @app.command("cancel")
 def cancel(run_id: RunId, reason: Why = None, store: Store = DEFAULT_STORE) -> None:
-    """End a run and its nested runs, whatever they do or wait for."""
+    """Cancel a run and its nested runs."""
 
     async def end(crib: "Crib") -> "Run":
         first = await crib.cancel(run_id, reason=reason)

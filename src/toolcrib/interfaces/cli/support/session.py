@@ -43,7 +43,7 @@ BaseUrl = Annotated[
 AsJson = Annotated[bool, typer.Option("--json", help="Print one JSON document and nothing else.")]
 AcceptChanges = Annotated[
     bool,
-    typer.Option("--accept-changes", help="Take over also changes that could harm callers, without a look at them."),
+    typer.Option("--accept-changes", help="Also import changes that may break callers, without a review."),
 ]
 RunId = Annotated[str, typer.Argument(metavar="ID", help="The run's id.", show_default=False)]
 Position = Annotated[

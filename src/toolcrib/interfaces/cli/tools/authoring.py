@@ -95,7 +95,7 @@ def try_prompt(
     model: OtherModel = None,
     store: Store = DEFAULT_STORE,
 ) -> "PromptTest":
-    """Show the tool's model a sample task, and what it would do first. No tool that it wants is called."""
+    """Give the tool's model a sample task, and print what it would do first. No tool is called."""
     text = _text(prompt_file) if prompt_file is not None else None
     arguments = _sample(task)
 
@@ -126,7 +126,7 @@ async def revisions(
 
 @says("revision {revision} of {name} is now {found.revision}", data=True)
 async def roll_back(crib: "Crib", name: ToolName, revision: Number) -> "ToolRevision":
-    """Make an older revision of a tool the newest one again."""
+    """Make an older revision of a tool the current one again."""
     return await crib.prompts.roll_back(name, revision)
 
 

@@ -38,7 +38,7 @@ def import_database(
     accept: AcceptChanges = False,
     store: Store = DEFAULT_STORE,
 ) -> "ImportedApi":
-    """Make tools of the tables of a database: search, get, create, update, delete, count."""
+    """Import the tables of a database as tools: search, get, create, update, delete, count."""
 
     async def bring(crib: "Crib") -> "ImportedApi":
         return await crib.imports.database(
@@ -71,7 +71,7 @@ def import_mcp(
     accept: AcceptChanges = False,
     store: Store = DEFAULT_STORE,
 ) -> "ImportedApi":
-    """Make tools of what an MCP server offers; a command has to be allowed by TOOLCRIB_MCP_COMMANDS."""
+    """Import the tools, resources and prompts of an MCP server; TOOLCRIB_MCP_COMMANDS must allow a command."""
     import shlex
 
     from toolcrib.contracts import BearerAuth, InvalidInput

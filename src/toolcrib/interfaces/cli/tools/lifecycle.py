@@ -17,7 +17,7 @@ Name = Annotated[str, typer.Argument(metavar="NAME", help="The tool's name.", sh
 Message = Annotated[str | None, typer.Option("--message", metavar="TEXT", help="Why.", show_default=False)]
 Sunset = Annotated[
     datetime | None,
-    typer.Option("--sunset", formats=["%Y-%m-%d"], help="From when on nobody should use it (UTC).", show_default=False),
+    typer.Option("--sunset", formats=["%Y-%m-%d"], help="Not to be used from this date on (UTC).", show_default=False),
 ]
 Replacement = Annotated[
     str | None, typer.Option("--replacement", metavar="NAME", help="What to use instead.", show_default=False)
@@ -37,42 +37,42 @@ def _print_change(saved: "ToolRevision") -> None:
 async def deprecate(
     crib: "Crib", ref: Ref, *, message: Message = None, sunset: Sunset = None, replacement: Replacement = None
 ) -> "ToolRevision":
-    """Warn whoever uses a tool; it still runs, also after its sunset."""
+    """Mark a tool as deprecated: callers are warned, and it still runs, even after its sunset date."""
     day = sunset.replace(tzinfo=UTC) if sunset is not None else None
     return await crib.lifecycle.deprecate(ref, message=message, sunset=day, replacement=replacement)
 
 
 @shows(_print_change)
 async def block(crib: "Crib", ref: Ref, *, message: Message = None, replacement: Replacement = None) -> "ToolRevision":
-    """Deny every call of a tool, those of runs under way included."""
+    """Deny every call of a tool, in active runs too."""
     return await crib.lifecycle.block(ref, message=message, replacement=replacement)
 
 
 @shows(_print_change)
 async def activate(crib: "Crib", ref: Ref) -> "ToolRevision":
-    """Bring a deprecated or blocked tool back."""
+    """Reactivate a deprecated or blocked tool."""
     return await crib.lifecycle.activate(ref)
 
 
 @shows(_print_change)
 async def accept(crib: "Crib", name: Name) -> "ToolRevision":
-    """Take over what the tool's provider wants to change."""
+    """Accept the changes that wait for review."""
     return await crib.lifecycle.accept(name)
 
 
 @shows(_print_change)
 async def reject(crib: "Crib", name: Name) -> "ToolRevision":
-    """Drop what the tool's provider wants to change; a tool that was blocked for it stays blocked."""
+    """Reject the changes that wait for review; a tool that was blocked because of them stays blocked."""
     return await crib.lifecycle.reject(name)
 
 
 @shows(print_review)
 async def review(crib: "Crib", name: Name) -> "ToolReview":
-    """Show what the tool's provider wants to change, with every difference."""
+    """Show the changes that wait for review, with every difference."""
     return await crib.lifecycle.review(name)
 
 
 @shows(print_impact)
 async def impact(crib: "Crib", ref: Ref) -> "ImpactReport":
-    """List everything that is bound to a tool, and the runs under way that have pinned it."""
+    """List everything bound to a tool, and the active runs that have pinned it."""
     return await crib.lifecycle.impact(ref)

@@ -134,7 +134,7 @@ def call(
         raise typer.Exit(1)
 
 
-app = typer.Typer(help="Look at tools and import them.", no_args_is_help=True)
+app = typer.Typer(help="Import, inspect and call tools.", no_args_is_help=True)
 
 Source = Annotated[
     str,
@@ -198,7 +198,7 @@ def import_tools(
     accept: AcceptChanges = False,
     store: Store = DEFAULT_STORE,
 ) -> "ImportedApi":
-    """Make a tool of every operation of an OpenAPI document or gRPC server, and tell what was lost."""
+    """Import every operation of an OpenAPI document or gRPC server as a tool, and report what was dropped."""
     is_grpc = source.startswith(("grpc://", "grpcs://"))
     document = source if is_grpc or source.startswith(("http://", "https://")) else _read(Path(source))
     described = None if descriptors is None else _read(descriptors)

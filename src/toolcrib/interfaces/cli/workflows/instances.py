@@ -17,14 +17,12 @@ if TYPE_CHECKING:
     from toolcrib.contracts.workflows import InstanceSummary, StepInstance, StepWait, WorkflowInstance
     from toolcrib.crib import Crib
 
-app = typer.Typer(help="See how runs of workflows stand, and take them up.", no_args_is_help=True)
+app = typer.Typer(help="Inspect and resume workflow runs.", no_args_is_help=True)
 
 OfWorkflow = Annotated[str | None, typer.Option("--workflow", metavar="NAME", help="Of this workflow only.")]
 Limit = Annotated[int, typer.Option("--limit", min=1, max=1000, help="At most so many.")]
-From = Annotated[str, typer.Option("--from", metavar="STEP", help="The first step that is run anew.")]
-Unknown = Annotated[
-    bool, typer.Option("--repeat-unknown", help="Repeat calls, too, of which nobody knows whether they had an effect.")
-]
+From = Annotated[str, typer.Option("--from", metavar="STEP", help="The first step to rerun.")]
+Unknown = Annotated[bool, typer.Option("--repeat-unknown", help="Also repeat calls whose outcome is unknown.")]
 SignalName = Annotated[str, typer.Argument(metavar="NAME", help="The signal that a step waits for.")]
 Payload = Annotated[str, typer.Option("--payload", metavar="JSON", help="What the step puts out, as a JSON object.")]
 Why = Annotated[str | None, typer.Option("--reason", metavar="TEXT", help="Why, for the record.", show_default=False)]
@@ -81,20 +79,20 @@ def print_result(instance: "WorkflowInstance") -> None:
 @app.command("resume")
 @shows(print_result, fails=is_unsuccessful)
 async def resume(crib: "Crib", run_id: RunId, repeat_unknown: Unknown = False) -> "WorkflowInstance":
-    """Carry an instance on in this process; one that has failed is taken up by a new one, which does nothing twice."""
+    """Resume an instance in this process. A new instance continues a failed one without repeating calls."""
     return await crib.instances.resume(run_id, repeat_unknown=repeat_unknown)
 
 
 @app.command("rerun")
 @shows(print_result, fails=is_unsuccessful)
 async def rerun(crib: "Crib", run_id: RunId, step: From) -> "WorkflowInstance":
-    """Run a step and all that follow it anew, with the outputs that the other steps had."""
+    """Rerun a workflow from a step; earlier outputs are reused."""
     return await crib.instances.rerun(run_id, step)
 
 
 @app.command("signal")
 def signal(run_id: RunId, name: SignalName, payload: Payload = "{}", store: Store = DEFAULT_STORE) -> None:
-    """Tell an instance what a step of it waits for. The first signal of a name counts."""
+    """Send the signal that a step waits for. The first signal of a name counts."""
     said = json_object(payload, "--payload")
     if not with_crib(store, lambda crib: crib.instances.signal(run_id, name, said)):
         print(f"toolcrib: {run_id} was told {name} before", file=sys.stderr)
@@ -104,7 +102,7 @@ def signal(run_id: RunId, name: SignalName, payload: Payload = "{}", store: Stor
 
 @app.command("cancel")
 def cancel(run_id: RunId, reason: Why = None, store: Store = DEFAULT_STORE) -> None:
-    """End an instance and what is nested in it; it can be resumed."""
+    """Cancel an instance and its nested runs; it can be resumed."""
     found = with_crib(store, lambda crib: crib.instances.cancel(run_id, reason=reason))
     print(f"{run_id} is {found.status.replace('_', ' ')}")
 

@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 Source = Annotated[
     str, typer.Argument(metavar="FILE|NAME", help="A definition, or the name of a draft.", show_default=False)
 ]
-Note = Annotated[str, typer.Option("--note", metavar="TEXT", help="For whoever publishes it.")]
+Note = Annotated[str, typer.Option("--note", metavar="TEXT", help="A note for the person who publishes it.")]
 Yes = Annotated[bool, typer.Option("--yes", help="Publish without asking.")]
 Number = Annotated[int, typer.Argument(metavar="REVISION", help="Number of the older revision.", show_default=False)]
 PastRun = Annotated[str, typer.Option("--run", metavar="ID", help="The instance, or the agent's run in it.")]
@@ -34,7 +34,7 @@ _SUFFIXES = {".yaml", ".yml", ".json"}
 
 
 def draft(file: File, note: Note = "", store: Store = DEFAULT_STORE) -> None:
-    """Keep a definition as a draft: it must be one that could be published, and cannot be run yet."""
+    """Save a definition as a draft. It must be publishable; it cannot run yet."""
     document = object_in(file)
 
     async def keep(crib: "Crib") -> int | None:
@@ -66,19 +66,19 @@ async def drafts(crib: "Crib") -> "Sequence[WorkflowDraft]":
 
 @says("draft {name} is discarded")
 async def discard(crib: "Crib", name: Name) -> None:
-    """Take a draft out; what is published stays."""
+    """Delete a draft; published revisions stay."""
     await crib.workflows.discard(name)
 
 
 def undo(name: Name, store: Store = DEFAULT_STORE) -> None:
-    """Take the last change of a draft back."""
+    """Undo the last change of a draft."""
     before = with_crib(store, lambda crib: crib.workflows.undo(name))
     what = "there was none before" if before is None else f"it is as it was, in revision {before.revision}"
     print(f"the last change of draft {name} is taken back; {what}")
 
 
 def publish(source: Source, yes: Yes = False, store: Store = DEFAULT_STORE) -> None:
-    """Publish a definition or a draft, after a look at whom it concerns."""
+    """Publish a definition or a draft, after showing what depends on it."""
     file = Path(source) if Path(source).suffix in _SUFFIXES else None
     given = source if file is None else object_in(file)
 
@@ -94,7 +94,7 @@ def publish(source: Source, yes: Yes = False, store: Store = DEFAULT_STORE) -> N
 
 @says("revision {revision} of workflow {name} is published again, as revision {found.tool.revision}")
 async def revert(crib: "Crib", name: Name, revision: Number) -> "Publication":
-    """Make an older revision of a workflow the newest one again."""
+    """Publish an older revision of a workflow again."""
     return await crib.workflows.revert(name, revision)
 
 
@@ -109,7 +109,7 @@ def materialize(
     position: At = None,
     store: Store = DEFAULT_STORE,
 ) -> None:
-    """Turn a call that an agent has made into a step of its own, in the workflow's draft."""
+    """Turn a call that an agent made into a step of the workflow's draft."""
 
     async def make(crib: "Crib") -> "Materialized":
         return await crib.workflows.materialize(
@@ -158,6 +158,6 @@ def _print_draft(draft: "WorkflowDraft") -> None:
         author = f"draft {draft.definition.name} was written by agent {draft.authored_by}, in run {draft.run_id}"
     print(author)
     if draft.tainted_by is not None:
-        print(f"before that the run had read what outsiders can write: {draft.tainted_by}")
+        print(f"before that the run had read untrusted content: {draft.tainted_by}")
     if draft.note:
         print(draft.note)

@@ -45,14 +45,14 @@ def _print_definition(found: "tuple[WorkflowDefinition, WorkflowGraph]") -> None
 @app.command("show")
 @shows(_print_definition, data=lambda found: found[0].document())
 async def show(crib: "Crib", ref: Ref) -> "tuple[WorkflowDefinition, WorkflowGraph]":
-    """Draw a workflow with what it is for, or a deterministic agentic tool as the workflow that it is."""
+    """Draw a workflow, or a deterministic agentic tool as a workflow, with its description."""
     return await _definition(crib, ref), await _graph(crib, ref)
 
 
 @app.command("graph")
 @shows(draw)
 async def graph(crib: "Crib", ref: Ref) -> "WorkflowGraph":
-    """Draw the steps of a workflow, and how each stands now: ok, held or broken, and why."""
+    """Draw the steps of a workflow with the current state of each: ok, held or broken, and why."""
     return await _graph(crib, ref)
 
 
@@ -74,7 +74,7 @@ def export(ref: Ref, form: Format = "yaml", store: Store = DEFAULT_STORE) -> Non
 
 @app.command("check")
 def check(file: File, store: Store = DEFAULT_STORE, as_json: AsJson = False) -> None:
-    """Tell all that is wrong with a definition, line by line; status 1 if it could not be published."""
+    """Report every problem of a definition by line; exit status 1 if it cannot be published."""
     document = object_in(file)
     found = with_crib(store, lambda crib: crib.workflows.check(document))
     if as_json:
@@ -89,7 +89,7 @@ def check(file: File, store: Store = DEFAULT_STORE, as_json: AsJson = False) -> 
 @app.command("impact")
 @shows(print_impact)
 async def impact(crib: "Crib", ref: Ref) -> "ImpactReport":
-    """List whom a workflow concerns: what is bound to it, directly or through others, and its runs under way."""
+    """List what depends on a workflow, directly or indirectly, and its active runs."""
     return await crib.lifecycle.impact((await crib.workflows.get(ref)).ref)
 
 
@@ -104,7 +104,7 @@ def run(ref: Ref, given: Input = "{}", store: Store = DEFAULT_STORE) -> "Workflo
 @app.command("dry-run")
 @prints(print_result, fails=is_unsuccessful)
 def dry_run(ref: Ref, given: Input = "{}", store: Store = DEFAULT_STORE) -> "WorkflowInstance":
-    """The same without any call that would write."""
+    """Run a workflow, skipping every call that would write."""
     arguments = json_object(given, "--input")
     return with_crib(store, lambda crib: crib.instances.start(ref, arguments, dry_run=True))
 
@@ -155,6 +155,6 @@ WORKFLOWS: "Resource[ToolRevision]" = Resource(
     list=_all,
     table=print_tools,
     remove=lambda crib, name: crib.workflows.remove(name),
-    help={"remove": "Take a workflow out of the catalogue; runs under way go on."},
+    help={"remove": "Remove a workflow from the catalogue; active runs continue."},
 )
 WORKFLOWS.add_to(app)

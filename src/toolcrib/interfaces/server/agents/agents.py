@@ -1,4 +1,4 @@
-"""Routes over agents: their definitions, and the tools that one would have (004, REST API design)."""
+"""Routes over agents: their definitions, and the tools that one would have."""
 
 import sys
 from typing import Annotated, Final

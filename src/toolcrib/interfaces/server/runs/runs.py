@@ -137,7 +137,7 @@ async def decide(
 async def settle_call(
     *, run_id: str, position: str, body: SettleBody, crib: CribDep, caller: Caller, allow_self: SelfApproval
 ) -> Settlement:
-    """Say of a call of a run that has ended whether it took effect, if nobody knew; the first answer counts.
+    """Record the outcome of a call whose result is unknown, in a run that has ended; the first answer counts.
 
     Who may decide on the approvals of the tool may say it. Whoever takes up the run goes by it.
     """

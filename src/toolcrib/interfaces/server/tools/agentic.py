@@ -1,6 +1,6 @@
-"""Routes over agentic tools: their definitions, their prompts, their descriptions for others (000, section 4.9).
+"""Routes over agentic tools: their definitions, their prompts, their exports.
 
-The list of all tools in short, whatever they are made of (000, section 4.9), and their descriptions for others.
+The list of all tools in short, whatever their kind, and their exports.
 
 Routes over the executions of agentic tools: readings of the same runs and journals as under `/executions`.
 """

@@ -2,7 +2,7 @@
 
 Routes over MCP servers: one becomes a provider with its tools, and a provider is asked again what it offers.
 
-Routes over databases: their tables become tools, and what was generated is listed (004, Tool APIs).
+Routes over databases: their tables become tools, and the generated tools are listed.
 """
 
 from typing import Annotated

@@ -84,7 +84,7 @@ async def list_providers(crib: CribDep, caller: Caller) -> ProviderPage:
 
 @providers.post("", status_code=201)
 async def define_provider(body: ProviderBody, crib: CribDep, caller: Caller) -> ProviderDefinition:
-    """Define a provider, or define it anew. The caller needs a grant for each secret that it names."""
+    """Create or replace a provider. The caller needs a grant for each secret that it names."""
     provider = ProviderDefinition.model_validate(body.model_dump())
     demand(caller, f"ai://providers/{provider.name}/write")
     demand_secrets(caller, all_references_of(provider))

@@ -1,8 +1,8 @@
-"""Requests and answers about agentic tools (000, sections 4.2 and 4.9), one flat object for what is nested inside.
+"""Requests and answers about agentic tools: flat objects for nested contracts.
 
 Taking definitions out of the catalogue, and what is still going on with them.
 
-Requests and answers about agents (004, REST API design). What an agent is asked and answers are contracts.
+Requests and answers about agents. What an agent is asked and answers are contracts.
 """
 
 from typing import Any, Final, Literal, Self, TypeAlias
@@ -160,7 +160,7 @@ class AiToolPage(Page[AiToolView]):
 
 
 def type_of(definition: ToolDefinition) -> ToolType:
-    """The level of a tool (000, section 1.5); a workflow makes one operation of many, as a composite tool does."""
+    """The level of a tool; a workflow counts as composite."""
     kind = definition.implementation.kind
     if kind == "workflow":
         return "composite"
@@ -302,7 +302,7 @@ class ToolCallView(View):
 
 
 class ExecutionDetail(ExecutionView):
-    """One execution with everything that happened (000, sections 3.4 and 4.2)."""
+    """One execution with everything that happened."""
 
     mode: AgenticMode | None
     execution_plan: Json

@@ -75,7 +75,7 @@ class InvokeBody(CallBody):
 
 
 class NamedInvokeBody(InvokeBody):
-    """The same, with the tool in the body (000, section 10)."""
+    """The same, with the tool in the body."""
 
     tool: str
     """`name` or `name@range`."""
@@ -86,7 +86,7 @@ class InvokeMeta(View):
 
     run_id: str
     execution_id: str = Field(validation_alias="run_id")
-    """The same as `run_id`, as 000 names it."""
+    """The same as `run_id`."""
     tool: str
     """`name@version`."""
     agentic_tool: str | None
@@ -106,7 +106,7 @@ class InvokeMeta(View):
 
 
 class InvokeView(View):
-    """A run that ended or waits (000, section 10)."""
+    """A run that ended or waits."""
 
     success: bool
     """Whether the run completed."""
@@ -221,7 +221,7 @@ class RunPage(Page[Run]):
 
 
 class EnvelopeView(ToolEnvelope):
-    """An envelope with what follows from it (002, section 5)."""
+    """An envelope, and where its call ran."""
 
     @computed_field
     @property

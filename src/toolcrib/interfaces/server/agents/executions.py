@@ -24,7 +24,7 @@ from toolcrib.interfaces.server.http.context import Caller, CribDep, run_of
 from toolcrib.interfaces.server.http.requests import JsonRoute
 from toolcrib.interfaces.server.http.streaming import start_stream
 from toolcrib.interfaces.server.views.agent_views import AskBody, ContinueBody
-from toolcrib.interfaces.server.views.base import Page
+from toolcrib.interfaces.server.views.base import PageView
 from toolcrib.interfaces.server.views.common import AgentAnswer, Answers
 
 agent_runs_router = APIRouter(route_class=JsonRoute, tags=["agents"])
@@ -105,7 +105,7 @@ async def stream_execution(
 router = APIRouter(prefix="/ai/conversations", route_class=JsonRoute, tags=["conversations"])
 
 
-class ConversationPage(Page[Conversation]):
+class ConversationPage(PageView[Conversation]):
     """Conversations, newest first."""
 
 

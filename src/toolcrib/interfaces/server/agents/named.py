@@ -14,7 +14,7 @@ from toolcrib.crib import Crib
 from toolcrib.crib.tools.listing import NamedThings
 from toolcrib.interfaces.server.http.context import Caller, CribDep, demand
 from toolcrib.interfaces.server.http.requests import JsonRoute
-from toolcrib.interfaces.server.views.base import Listed
+from toolcrib.interfaces.server.views.base import ListView
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -26,9 +26,9 @@ class NamedResource(Generic[ItemT]):
     """Of paths and of security URIs: `ai://fragments/{name}/read`."""
     tag: str
     contract: type[ItemT]
-    sent: str
+    body_text: str
     """How the document of the routes tells of a body."""
-    listed: str
+    page_text: str
     """How it tells of all of them."""
     things: Callable[[Crib], NamedThings[ItemT]]
     saving: str
@@ -42,12 +42,12 @@ class NamedResource(Generic[ItemT]):
 
     def body(self) -> type[ItemT]:
         """The contract as it is sent, whose validator is there when a route is made."""
-        made: Any = type(f"{self.noun.title()}Body", (self.contract,), {"__doc__": self.sent}, defer_build=False)
+        made: Any = type(f"{self.noun.title()}Body", (self.contract,), {"__doc__": self.body_text}, defer_build=False)
         return made
 
-    def page(self) -> type[Listed[ItemT]]:
+    def page(self) -> type[ListView[ItemT]]:
         """The answer with all things that the caller may see."""
-        made: Any = type(f"{self.noun.title()}Page", (Listed[self.contract],), {"__doc__": self.listed})
+        made: Any = type(f"{self.noun.title()}Page", (ListView[self.contract],), {"__doc__": self.page_text})
         return made
 
 
@@ -58,7 +58,7 @@ def routes_over(resource: NamedResource[ItemT]) -> APIRouter:
     page = resource.page()
 
     @router.get("", name=f"list_{many}", response_model=page, description=f"The {many} that the caller may read.")
-    async def listed(crib: CribDep, caller: Caller) -> Listed[ItemT]:
+    async def find_all(crib: CribDep, caller: Caller) -> ListView[ItemT]:
         found = await resource.things(crib).list(principal=caller)
         return page(items=tuple(item for item in found if permits(caller.grants, resource.uri(item.name, "read"))))
 
@@ -73,7 +73,7 @@ def routes_over(resource: NamedResource[ItemT]) -> APIRouter:
         return await resource.things(crib).get(name, principal=caller)
 
     @router.put("/{name}", name=f"save_{one}", response_model=resource.contract, description=resource.saving)
-    async def saved(
+    async def save(
         name: str, body: Annotated[ItemT, Depends(_reader(resource.body()))], crib: CribDep, caller: Caller
     ) -> ItemT:
         demand(caller, resource.uri(name, "write"))
@@ -84,7 +84,7 @@ def routes_over(resource: NamedResource[ItemT]) -> APIRouter:
         return item
 
     @router.delete("/{name}", name=f"remove_{one}", status_code=204, description=resource.removing)
-    async def removed(name: str, crib: CribDep, caller: Caller) -> None:
+    async def remove(name: str, crib: CribDep, caller: Caller) -> None:
         demand(caller, resource.uri(name, "write"))
         await resource.things(crib).remove(name, principal=caller)
 
@@ -107,8 +107,8 @@ RESOURCES: Final[tuple[NamedResource[Any], ...]] = (
         plural="fragments",
         tag="agents",
         contract=PromptFragment,
-        sent="A prompt fragment, as an author sends it.",
-        listed="Prompt fragments by name.",
+        body_text="A prompt fragment, as an author sends it.",
+        page_text="Prompt fragments by name.",
         things=lambda crib: crib.fragments,
         saving="Store a new revision, which every run that begins from now on has.",
         removing="Take a fragment out; agents that name it cannot be run until they do not, or it is saved again.",
@@ -118,8 +118,8 @@ RESOURCES: Final[tuple[NamedResource[Any], ...]] = (
         plural="accounts",
         tag="agents",
         contract=ServiceAccount,
-        sent="A service account, as its maker sends it.",
-        listed="Service accounts by name.",
+        body_text="A service account, as its maker sends it.",
+        page_text="Service accounts by name.",
         things=lambda crib: crib.accounts,
         saving="Store an account, or change it; also for runs that have begun.",
         removing="Take an account out; agents that act as it can do nothing any more.",
@@ -129,8 +129,8 @@ RESOURCES: Final[tuple[NamedResource[Any], ...]] = (
         plural="steps",
         tag="workflows",
         contract=StepRegistration,
-        sent="A name for a tool, as its author sends it.",
-        listed="Workflow steps by name.",
+        body_text="A name for a tool, as its author sends it.",
+        page_text="Workflow steps by name.",
         things=lambda crib: crib.steps,
         saving="Give a tool a name in the vocabulary of workflows. Published ones keep what they were checked with.",
         removing="Take a name out of the vocabulary. Published workflows keep it; new ones cannot name it any more.",
@@ -140,8 +140,8 @@ RESOURCES: Final[tuple[NamedResource[Any], ...]] = (
         plural="conditions",
         tag="workflows",
         contract=ConditionBinding,
-        sent="A name for a condition, as its author sends it.",
-        listed="Conditions by name.",
+        body_text="A name for a condition, as its author sends it.",
+        page_text="Conditions by name.",
         things=lambda crib: crib.conditions,
         saving="Give a condition a name. Published workflows keep the one that they were checked with.",
         removing="Take a condition out. Published workflows keep it; new ones cannot name it any more.",

@@ -25,7 +25,7 @@ from toolcrib.core.registry import references_of
 from toolcrib.crib import Crib
 from toolcrib.interfaces.server.http.context import Caller, CribDep, demand_import, demand_write, may_see, may_write
 from toolcrib.interfaces.server.http.requests import JsonRoute, name_revision
-from toolcrib.interfaces.server.views.base import Listed
+from toolcrib.interfaces.server.views.base import ListView
 from toolcrib.interfaces.server.views.common import ImportView, StatusBody, ToolPage
 from toolcrib.kinds.entity.importer import EntityOptions
 
@@ -147,7 +147,7 @@ async def list_generated(
 router = APIRouter(prefix="/ai", route_class=JsonRoute, tags=["tools"])
 
 
-class ProposalPage(Listed[Baseline]):
+class ProposalPage(ListView[Baseline]):
     """Tools of which a provider wants a change."""
 
 

@@ -34,7 +34,7 @@ from toolcrib.core.policy import permits
 from toolcrib.core.registry import all_references_of
 from toolcrib.interfaces.server.http.context import Caller, CribDep, demand, demand_secrets
 from toolcrib.interfaces.server.http.requests import JsonRoute
-from toolcrib.interfaces.server.views.base import Listed
+from toolcrib.interfaces.server.views.base import ListView
 
 providers = APIRouter(prefix="/providers", route_class=JsonRoute, tags=["providers"])
 connections = APIRouter(prefix="/connections", route_class=JsonRoute, tags=["connections"])
@@ -51,11 +51,11 @@ class ProviderBody(ProviderDefinition, defer_build=False):
     """A provider's definition, as an author sends it."""
 
 
-class ProviderPage(Listed[ProviderDefinition]):
+class ProviderPage(ListView[ProviderDefinition]):
     """Providers by name."""
 
 
-class ConsentPage(Listed[Consent]):
+class ConsentPage(ListView[Consent]):
     """Connections by provider."""
 
 
@@ -203,11 +203,11 @@ class SyncBody(Contract, defer_build=False):
     """Believe lists that have lost most of their values."""
 
 
-class SnapshotPage(Listed[ReferenceSnapshot]):
+class SnapshotPage(ListView[ReferenceSnapshot]):
     """Lists of a provider."""
 
 
-class ReadingPage(Listed[ReferenceReading]):
+class ReadingPage(ListView[ReferenceReading]):
     """Readings of a list."""
 
 
@@ -248,7 +248,7 @@ class SecretBody(Contract, defer_build=False):
     scope: SecretScope = "realm"
 
 
-class SecretPage(Listed[SecretEntry]):
+class SecretPage(ListView[SecretEntry]):
     """Secrets by name, without values."""
 
 

@@ -51,7 +51,7 @@ from toolcrib.contracts import (
 )
 from toolcrib.contracts.workflows import WorkflowImplementation
 from toolcrib.crib import Crib
-from toolcrib.interfaces.server.views.base import Listed, Page, Stored, View
+from toolcrib.interfaces.server.views.base import ListView, PageView, Stored, View
 
 ToolType: TypeAlias = Literal["simple", "composite", "agentic"]
 
@@ -115,7 +115,7 @@ class AgenticView(AgenticBody, Stored):
         return cls.project(implementation, tool, tool.definition, life_cycle=tool.status)
 
 
-class AgenticPage(Page[AgenticView]):
+class AgenticPage(PageView[AgenticView]):
     """Agentic tools by name."""
 
 
@@ -155,7 +155,7 @@ class AiToolView(View):
         )
 
 
-class AiToolPage(Page[AiToolView]):
+class AiToolPage(PageView[AiToolView]):
     """Tools of every type by name."""
 
 
@@ -209,7 +209,7 @@ class ProposalBody(TextProposal, defer_build=False):
     """A proposal, as it was made or edited."""
 
 
-class PromptHistory(Listed[PromptRevision]):
+class PromptHistory(ListView[PromptRevision]):
     """The prompt in every revision."""
 
 
@@ -259,7 +259,7 @@ class ExecutionView(View):
         )
 
 
-class ExecutionPage(Page[ExecutionView]):
+class ExecutionPage(PageView[ExecutionView]):
     """Executions, newest first."""
 
 
@@ -385,7 +385,7 @@ class AgentQuery(AgentFilter):
     limit: int = Field(default=50, ge=1, le=200)
 
 
-class AgentPage(Page[AgentView]):
+class AgentPage(PageView[AgentView]):
     """Agents by name."""
 
 
@@ -395,7 +395,7 @@ class AgentCount(Contract):
     count: int
 
 
-class AgentTools(Listed[ResolvedTool]):
+class AgentTools(ListView[ResolvedTool]):
     """What has become of every tool that an agent's definition means."""
 
 

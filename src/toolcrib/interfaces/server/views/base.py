@@ -34,13 +34,13 @@ class _Attributes:
         raise AttributeError(name)
 
 
-class Listed(Contract, Generic[T]):
+class ListView(Contract, Generic[T]):
     """All things of one kind."""
 
     items: tuple[T, ...]
 
 
-class Page(Listed[T], Generic[T]):
+class PageView(ListView[T], Generic[T]):
     """Some things of one kind."""
 
     next: str | None

@@ -40,7 +40,7 @@ from toolcrib.contracts import (
 from toolcrib.contracts.runs.executions import Answer
 from toolcrib.contracts.runs.trace import OutcomeTold
 from toolcrib.core.providers import ImportedApi
-from toolcrib.interfaces.server.views.base import Listed, Page, View
+from toolcrib.interfaces.server.views.base import ListView, PageView, View
 from toolcrib.kinds.http.openapi import ToolOverride
 
 ToolKind: TypeAlias = Literal[
@@ -164,7 +164,7 @@ class ToolView(Contract):
     """Oldest first."""
 
 
-class ToolPage(Page[ToolRevision]):
+class ToolPage(PageView[ToolRevision]):
     """Tools by name."""
 
 
@@ -216,7 +216,7 @@ class ImportView(View):
         return cls.project(imported, tools=tuple(f"{tool.name}@{tool.version}" for tool in imported.tools))
 
 
-class RunPage(Page[Run]):
+class RunPage(PageView[Run]):
     """Runs, newest first."""
 
 
@@ -253,7 +253,7 @@ class RunView(Contract):
     """What the run asks, or one that is nested in it; `POST /executions/{run_id}/answer` answers it."""
 
 
-class EventPage(Listed[RunEvent]):
+class EventPage(ListView[RunEvent]):
     """Events of a run, by number."""
 
 

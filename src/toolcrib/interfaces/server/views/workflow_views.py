@@ -17,7 +17,7 @@ from toolcrib.contracts.workflows import (
     WorkflowGraph,
     WorkflowProblem,
 )
-from toolcrib.interfaces.server.views.base import Listed, Page, Stored, View
+from toolcrib.interfaces.server.views.base import ListView, PageView, Stored, View
 
 DocumentFormat: TypeAlias = Literal["json", "yaml"]
 DOCUMENT: Final[dict[int | str, dict[str, Any]]] = {200: {"content": {"application/json": {}, "application/yaml": {}}}}
@@ -66,11 +66,11 @@ class WorkflowView(WorkflowDefinition, Stored):
         return cls.project(WorkflowDefinition.of(tool.definition), tool, life_cycle=tool.status)
 
 
-class WorkflowPage(Page[WorkflowView]):
+class WorkflowPage(PageView[WorkflowView]):
     """Workflows by name."""
 
 
-class WorkflowRevisions(Listed[WorkflowView]):
+class WorkflowRevisions(ListView[WorkflowView]):
     """All revisions of a workflow."""
 
 
@@ -97,7 +97,7 @@ class DraftBody(Contract, defer_build=False):
     """What its author wants whoever publishes it to know."""
 
 
-class DraftPage(Listed[WorkflowDraft]):
+class DraftPage(ListView[WorkflowDraft]):
     """Drafts by name."""
 
 

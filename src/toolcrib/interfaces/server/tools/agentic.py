@@ -16,7 +16,6 @@ from toolcrib.contracts import (
     AgenticImplementation,
     AgenticMode,
     AgenticStatus,
-    Conflict,
     DriftReport,
     InvalidDefinition,
     Json,
@@ -120,14 +119,11 @@ async def create_agentic_tool(
     body: AgenticBody, author: Author, crib: CribDep, caller: Caller, response: Response
 ) -> AgenticView:
     """Store the first revision of a new tool; without a prompt it gets the default one."""
-    demand_write(caller, body.definition())  # before anything is said about what exists
-    await crib.authorize(caller, newest=True)
-    if crib.registry.find(caller.realm, body.name, None) is not None:
-        msg = f"tool {body.name!r} exists; PATCH it to make a new revision, or take another name"
-        raise Conflict(msg)
-    definition = await _with_default_prompt(crib, caller, body.definition())
-    saved = await author.save(definition, after=0)
-    response.headers["Location"] = f"/api/v1/agentic-tools/{body.name}"
+
+    async def complete(definition: ToolDefinition) -> ToolDefinition:
+        return await _with_default_prompt(crib, caller, definition)
+
+    saved = await author.create(body.definition(), response, path=router.prefix, change="PATCH", complete=complete)
     return _to_view(saved, response)
 
 

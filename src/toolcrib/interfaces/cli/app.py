@@ -49,7 +49,6 @@ def exit_status(failure: Exception) -> int | None:
 
 
 for name, command in (
-    ("show", authoring.show),
     ("prompt", authoring.prompt),
     ("regenerate", authoring.regenerate),
     ("test-prompt", authoring.try_prompt),
@@ -74,7 +73,6 @@ for name, command in (
     ("undo", publishing.undo),
     ("publish", publishing.publish),
     ("revert", publishing.revert),
-    ("remove", publishing.remove),
     ("materialize", publishing.materialize),
 ):
     workflows.app.command(name)(command)

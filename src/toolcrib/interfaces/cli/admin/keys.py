@@ -3,15 +3,21 @@
 `toolcrib secret`: secrets in the vault. A value comes from stdin or a prompt, never from the command line.
 """
 
-import json
 import os
 import sys
+from collections.abc import Sequence
 from datetime import timedelta
-from typing import TYPE_CHECKING, Annotated, Literal
+from typing import TYPE_CHECKING, Annotated, Any, Literal
 
 import typer
 
-from toolcrib.interfaces.cli.support.session import DEFAULT_STORE, AsJson, Store, with_crib
+from toolcrib.interfaces.cli.support.commands import Table, says, shows
+from toolcrib.interfaces.cli.support.session import DEFAULT_STORE, Store, with_crib
+
+if TYPE_CHECKING:
+    from toolcrib.contracts import SecretEntry
+    from toolcrib.crib import Crib
+    from toolcrib.infrastructure.store import ApiKey
 
 secrets_app = typer.Typer(help="Manage secrets that definitions use as ${secret:NAME}.", no_args_is_help=True)
 
@@ -29,34 +35,36 @@ def set_secret(name: Name, scope: Scope = "realm", store: Store = DEFAULT_STORE)
     print(f"secret {name} of scope {scope} has version {entry.version}")
 
 
-@secrets_app.command("list")
-def list_secrets(store: Store = DEFAULT_STORE, as_json: AsJson = False) -> None:
-    """List the secrets, without values."""
-    found = with_crib(store, lambda crib: crib.secrets.list())
-    if as_json:
-        print(json.dumps([entry.model_dump(mode="json") for entry in found], indent=2))
-        return
-    from toolcrib.interfaces.cli.render.tables import print_rows
+_SECRETS: "Table[SecretEntry]" = Table(
+    {
+        "Name": lambda each: each.name,
+        "Scope": lambda each: each.scope,
+        "Version": lambda each: each.version,
+        "By": lambda each: each.made_by,
+        "At (UTC)": lambda each: each.created_at,
+    }
+)
 
-    rows = [
-        (each.name, each.scope, str(each.version), each.made_by, f"{each.created_at:%Y-%m-%d %H:%M:%S}")
-        for each in found
-    ]
-    print_rows(("Name", "Scope", "Version", "By", "At (UTC)"), rows)
+
+@secrets_app.command("list")
+@shows(_SECRETS)
+async def list_secrets(crib: "Crib") -> "Sequence[SecretEntry]":
+    """List the secrets, without values."""
+    return await crib.secrets.list()
 
 
 @secrets_app.command("remove")
-def remove(name: Name, scope: Scope = "realm", store: Store = DEFAULT_STORE) -> None:
+@says("secret {name} of scope {scope} is removed")
+async def remove(crib: "Crib", name: Name, scope: Scope = "realm") -> None:
     """Remove a secret."""
-    with_crib(store, lambda crib: crib.secrets.remove(name, scope=scope))
-    print(f"secret {name} of scope {scope} is removed")
+    await crib.secrets.remove(name, scope=scope)
 
 
 @secrets_app.command("rotate")
-def rotate(store: Store = DEFAULT_STORE) -> None:
+@says("{found} sealed anew; the other master keys are not needed any more")
+async def rotate(crib: "Crib") -> int:
     """Seal all secrets and connections under the first key of TOOLCRIB_MASTER_KEYS."""
-    count = with_crib(store, lambda crib: crib.secrets.rotate())
-    print(f"{count} sealed anew; the other master keys are not needed any more")
+    return await crib.secrets.rotate()
 
 
 @secrets_app.command("new-key")
@@ -66,9 +74,6 @@ def new_key(name: KeyName = "k1") -> None:
 
     print(new_master_key(name))
 
-
-if TYPE_CHECKING:
-    from toolcrib.crib import Crib
 
 app = typer.Typer(help="Create, list and revoke API keys for the server.", no_args_is_help=True)
 
@@ -106,41 +111,43 @@ def add_key(scopes: Scopes = None, days: Days = None, who: Who = "owner", store:
     print(with_crib(store, issue, new=True))
 
 
-@app.command("list")
-def list_keys(store: Store = DEFAULT_STORE, as_json: AsJson = False) -> None:
-    """List the keys: their ids and last four characters, never more of them."""
+def _to_document(key: "ApiKey") -> "dict[str, Any]":
     from toolcrib.contracts import format_timestamp
 
-    found = with_crib(store, lambda crib: crib.store.api_keys.list(crib.principal.realm))
-    facts = [
-        {
-            "key_id": key.key_id,
-            "last_four": key.last_four,
-            "principal": key.principal,
-            "scopes": list(key.scopes),
-            "created_at": format_timestamp(key.created_at),
-            "expires_at": None if key.expires_at is None else format_timestamp(key.expires_at),
-        }
-        for key in found
-    ]
-    if as_json:
-        print(json.dumps(facts, indent=2))
-        return
-    from toolcrib.interfaces.cli.render.tables import print_rows
+    return {
+        "key_id": key.key_id,
+        "last_four": key.last_four,
+        "principal": key.principal,
+        "scopes": list(key.scopes),
+        "created_at": format_timestamp(key.created_at),
+        "expires_at": None if key.expires_at is None else format_timestamp(key.expires_at),
+    }
 
-    rows = [
-        (key.key_id, key.last_four, key.principal, " ".join(key.scopes), str(fact["expires_at"] or "never"))
-        for key, fact in zip(found, facts, strict=True)
-    ]
-    print_rows(("Id", "Ends in", "Principal", "Scopes", "Expires (UTC)"), rows)
+
+_KEYS: "Table[ApiKey]" = Table(
+    {
+        "Id": lambda key: key.key_id,
+        "Ends in": lambda key: key.last_four,
+        "Principal": lambda key: key.principal,
+        "Scopes": lambda key: " ".join(key.scopes),
+        "Expires (UTC)": lambda key: _to_document(key)["expires_at"] or "never",
+    }
+)
+
+
+@app.command("list")
+@shows(_KEYS, data=lambda found: [_to_document(key) for key in found])
+async def list_keys(crib: "Crib") -> "Sequence[ApiKey]":
+    """List the keys: their ids and last four characters, never more of them."""
+    return await crib.store.api_keys.list(crib.principal.realm)
 
 
 @app.command("revoke")
-def revoke_key(key_id: KeyId, store: Store = DEFAULT_STORE) -> None:
+@says("key {key_id} is revoked")
+async def revoke_key(crib: "Crib", key_id: KeyId) -> None:
     """Revoke a key, at once and in every server of the store."""
-    if not with_crib(store, lambda crib: crib.store.api_keys.remove(crib.principal.realm, key_id)):
+    if not await crib.store.api_keys.remove(crib.principal.realm, key_id):
         from toolcrib.contracts import NotFound
 
         msg = f"there is no key {key_id!r}; `toolcrib key list` shows all"
         raise NotFound(msg)
-    print(f"key {key_id} is revoked")

@@ -6,9 +6,8 @@ The end of a redirect on this machine: a page on 127.0.0.1 to which a browser co
 """
 
 import asyncio
-import json
 import sys
-from collections.abc import AsyncGenerator, Awaitable, Callable
+from collections.abc import AsyncGenerator, Awaitable, Callable, Sequence
 from contextlib import asynccontextmanager
 from dataclasses import dataclass
 from pathlib import Path
@@ -16,7 +15,9 @@ from typing import TYPE_CHECKING, Annotated, Final
 
 import typer
 
-from toolcrib.interfaces.cli.support.session import DEFAULT_STORE, AcceptChanges, AsJson, Store, with_crib
+from toolcrib.interfaces.cli.render.tables import print_outcome, print_readings, print_references
+from toolcrib.interfaces.cli.support.commands import Resource, Table, shows
+from toolcrib.interfaces.cli.support.session import DEFAULT_STORE, AcceptChanges, Store, with_crib
 
 PATH: Final = "/callback"
 _MAX_HEAD: Final = 16_384
@@ -82,7 +83,14 @@ def _answer(*, known: bool) -> bytes:
 
 
 if TYPE_CHECKING:
-    from toolcrib.contracts import Consent, Contract, ProviderDefinition
+    from toolcrib.contracts import (
+        Consent,
+        Discovery,
+        ProviderCheck,
+        ProviderDefinition,
+        ReferenceReading,
+        ReferenceSnapshot,
+    )
     from toolcrib.crib import Crib
 
 app = typer.Typer(help="Define, test and connect the systems that tools talk to.", no_args_is_help=True)
@@ -92,36 +100,6 @@ File = Annotated[Path, typer.Argument(metavar="FILE", help="A ProviderDefinition
 Port = Annotated[int, typer.Option("--port", min=0, max=65535, help="Of the page on this machine; 0 for a free one.")]
 Paste = Annotated[bool, typer.Option("--paste", help="Ask for the URL to which the browser was sent, without a page.")]
 Shared = Annotated[bool, typer.Option("--shared", help="The connection of the whole realm, not one's own.")]
-
-
-@app.command("list")
-def list_providers(store: Store = DEFAULT_STORE, as_json: AsJson = False) -> None:
-    """List the providers."""
-
-    async def read(crib: "Crib") -> "list[ProviderDefinition]":
-        return list(crib.providers.current(crib.principal.realm))
-
-    found = with_crib(store, read)
-    if as_json:
-        print(json.dumps([provider.model_dump(mode="json") for provider in found], indent=2, ensure_ascii=False))
-        return
-    from toolcrib.interfaces.cli.render.tables import print_rows
-
-    rows = [
-        (each.name, each.connection.kind, each.address, each.auth.kind, "yes" if each.enabled else "no")
-        for each in found
-    ]
-    print_rows(("Name", "Kind", "Address", "Auth", "Enabled"), rows)
-
-
-@app.command("show")
-def show(name: Name, store: Store = DEFAULT_STORE) -> None:
-    """Print a provider's definition as JSON; secrets stand in it by reference only."""
-
-    async def read(crib: "Crib") -> "ProviderDefinition":
-        return await crib.connections.provider(name)
-
-    _print(with_crib(store, read))
 
 
 @app.command("add")
@@ -148,29 +126,29 @@ def add(file: File, store: Store = DEFAULT_STORE) -> None:
     print(f"provider {provider.name} is defined")
 
 
+def _print_check(found: "ProviderCheck") -> None:
+    marks = {True: "yes", False: "no", None: "unknown"}
+    print(f"reachable: {marks[found.reachable]}, authenticated: {marks[found.authenticated]}: {found.message}")
+
+
 @app.command("test")
-def try_out(name: Name, store: Store = DEFAULT_STORE, as_json: AsJson = False) -> None:
+@shows(_print_check, fails=lambda found: not found.reachable or found.authenticated is False)
+async def try_out(crib: "Crib", name: Name) -> "ProviderCheck":
     """Test the connection and credentials of a provider with a harmless request; exit status 1 on failure."""
-    found = with_crib(store, lambda crib: crib.connections.test(name))
-    if as_json:
-        _print(found)
-    else:
-        marks = {True: "yes", False: "no", None: "unknown"}
-        print(f"reachable: {marks[found.reachable]}, authenticated: {marks[found.authenticated]}: {found.message}")
-    if not found.reachable or found.authenticated is False:
-        raise typer.Exit(1)
+    return await crib.connections.test(name)
 
 
-@app.command("discover")
-def discover(name: Name, store: Store = DEFAULT_STORE, as_json: AsJson = False) -> None:
-    """List what a provider offers for import; nothing is imported."""
-    found = with_crib(store, lambda crib: crib.connections.discover(name))
-    if as_json:
-        _print(found)
-        return
+def _print_discovery(found: "Discovery") -> None:
     for item in found.items:
         print(item)
     print(f"{len(found.items)} {found.kind}; {found.message}", file=sys.stderr)
+
+
+@app.command("discover")
+@shows(_print_discovery)
+async def discover(crib: "Crib", name: Name) -> "Discovery":
+    """List what a provider offers for import; nothing is imported."""
+    return await crib.connections.discover(name)
 
 
 @app.command("sync")
@@ -178,8 +156,6 @@ def sync(name: Name, accept: AcceptChanges = False, store: Store = DEFAULT_STORE
     """Import new and changed tools of a provider; changes that may break callers wait for review."""
     found = with_crib(store, lambda crib: crib.imports.sync(name, accept=accept))
     if found.outcome is not None:
-        from toolcrib.interfaces.cli.render.tables import print_outcome
-
         print_outcome(found.outcome)
     print(f"{name} offers {len(found.tools)} tools")
 
@@ -189,8 +165,6 @@ def connect(name: Name, port: Port = 0, paste: Paste = False, store: Store = DEF
     """Connect to a provider in a browser: open the URL that is printed, and grant what is asked for."""
 
     async def through_page(crib: "Crib") -> "Consent":
-        from toolcrib.interfaces.cli.admin.providers import landing
-
         async with landing(port) as page:
             request = await crib.connections.begin(name, redirect_uri=page.redirect_uri)
             print(f"open {request.url}", file=sys.stderr)
@@ -211,17 +185,21 @@ def connect(name: Name, port: Port = 0, paste: Paste = False, store: Store = DEF
     print(f"provider {name} is connected for {consent.user or 'the whole realm'}")
 
 
-@app.command("connections")
-def connections(store: Store = DEFAULT_STORE, as_json: AsJson = False) -> None:
-    """List one's own connections and those of the realm."""
-    found = with_crib(store, lambda crib: crib.connections.list())
-    if as_json:
-        print(json.dumps([consent.model_dump(mode="json") for consent in found], indent=2, ensure_ascii=False))
-        return
-    from toolcrib.interfaces.cli.render.tables import print_rows
+_CONNECTIONS: "Table[Consent]" = Table(
+    {
+        "Provider": lambda each: each.provider,
+        "User": lambda each: each.user or "(all)",
+        "Status": lambda each: each.status,
+        "Scopes": lambda each: " ".join(each.scopes),
+    }
+)
 
-    rows = [(each.provider, each.user or "(all)", each.status, " ".join(each.scopes)) for each in found]
-    print_rows(("Provider", "User", "Status", "Scopes"), rows)
+
+@app.command("connections")
+@shows(_CONNECTIONS)
+async def connections(crib: "Crib") -> "Sequence[Consent]":
+    """List one's own connections and those of the realm."""
+    return await crib.connections.list()
 
 
 @app.command("disconnect")
@@ -233,10 +211,6 @@ def disconnect(name: Name, shared: Shared = False, store: Store = DEFAULT_STORE)
         raise typer.Exit(1)
 
 
-def _print(found: "Contract") -> None:
-    print(found.model_dump_json(indent=2))
-
-
 def _explain_problem(problem: ValueError) -> str:
     """What is wrong with a definition, without what stands in it, which may be a secret."""
     from pydantic import ValidationError
@@ -245,10 +219,31 @@ def _explain_problem(problem: ValueError) -> str:
     return "; ".join(f"{'.'.join(map(str, found['loc']))}: {found['msg']}" for found in errors)
 
 
-if TYPE_CHECKING:
-    from collections.abc import Sequence
+async def _all(crib: "Crib") -> "Sequence[ProviderDefinition]":
+    return tuple(crib.providers.current(crib.principal.realm))
 
-    from toolcrib.contracts import ReferenceSnapshot
+
+async def _one(crib: "Crib", name: str) -> "ProviderDefinition":
+    return crib.connections.provider(name, crib.principal)
+
+
+PROVIDERS: "Resource[ProviderDefinition]" = Resource(
+    noun="provider",
+    name=Name,
+    list=_all,
+    table=Table(
+        {
+            "Name": lambda each: each.name,
+            "Kind": lambda each: each.connection.kind,
+            "Address": lambda each: each.address,
+            "Auth": lambda each: each.auth.kind,
+            "Enabled": lambda each: each.enabled,
+        }
+    ),
+    get=_one,
+    help={"show": "Print a provider's definition as JSON; secrets stand in it by reference only."},
+)
+PROVIDERS.add_to(app)
 
 reference_app = typer.Typer(help="Inspect and sync the reference data of providers.", no_args_is_help=True)
 
@@ -263,45 +258,30 @@ OneList = Annotated[str, typer.Argument(metavar="LIST", help="Name of the list."
 
 
 @reference_app.command("list")
-def list_references(provider: Provider = None, store: Store = DEFAULT_STORE, as_json: AsJson = False) -> None:
+@shows(print_references)
+async def list_references(crib: "Crib", provider: Provider = None) -> "Sequence[ReferenceSnapshot]":
     """List what providers declare, each with its last snapshot and its age."""
-    _show(with_crib(store, lambda crib: crib.reference_data.list(provider)), as_json=as_json)
+    return await crib.reference_data.list(provider)
 
 
-@reference_app.command("sync")
-def sync_reference(
-    provider: Provider = None,
-    names: Lists = None,
-    accept: Accept = False,
-    store: Store = DEFAULT_STORE,
-    as_json: AsJson = False,
-) -> None:
-    """Read lists now; exit status 1 if one of them could not be read."""
-    found = with_crib(store, lambda crib: crib.reference_data.sync(provider, *(names or ()), accept=accept))
-    _show(found, as_json=as_json)
+def _has_failed(found: "Sequence[ReferenceSnapshot]") -> bool:
     failed = [snapshot for snapshot in found if snapshot.error is not None]
     for snapshot in failed:
         print(f"toolcrib: {snapshot.provider}: {snapshot.error}", file=sys.stderr)
-    if failed:
-        raise typer.Exit(1)
+    return bool(failed)
+
+
+@reference_app.command("sync")
+@shows(print_references, fails=_has_failed)
+async def sync_reference(
+    crib: "Crib", provider: Provider = None, names: Lists = None, accept: Accept = False
+) -> "Sequence[ReferenceSnapshot]":
+    """Read lists now; exit status 1 if one of them could not be read."""
+    return await crib.reference_data.sync(provider, *(names or ()), accept=accept)
 
 
 @reference_app.command("history")
-def history(provider: OneProvider, name: OneList, store: Store = DEFAULT_STORE, as_json: AsJson = False) -> None:
+@shows(print_readings)
+async def history(crib: "Crib", provider: OneProvider, name: OneList) -> "Sequence[ReferenceReading]":
     """Show the last syncs of a list, newest first."""
-    found = with_crib(store, lambda crib: crib.reference_data.history(provider, name))
-    if as_json:
-        print(json.dumps([reading.model_dump(mode="json") for reading in found], indent=2, ensure_ascii=False))
-        return
-    from toolcrib.interfaces.cli.render.tables import print_readings
-
-    print_readings(found)
-
-
-def _show(found: "Sequence[ReferenceSnapshot]", *, as_json: bool) -> None:
-    if as_json:
-        print(json.dumps([snapshot.model_dump(mode="json") for snapshot in found], indent=2, ensure_ascii=False))
-        return
-    from toolcrib.interfaces.cli.render.tables import print_references
-
-    print_references(found)
+    return await crib.reference_data.history(provider, name)

@@ -6,34 +6,36 @@
 """
 
 import asyncio
-import json
 import os
+from collections.abc import Sequence
 from dataclasses import asdict
-from typing import TYPE_CHECKING, Annotated
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from toolcrib.interfaces.cli.support.session import AsJson, Folder
+from toolcrib.interfaces.cli.render.tables import print_probes, print_settings
+from toolcrib.interfaces.cli.support.commands import print_json, prints
+from toolcrib.interfaces.cli.support.session import Folder
 
 if TYPE_CHECKING:
     from toolcrib.contracts import JsonObject
     from toolcrib.crib.settings import LoadedSettings
+    from toolcrib.infrastructure.sandbox import SandboxProbe
 
 
-def show_settings(as_json: AsJson = False) -> None:
-    """Print every setting, its value, and where the value comes from; of secrets only whether they are set."""
-    from toolcrib.crib.settings import SECRETS, load_settings
+def _print_settings(loaded: "LoadedSettings") -> None:
+    print_settings(_settings_by_key(loaded), _secrets())
 
-    loaded = load_settings()
-    secrets = {name: name in os.environ for name in SECRETS}
-    if as_json:
-        file = None if loaded.file is None else str(loaded.file)
-        document = {"settings": _settings_by_key(loaded), "secrets": secrets, "file": file}
-        print(json.dumps(document, indent=2, ensure_ascii=False))
-        return
-    from toolcrib.interfaces.cli.render.tables import print_settings
 
-    print_settings(_settings_by_key(loaded), secrets)
+def _settings_document(loaded: "LoadedSettings") -> "dict[str, Any]":
+    file = None if loaded.file is None else str(loaded.file)
+    return {"settings": _settings_by_key(loaded), "secrets": _secrets(), "file": file}
+
+
+def _secrets() -> dict[str, bool]:
+    from toolcrib.crib.settings import SECRETS
+
+    return {name: name in os.environ for name in SECRETS}
 
 
 def _settings_by_key(loaded: "LoadedSettings") -> "dict[str, JsonObject]":
@@ -45,13 +47,16 @@ def _settings_by_key(loaded: "LoadedSettings") -> "dict[str, JsonObject]":
     }
 
 
-if TYPE_CHECKING:
-    from collections.abc import Sequence
+@prints(_print_settings, data=_settings_document)
+def show_settings() -> "LoadedSettings":
+    """Print every setting, its value, and where the value comes from; of secrets only whether they are set."""
+    from toolcrib.crib.settings import load_settings
 
-    from toolcrib.infrastructure.sandbox import SandboxProbe
+    return load_settings()
 
 
-def doctor(as_json: AsJson = False) -> None:
+@prints(print_probes, data=lambda probes: [asdict(found) for found in probes])
+def doctor() -> "Sequence[SandboxProbe]":
     """Run an escape test in each sandbox, and report which pass."""
     from toolcrib.crib.settings import load_settings
 
@@ -63,13 +68,7 @@ def doctor(as_json: AsJson = False) -> None:
         finally:
             await sandbox.close()
 
-    probes = asyncio.run(probe())
-    if as_json:
-        print(json.dumps([asdict(found) for found in probes], indent=2))
-        return
-    from toolcrib.interfaces.cli.render.tables import print_probes
-
-    print_probes(probes)
+    return asyncio.run(probe())
 
 
 Name = Annotated[str | None, typer.Argument(metavar="NAME", help="One contract only.", show_default=False)]
@@ -85,7 +84,7 @@ def schema(name: Name = None, write: Folder = None) -> None:
         msg = f"there is no contract {name!r}; the contracts are: {', '.join(schemas)}"
         raise NotFound(msg)
     if write is None:
-        print(json.dumps(schemas if name is None else schemas[name], indent=2, ensure_ascii=False))
+        print_json(schemas if name is None else schemas[name])
         return
     write.mkdir(parents=True, exist_ok=True)
     chosen = {file: text for file, text in schema_files().items() if name in {None, file.removesuffix(".json")}}

@@ -4,16 +4,19 @@
 """
 
 import asyncio
-import json
 import re
 from datetime import timedelta
 from typing import TYPE_CHECKING, Annotated, Final
 
 import typer
 
-from toolcrib.interfaces.cli.support.session import DEFAULT_STORE, AsJson, Store, with_crib
+from toolcrib.interfaces.cli.render.tables import print_rows
+from toolcrib.interfaces.cli.support.commands import prints
+from toolcrib.interfaces.cli.support.session import DEFAULT_STORE, Store, with_crib
 
 if TYPE_CHECKING:
+    from toolcrib.contracts.maintenance import Pruned
+    from toolcrib.crib import Crib
     from toolcrib.infrastructure.store.sql.sql_store import SchemaState, SqlStore
 
 app = typer.Typer(help="Inspect and migrate the schema of a store.", no_args_is_help=True)
@@ -21,14 +24,20 @@ app = typer.Typer(help="Inspect and migrate the schema of a store.", no_args_is_
 MigrationDryRun = Annotated[bool, typer.Option("--dry-run", help="Say what would be done, and change nothing.")]
 
 
+def _print_schema(found: "SchemaState") -> None:
+    revision = "no tables of Toolcrib" if found.revision is None else f"schema revision {found.revision}"
+    print(f"The store {found.store} has {revision}; this release has {found.newest}.")
+    if found.revision is not None and found.revision > found.newest:
+        print("A newer release wrote it: install that release, or restore a backup from before.")
+    for number, purpose in found.pending:
+        print(f"  {number}: {purpose}")
+
+
 @app.command("status")
-def status(store: Store = DEFAULT_STORE, as_json: AsJson = False) -> None:
+@prints(_print_schema, data=lambda found: found._asdict())
+def status(store: Store = DEFAULT_STORE) -> "SchemaState":
     """Print the schema revisions of a store and of this release, and the migrations between them."""
-    found = asyncio.run(_sql_store(store).schema())
-    if as_json:
-        print(json.dumps(found._asdict(), indent=2))
-        return
-    _print_schema(found)
+    return asyncio.run(_sql_store(store).schema())
 
 
 @app.command("migrate")
@@ -58,19 +67,6 @@ def _sql_store(url: str | None) -> "SqlStore":
     return found
 
 
-def _print_schema(found: "SchemaState") -> None:
-    revision = "no tables of Toolcrib" if found.revision is None else f"schema revision {found.revision}"
-    print(f"The store {found.store} has {revision}; this release has {found.newest}.")
-    if found.revision is not None and found.revision > found.newest:
-        print("A newer release wrote it: install that release, or restore a backup from before.")
-    for number, purpose in found.pending:
-        print(f"  {number}: {purpose}")
-
-
-if TYPE_CHECKING:
-    from toolcrib.contracts.maintenance import Pruned
-    from toolcrib.crib import Crib
-
 _AGE: Final = re.compile(r"(\d+)([mhdw])")
 _UNITS: Final = {"m": "minutes", "h": "hours", "d": "days", "w": "weeks"}
 
@@ -91,48 +87,8 @@ Compact = Annotated[
 ]
 
 
-def prune(
-    *,
-    older_than: OlderThan = None,
-    realm: Realm = None,
-    dry_run: DryRun = False,
-    compact: Compact = False,
-    store: Store = DEFAULT_STORE,
-    as_json: AsJson = False,
-) -> None:
-    """Delete old runs and conversations, and data that nothing else references."""
-    age = _age(older_than)
-
-    async def work(crib: "Crib") -> "Pruned":
-        pruned = await crib.retention.prune(older_than=age, realm=realm, dry_run=dry_run)
-        if compact and not dry_run:
-            await crib.store.retention.compact()
-        return pruned
-
-    pruned = with_crib(store, work)
-    if as_json:
-        print(pruned.model_dump_json(indent=2))
-        return
-    _print(pruned)
-
-
-def _age(given: str | None) -> timedelta:
-    from toolcrib.contracts import InvalidInput
-    from toolcrib.crib.settings import load_settings
-
-    kept = load_settings().settings.retention.keep
-    if given is None and kept is not None:
-        return kept
-    found = _AGE.fullmatch(given or "")
-    if found is None:
-        msg = f"--older-than {given!r} is no age" if given else "say how old what goes must be"
-        raise InvalidInput(f"{msg}: --older-than 30d, or set TOOLCRIB_RETENTION_RUNS_DAYS")
-    return timedelta(**{_UNITS[found[2]]: int(found[1])})
-
-
-def _print(pruned: "Pruned") -> None:
+def _print_pruned(pruned: "Pruned") -> None:
     from toolcrib.contracts import format_timestamp
-    from toolcrib.interfaces.cli.render.tables import print_rows
 
     gone, kept = pruned.gone, pruned.kept
     rows = [
@@ -149,3 +105,38 @@ def _print(pruned: "Pruned") -> None:
     print_rows(
         (f"Ended before {format_timestamp(pruned.ended_before)}", "Would go" if pruned.dry_run else "Gone"), rows
     )
+
+
+@prints(_print_pruned)
+def prune(
+    *,
+    older_than: OlderThan = None,
+    realm: Realm = None,
+    dry_run: DryRun = False,
+    compact: Compact = False,
+    store: Store = DEFAULT_STORE,
+) -> "Pruned":
+    """Delete old runs and conversations, and data that nothing else references."""
+    age = _age(older_than)
+
+    async def work(crib: "Crib") -> "Pruned":
+        pruned = await crib.retention.prune(older_than=age, realm=realm, dry_run=dry_run)
+        if compact and not dry_run:
+            await crib.store.retention.compact()
+        return pruned
+
+    return with_crib(store, work)
+
+
+def _age(given: str | None) -> timedelta:
+    from toolcrib.contracts import InvalidInput
+    from toolcrib.crib.settings import load_settings
+
+    kept = load_settings().settings.retention.keep
+    if given is None and kept is not None:
+        return kept
+    found = _AGE.fullmatch(given or "")
+    if found is None:
+        msg = f"--older-than {given!r} is no age" if given else "say how old what goes must be"
+        raise InvalidInput(f"{msg}: --older-than 30d, or set TOOLCRIB_RETENTION_RUNS_DAYS")
+    return timedelta(**{_UNITS[found[2]]: int(found[1])})

@@ -3,18 +3,20 @@
 `toolcrib conversation`: look at conversations with agents, and delete them.
 """
 
-import json
 import sys
+from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
 import typer
 
+from toolcrib.interfaces.cli.render.tables import print_tools
+from toolcrib.interfaces.cli.support.commands import Resource, Table, is_unsuccessful, print_json, says, shows
 from toolcrib.interfaces.cli.support.inputs import object_in, to_contract
 from toolcrib.interfaces.cli.support.session import DEFAULT_STORE, AsJson, Store, with_crib
 
 if TYPE_CHECKING:
-    from toolcrib.contracts import AgentResponse, ToolRevision
+    from toolcrib.contracts import AgentResponse, Conversation, ConversationTurn, ResolvedTool, ToolRevision
     from toolcrib.crib import Crib
 
 app = typer.Typer(help="Manage and run agents.", no_args_is_help=True)
@@ -43,47 +45,21 @@ def add(file: File, store: Store = DEFAULT_STORE) -> None:
         print(f"toolcrib: {warning}", file=sys.stderr)
 
 
-@app.command("list")
-def list_agents(store: Store = DEFAULT_STORE, as_json: AsJson = False) -> None:
-    """List the agents."""
-
-    async def read(crib: "Crib") -> "list[ToolRevision]":
-        return list((await crib.agents.page(limit=_ANY)).items)
-
-    found = with_crib(store, read)
-    if as_json:
-        print(json.dumps([_definition(agent) for agent in found], indent=2, ensure_ascii=False))
-        return
-    from toolcrib.interfaces.cli.render.tables import print_tools
-
-    print_tools(found)
-
-
-@app.command("show")
-def show(name: Name, store: Store = DEFAULT_STORE) -> None:
-    """Print an agent's definition."""
-    found = with_crib(store, lambda crib: crib.agents.get(name))
-    print(json.dumps(_definition(found), indent=2, ensure_ascii=False))
+_TOOLS: "Table[ResolvedTool]" = Table(
+    {
+        "Tool": lambda each: each.tool,
+        "Availability": lambda each: each.availability,
+        "Meant by": lambda each: each.reference,
+        "Reason": lambda each: each.reason,
+    }
+)
 
 
 @app.command("tools")
-def tools(name: Name, message: About = None, store: Store = DEFAULT_STORE, as_json: AsJson = False) -> None:
+@shows(_TOOLS)
+async def tools(crib: "Crib", name: Name, message: About = None) -> "Sequence[ResolvedTool]":
     """List the tools that an agent would have, and those left out, with the reason."""
-    found = with_crib(store, lambda crib: crib.agents.tools(name, message=message))
-    if as_json:
-        print(json.dumps([tool.model_dump(mode="json") for tool in found], indent=2, ensure_ascii=False))
-        return
-    from toolcrib.interfaces.cli.render.tables import print_rows
-
-    rows = [(tool.tool, tool.availability, tool.reference, tool.reason or "") for tool in found]
-    print_rows(("Tool", "Availability", "Meant by", "Reason"), rows)
-
-
-@app.command("remove")
-def remove(name: Name, store: Store = DEFAULT_STORE) -> None:
-    """Remove an agent from the catalogue; active runs continue, and its conversations stay readable."""
-    with_crib(store, lambda crib: crib.agents.remove(name))
-    print(f"agent {name} is removed")
+    return await crib.agents.tools(name, message=message)
 
 
 @app.command("run")
@@ -113,10 +89,10 @@ def run(
 
     found = with_crib(store, ask)
     if as_json:
-        print(found.model_dump_json(indent=2))
+        print_json(found)
     else:
         _print(found, said=stream)
-    if found.status in {"failed", "incomplete", "timed_out", "cancelled"}:
+    if is_unsuccessful(found):
         raise typer.Exit(1)
 
 
@@ -145,9 +121,25 @@ def _definition(agent: "ToolRevision") -> object:
     return AgentDefinition.of(agent.definition).model_dump(mode="json", exclude_defaults=True)
 
 
-if TYPE_CHECKING:
-    from toolcrib.contracts import Conversation, ConversationTurn
-    from toolcrib.crib import Crib
+async def _all(crib: "Crib") -> "Sequence[ToolRevision]":
+    return (await crib.agents.page(limit=_ANY)).items
+
+
+AGENTS: "Resource[ToolRevision]" = Resource(
+    noun="agent",
+    name=Name,
+    list=_all,
+    table=print_tools,
+    get=lambda crib, name: crib.agents.get(name),
+    data=_definition,
+    remove=lambda crib, name: crib.agents.remove(name),
+    help={
+        "list": "List the agents.",
+        "show": "Print an agent's definition.",
+        "remove": "Remove an agent from the catalogue; active runs continue, and its conversations stay readable.",
+    },
+)
+AGENTS.add_to(app)
 
 conversations_app = typer.Typer(help="Inspect and delete conversations with agents.", no_args_is_help=True)
 
@@ -157,60 +149,44 @@ Everybody = Annotated[bool, typer.Option("--everybody", help="Of all principals 
 Limit = Annotated[int, typer.Option(min=1, max=1000, help="The most conversations.")]
 
 
+_CONVERSATIONS: "Table[Conversation]" = Table(
+    {
+        "Conversation": lambda each: each.conversation_id,
+        "Agent": lambda each: each.agent,
+        "Status": lambda each: each.status,
+        "Turns": lambda each: each.turn_count,
+        "Begun (UTC)": lambda each: f"{each.created_at:%Y-%m-%d %H:%M}",
+        "Title": lambda each: each.title,
+    }
+)
+
+
 @conversations_app.command("list")
-def list_conversations(
-    agent: Agent = None,
-    everybody: Everybody = False,
-    limit: Limit = 20,
-    store: Store = DEFAULT_STORE,
-    as_json: AsJson = False,
-) -> None:
+@shows(_CONVERSATIONS)
+async def list_conversations(
+    crib: "Crib", agent: Agent = None, everybody: Everybody = False, limit: Limit = 20
+) -> "Sequence[Conversation]":
     """List conversations, the newest first."""
-    found = with_crib(store, lambda crib: crib.conversations.list(agent=agent, everybody=everybody, limit=limit))
-    if as_json:
-        print(json.dumps([each.model_dump(mode="json") for each in found], indent=2, ensure_ascii=False))
-        return
-    from toolcrib.interfaces.cli.render.tables import print_rows
-
-    columns = ("Conversation", "Agent", "Status", "Turns", "Begun (UTC)", "Title")
-    print_rows(columns, [_row(conversation) for conversation in found])
+    return await crib.conversations.list(agent=agent, everybody=everybody, limit=limit)
 
 
-@conversations_app.command("show")
-def show_conversation(conversation_id: Id, store: Store = DEFAULT_STORE, as_json: AsJson = False) -> None:
-    """Print a conversation: what was said, turn by turn."""
-
-    async def read(crib: "Crib") -> "tuple[Conversation, list[ConversationTurn]]":
-        found = await crib.conversations.get(conversation_id)
-        turns = await crib.conversations.turns(conversation_id, limit=max(found.turn_count, 1))
-        return found, list(turns)
-
-    found, turns = with_crib(store, read)
-    if as_json:
-        told = {
-            "conversation": found.model_dump(mode="json"),
-            "turns": [turn.model_dump(mode="json") for turn in turns],
-        }
-        print(json.dumps(told, indent=2, ensure_ascii=False))
-        return
-    print(f"{found.title} ({found.agent}, {found.status}, {found.tokens} tokens)")
+def _print_conversation(found: "tuple[Conversation, Sequence[ConversationTurn]]") -> None:
+    conversation, turns = found
+    print(f"{conversation.title} ({conversation.agent}, {conversation.status}, {conversation.tokens} tokens)")
     for turn in turns:
         print(f"\n{turn.index}. {turn.run_id} {turn.status}\n> {turn.message}\n{turn.response or ''}".rstrip())
 
 
+@conversations_app.command("show")
+@shows(_print_conversation, data=lambda found: {"conversation": found[0], "turns": found[1]})
+async def show_conversation(crib: "Crib", conversation_id: Id) -> "tuple[Conversation, Sequence[ConversationTurn]]":
+    """Print a conversation: what was said, turn by turn."""
+    found = await crib.conversations.get(conversation_id)
+    return found, await crib.conversations.turns(conversation_id, limit=max(found.turn_count, 1))
+
+
 @conversations_app.command("delete")
-def delete(conversation_id: Id, store: Store = DEFAULT_STORE) -> None:
+@says("conversation {conversation_id} is deleted")
+async def delete(crib: "Crib", conversation_id: Id) -> None:
     """Delete a conversation; the runs of its turns stay in the journal, for audit."""
-    with_crib(store, lambda crib: crib.conversations.delete(conversation_id))
-    print(f"conversation {conversation_id} is deleted")
-
-
-def _row(conversation: "Conversation") -> tuple[str, ...]:
-    return (
-        conversation.conversation_id,
-        conversation.agent,
-        conversation.status,
-        str(conversation.turn_count),
-        conversation.created_at.strftime("%Y-%m-%d %H:%M"),
-        conversation.title,
-    )
+    await crib.conversations.delete(conversation_id)

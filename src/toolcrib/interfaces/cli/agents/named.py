@@ -3,21 +3,27 @@
 `toolcrib account`: identities of their own that agents may act as.
 """
 
-import json
 import sys
 from pathlib import Path
-from typing import Annotated
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 
+from toolcrib.interfaces.cli.support.commands import Resource, Table
 from toolcrib.interfaces.cli.support.inputs import text_of, to_contract
-from toolcrib.interfaces.cli.support.session import DEFAULT_STORE, AsJson, Store, with_crib
+from toolcrib.interfaces.cli.support.session import DEFAULT_STORE, Store, with_crib
+
+if TYPE_CHECKING:
+    from toolcrib.contracts import PromptFragment, ServiceAccount
 
 app = typer.Typer(help="Manage prompt fragments that agents share.", no_args_is_help=True)
+accounts_app = typer.Typer(help="Manage service accounts that agents may act as.", no_args_is_help=True)
 
 Name = Annotated[str, typer.Argument(metavar="NAME", help="As agents name it.", show_default=False)]
 File = Annotated[Path | None, typer.Argument(metavar="FILE", help="The text; stdin if it is not given.")]
 Description = Annotated[str, typer.Option("--description", help="What it is good for.")]
+Grants = Annotated[list[str], typer.Option("--grant", help="A pattern of security URIs: ai://tools/crm/*.")]
+AccountDescription = Annotated[str, typer.Option("--description", help="What it is for.")]
 
 
 @app.command("set")
@@ -30,38 +36,6 @@ def set_fragment(name: Name, file: File = None, description: Description = "", s
     fragment = to_contract(PromptFragment, content, f"fragment {name!r}")
     with_crib(store, lambda crib: crib.fragments.save(fragment), new=True)
     print(f"fragment {name} has {len(fragment.text)} characters")
-
-
-@app.command("list")
-def list_fragments(store: Store = DEFAULT_STORE, as_json: AsJson = False) -> None:
-    """List the fragments."""
-    found = with_crib(store, lambda crib: crib.fragments.list())
-    if as_json:
-        print(json.dumps([fragment.model_dump(mode="json") for fragment in found], indent=2))
-        return
-    from toolcrib.interfaces.cli.render.tables import print_rows
-
-    rows = [(each.name, str(len(each.text)), each.description) for each in found]
-    print_rows(("Name", "Characters", "Description"), rows)
-
-
-@app.command("show")
-def show(name: Name, store: Store = DEFAULT_STORE) -> None:
-    """Print a fragment's text."""
-    print(with_crib(store, lambda crib: crib.fragments.get(name)).text)
-
-
-@app.command("remove")
-def remove(name: Name, store: Store = DEFAULT_STORE) -> None:
-    """Remove a fragment."""
-    with_crib(store, lambda crib: crib.fragments.remove(name))
-    print(f"fragment {name} is removed")
-
-
-accounts_app = typer.Typer(help="Manage service accounts that agents may act as.", no_args_is_help=True)
-
-Grants = Annotated[list[str], typer.Option("--grant", help="A pattern of security URIs: ai://tools/crm/*.")]
-AccountDescription = Annotated[str, typer.Option("--description", help="What it is for.")]
 
 
 @accounts_app.command("set")
@@ -81,21 +55,36 @@ def set_account(
     print(f"account {name} may {'do nothing, as it is disabled' if disabled else 'use ' + ', '.join(grant)}")
 
 
-@accounts_app.command("list")
-def list_accounts(store: Store = DEFAULT_STORE, as_json: AsJson = False) -> None:
-    """List the accounts."""
-    found = with_crib(store, lambda crib: crib.accounts.list())
-    if as_json:
-        print(json.dumps([account.model_dump(mode="json") for account in found], indent=2))
-        return
-    from toolcrib.interfaces.cli.render.tables import print_rows
+FRAGMENTS: "Resource[PromptFragment]" = Resource(
+    noun="fragment",
+    name=Name,
+    list=lambda crib: crib.fragments.list(),
+    table=Table(
+        {
+            "Name": lambda each: each.name,
+            "Characters": lambda each: len(each.text),
+            "Description": lambda each: each.description,
+        }
+    ),
+    get=lambda crib, name: crib.fragments.get(name),
+    text=lambda found: print(found.text),
+    remove=lambda crib, name: crib.fragments.remove(name),
+    help={"show": "Print a fragment's text."},
+)
+FRAGMENTS.add_to(app)
 
-    rows = [(each.name, "yes" if each.enabled else "no", ", ".join(each.grants), each.description) for each in found]
-    print_rows(("Name", "Enabled", "Grants", "Description"), rows)
-
-
-@accounts_app.command("remove")
-def remove_account(name: Name, store: Store = DEFAULT_STORE) -> None:
-    """Remove an account."""
-    with_crib(store, lambda crib: crib.accounts.remove(name))
-    print(f"account {name} is removed")
+ACCOUNTS: "Resource[ServiceAccount]" = Resource(
+    noun="account",
+    name=Name,
+    list=lambda crib: crib.accounts.list(),
+    table=Table(
+        {
+            "Name": lambda each: each.name,
+            "Enabled": lambda each: each.enabled,
+            "Grants": lambda each: ", ".join(each.grants),
+            "Description": lambda each: each.description,
+        }
+    ),
+    remove=lambda crib, name: crib.accounts.remove(name),
+)
+ACCOUNTS.add_to(accounts_app)

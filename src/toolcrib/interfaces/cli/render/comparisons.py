@@ -6,17 +6,20 @@ The candidates of an evaluation side by side: in total, by task, and where they 
 import json
 from collections.abc import Iterable
 from decimal import Decimal
+from typing import TYPE_CHECKING
 
-from toolcrib.contracts import CandidateResult, Evaluation, EvaluationFigures, Json
-from toolcrib.contracts.runs.comparisons import CallDiff, RunDiff, RunFacts, ValueDiff
 from toolcrib.interfaces.cli.render.console import console, money, plain
 from toolcrib.interfaces.cli.render.tables import print_rows
+
+if TYPE_CHECKING:
+    from toolcrib.contracts import CandidateResult, Evaluation, EvaluationFigures, Json
+    from toolcrib.contracts.runs.comparisons import CallDiff, RunDiff, RunFacts, ValueDiff
 
 _MOST_FAILURES = 20
 """Failed runs that are told one by one."""
 
 
-def print_evaluation(report: Evaluation) -> None:
+def print_evaluation(report: "Evaluation") -> None:
     """Two tables, the changes, and why runs failed."""
     columns = ("Candidate", "Passed", "Cost", "Tokens", "Steps", "Tool calls", "p50", "p95")
     print_rows(columns, [_total(result) for result in report.candidates])
@@ -32,7 +35,7 @@ def print_evaluation(report: Evaluation) -> None:
     _print_failures(report)
 
 
-def _total(result: CandidateResult) -> tuple[str, ...]:
+def _total(result: "CandidateResult") -> tuple[str, ...]:
     total = result.total
     return (
         result.candidate,
@@ -46,7 +49,7 @@ def _total(result: CandidateResult) -> tuple[str, ...]:
     )
 
 
-def _cell(report: Evaluation, result: CandidateResult, task: str) -> str:
+def _cell(report: "Evaluation", result: "CandidateResult", task: str) -> str:
     """What a candidate came to at a task, with a mark where it differs from the base."""
     figures = result.tasks[task]
     kinds = {change.kind for change in report.changes if (change.task, change.candidate) == (task, result.candidate)}
@@ -55,7 +58,7 @@ def _cell(report: Evaluation, result: CandidateResult, task: str) -> str:
     return f"{passed}, {_cost(figures)}, {figures.steps} steps, {_seconds(figures.p50_s)}"
 
 
-def _print_failures(report: Evaluation) -> None:
+def _print_failures(report: "Evaluation") -> None:
     failed = [outcome for outcome in report.outcomes if not outcome.passed]
     for outcome in failed[:_MOST_FAILURES]:
         reasons = [outcome.error, *(f"{check.kind}: {check.reason}" for check in outcome.checks if not check.passed)]
@@ -65,7 +68,7 @@ def _print_failures(report: Evaluation) -> None:
         console().print(plain(f"and {len(failed) - _MOST_FAILURES} more that failed; --json FILE has them all"))
 
 
-def _cost(figures: EvaluationFigures) -> str:
+def _cost(figures: "EvaluationFigures") -> str:
     if figures.cost_usd is None:
         return "unknown"
     return f"{money(Decimal(figures.cost_usd))}{' or more' if figures.cost_unknown else ''}"
@@ -79,7 +82,7 @@ _LONGEST = 120
 """Characters of a value; with `--json` it is whole."""
 
 
-def print_diff(found: RunDiff) -> None:
+def print_diff(found: "RunDiff") -> None:
     """What is to be seen at a glance first, and then all that differs."""
     rows = zip(_NUMBERS, _numbers(found.before), _numbers(found.after), strict=True)
     print_rows(("", found.before.run_id, found.after.run_id), list(rows))
@@ -95,7 +98,7 @@ def print_diff(found: RunDiff) -> None:
 _NUMBERS = ("Status", "Ended by", "Models", "Calls of models", "Calls of tools", "Taken over", "Tokens", "Cost", "Time")
 
 
-def _numbers(facts: RunFacts) -> tuple[str, ...]:
+def _numbers(facts: "RunFacts") -> tuple[str, ...]:
     return (
         facts.status.replace("_", " "),
         (facts.stop_reason or "").replace("_", " "),
@@ -109,7 +112,7 @@ def _numbers(facts: RunFacts) -> tuple[str, ...]:
     )
 
 
-def _parting(found: RunDiff) -> str:
+def _parting(found: "RunDiff") -> str:
     parting = found.parting
     if parting is None:
         return "They went the same way."
@@ -129,11 +132,11 @@ def _print(title: str, columns: tuple[str, ...], rows: Iterable[tuple[str, ...]]
         print_rows(columns, listed)
 
 
-def _value(diff: ValueDiff) -> tuple[str, ...]:
+def _value(diff: "ValueDiff") -> tuple[str, ...]:
     return diff.path or "all of it", _short(diff.before), _short(diff.after)
 
 
-def _call(diff: CallDiff) -> tuple[str, ...]:
+def _call(diff: "CallDiff") -> tuple[str, ...]:
     before, after = diff.statuses
     what = diff.change.replace("_", " ")
     where = "; ".join(f"{each.path}: {_short(each.before)} -> {_short(each.after)}" for each in diff.arguments[:3])
@@ -145,6 +148,6 @@ def _call(diff: CallDiff) -> tuple[str, ...]:
     )
 
 
-def _short(value: Json) -> str:
+def _short(value: "Json") -> str:
     text = "" if value is None else value if isinstance(value, str) else json.dumps(value, ensure_ascii=False)
     return text if len(text) <= _LONGEST else f"{text[:_LONGEST]}…"

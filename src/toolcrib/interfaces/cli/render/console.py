@@ -3,24 +3,29 @@
 import re
 import sys
 from decimal import Decimal
-from typing import Final, TextIO
+from typing import TYPE_CHECKING, Final, TextIO
 
-from rich.console import Console
-from rich.text import Text
+if TYPE_CHECKING:
+    from rich.console import Console
+    from rich.text import Text
 
 _WIDTH: Final = 120
 """Columns where there is no terminal to ask."""
 _CONTROL: Final = re.compile(r"[\x00-\x08\x0b-\x1f\x7f-\x9f]")
 
 
-def console(file: TextIO | None = None) -> Console:
+def console(file: TextIO | None = None) -> "Console":
     """A console on stdout, or on a file."""
+    from rich.console import Console
+
     where = file or sys.stdout
     return Console(file=where, width=None if where.isatty() else _WIDTH, highlight=False, soft_wrap=False)
 
 
-def plain(text: str, style: str = "") -> Text:
+def plain(text: str, style: str = "") -> "Text":
     """Text from outside: no markup in it is read, no control character reaches the terminal."""
+    from rich.text import Text
+
     return Text(_CONTROL.sub("\N{REPLACEMENT CHARACTER}", text), style=style)
 
 

@@ -3,37 +3,38 @@
 What an import kept, changed and dropped, short enough for a terminal; `--json` tells all of it.
 """
 
-import json
 import re
 import sys
 from collections.abc import Iterable, Mapping, Sequence
-from typing import Final, cast
+from typing import TYPE_CHECKING, Final, cast
 
-from rich.table import Table
-
-from toolcrib.contracts import (
-    Dependent,
-    ImpactReport,
-    ImportOutcome,
-    Json,
-    JsonObject,
-    Loss,
-    LossReport,
-    PromptRevision,
-    ProviderDefinition,
-    ReferenceReading,
-    ReferenceSnapshot,
-    Run,
-    ToolChange,
-    ToolReview,
-    ToolRevision,
-)
-from toolcrib.core.providers import ImportedApi
-from toolcrib.infrastructure.sandbox import SandboxProbe
 from toolcrib.interfaces.cli.render.console import console, money, plain
 
+if TYPE_CHECKING:
+    from rich.table import Table
 
-def print_tools(tools: Sequence[ToolRevision]) -> None:
+    from toolcrib.contracts import (
+        Dependent,
+        ImpactReport,
+        ImportOutcome,
+        Json,
+        JsonObject,
+        Loss,
+        LossReport,
+        PromptRevision,
+        ProviderDefinition,
+        ReferenceReading,
+        ReferenceSnapshot,
+        Run,
+        ToolChange,
+        ToolReview,
+        ToolRevision,
+    )
+    from toolcrib.core.providers import ImportedApi
+    from toolcrib.infrastructure.sandbox import SandboxProbe
+
+
+def print_tools(tools: "Sequence[ToolRevision]") -> None:
     """One row for each tool."""
     table = _table("Name", "Version", "Kind", "Side effects", "Status")
     table.add_column("Description")  # may be wrapped, so it is the one that gives way; its cells stay on their line
@@ -46,7 +47,7 @@ def print_tools(tools: Sequence[ToolRevision]) -> None:
     console().print(table)
 
 
-def print_runs(runs: Sequence[Run]) -> None:
+def print_runs(runs: "Sequence[Run]") -> None:
     """One row for each run."""
     table = _table("Run", "Tool", "Status", "Stop reason", "Started (UTC)", "Cost")
     for run in runs:
@@ -57,7 +58,7 @@ def print_runs(runs: Sequence[Run]) -> None:
     console().print(table)
 
 
-def print_settings(settings: Mapping[str, JsonObject], secrets: Mapping[str, bool]) -> None:
+def print_settings(settings: "Mapping[str, JsonObject]", secrets: Mapping[str, bool]) -> None:
     """One row for each setting, and one for each secret of the product itself."""
     table = _table("Setting", "Value", "From", "Variable")
     for key, facts in settings.items():
@@ -70,7 +71,7 @@ def print_settings(settings: Mapping[str, JsonObject], secrets: Mapping[str, boo
     console().print(table)
 
 
-def print_references(found: Sequence[ReferenceSnapshot]) -> None:
+def print_references(found: "Sequence[ReferenceSnapshot]") -> None:
     """One row for each list of a provider."""
     table = _table("Provider", "List", "Values", "Snapshot", "Read (UTC)", "Age", "Good for")
     for snapshot in found:
@@ -83,7 +84,7 @@ def print_references(found: Sequence[ReferenceSnapshot]) -> None:
     console().print(table)
 
 
-def print_readings(found: Sequence[ReferenceReading]) -> None:
+def print_readings(found: "Sequence[ReferenceReading]") -> None:
     """One row for each reading of a list."""
     table = _table("Snapshot", "Values", "First read (UTC)", "Last read (UTC)", "Used")
     for reading in found:
@@ -93,7 +94,7 @@ def print_readings(found: Sequence[ReferenceReading]) -> None:
     console().print(table)
 
 
-def print_revisions(revisions: Sequence[PromptRevision]) -> None:
+def print_revisions(revisions: "Sequence[PromptRevision]") -> None:
     """One row for each revision of an agentic tool."""
     table = _table("Revision", "Version", "By", "At (UTC)", "Prompt")
     for entry in revisions:
@@ -103,7 +104,7 @@ def print_revisions(revisions: Sequence[PromptRevision]) -> None:
     console().print(table)
 
 
-def print_probes(probes: Sequence[SandboxProbe]) -> None:
+def print_probes(probes: "Sequence[SandboxProbe]") -> None:
     """One row for each way to run code."""
     table = _table("Code", "Runs in", "Isolation", "Cold start", "Usable")
     for probe in probes:
@@ -121,7 +122,7 @@ def print_rows(columns: Sequence[str], rows: Sequence[Sequence[str]]) -> None:
     console().print(table)
 
 
-def print_impact(report: ImpactReport) -> None:
+def print_impact(report: "ImpactReport") -> None:
     """Dependents and runs of a tool, one row each."""
     out = console()
     table = _table("Bound", "Kind", "As", "Fits", "Through", *(["Proposed change"] if report.proposed else []))
@@ -142,7 +143,7 @@ def print_impact(report: ImpactReport) -> None:
         out.print(plain(f"run {run.run_id} of {run.tool} is {run.status.replace('_', ' ')} with {same}"))
 
 
-def print_review(review: ToolReview) -> None:
+def print_review(review: "ToolReview") -> None:
     """What a provider wants to change of a tool, the worst last, and what to do."""
     out = console()
     if review.proposal is None:
@@ -155,7 +156,7 @@ def print_review(review: ToolReview) -> None:
     out.print(plain(f"{review.tool} is {review.status}; decide: toolcrib tool accept|reject {review.tool}"))
 
 
-def print_differences(change: ToolChange) -> None:
+def print_differences(change: "ToolChange") -> None:
     """What a change of a tool changes, one row each."""
     table = _table("Class", "Part", "Place", "Difference")
     table.columns[-1].no_wrap, table.columns[-1].overflow = False, "fold"
@@ -164,7 +165,7 @@ def print_differences(change: ToolChange) -> None:
     console().print(table)
 
 
-def print_outcome(outcome: ImportOutcome) -> None:
+def print_outcome(outcome: "ImportOutcome") -> None:
     """What became of the tools of an import that was not the first, without those that stayed as they were."""
     table = _table("Tool", "", "Why")
     told = [found for found in outcome.tools if found.adoption not in {"new", "unchanged"}]
@@ -176,13 +177,15 @@ def print_outcome(outcome: ImportOutcome) -> None:
         console().print(plain(f"Warning: {warning}", "yellow"))
 
 
-def _verdict(dependent: Dependent) -> str:
+def _verdict(dependent: "Dependent") -> str:
     """What a proposed change does to a dependent."""
     found = (dependent.verdict or "").replace("_", " ")
     return f"{found} when published again; held until then" if dependent.held else found
 
 
-def _table(*columns: str) -> Table:
+def _table(*columns: str) -> "Table":
+    from rich.table import Table
+
     table = Table(box=None, pad_edge=False, header_style="bold")
     for column in columns:
         table.add_column(column, no_wrap=True, overflow="ellipsis")
@@ -195,24 +198,28 @@ _MOST_PLACES: Final = 2
 _REFERENCE: Final = re.compile(r"\$\{env:([^}]*)\}")
 
 
-def print_import(imported: ImportedApi, *, as_json: bool) -> None:
-    """What an import has made, what it lost, and what was not taken over; as JSON, its whole report and outcome."""
+def import_document(imported: "ImportedApi") -> "JsonObject":
+    """What an import has made and what it lost, as JSON: its whole report and outcome."""
     outcome = imported.outcome
-    if as_json:
-        told = {"outcome": None if outcome is None else outcome.model_dump(mode="json")}
-        print(json.dumps({**imported.report.model_dump(mode="json"), **told}, indent=2, ensure_ascii=False))
-        return
+    told = {"outcome": None if outcome is None else outcome.model_dump(mode="json")}
+    return {**imported.report.model_dump(mode="json"), **told}
+
+
+def print_import(imported: "ImportedApi") -> None:
+    """What an import has made, what it lost, and what was not taken over."""
     for tool in imported.tools:
         print(f"{tool.name} ({tool.side_effects})")
     print_losses(imported.report)
-    if outcome is not None:
-        print_outcome(outcome)
+    if imported.outcome is not None:
+        print_outcome(imported.outcome)
     print_credentials(imported.provider)
     print(f"imported {pluralize(len(imported.tools), 'tool', 'tools')} of provider {imported.provider.name!r}")
 
 
-def print_losses(report: LossReport) -> None:
+def print_losses(report: "LossReport") -> None:
     """A table of the losses that matter on stderr, and how many more there are."""
+    from rich.table import Table
+
     table = Table(box=None, pad_edge=False, header_style="bold")
     for column in ("Operation", "Effect", "Part", "Why", "Where"):
         table.add_column(column, overflow="fold")
@@ -232,7 +239,7 @@ def print_losses(report: LossReport) -> None:
     err.print(f"imported; {dropped} dropped, {affects}; --json lists them" if every else "imported; nothing dropped")
 
 
-def print_credentials(provider: ProviderDefinition) -> None:
+def print_credentials(provider: "ProviderDefinition") -> None:
     """The variables that hold what the provider asks for, on stderr: without them its tools are refused."""
     for scheme, auth in (provider.schemes or {"authentication": provider.auth}).items():
         names = dict.fromkeys(_REFERENCE.findall(auth.model_dump_json()))
@@ -245,7 +252,7 @@ def pluralize(number: int, one: str, several: str) -> str:
     return f"{number} {one if number == 1 else several}"
 
 
-def _add(table: Table, operation: str, losses: Iterable[Loss]) -> int:
+def _add(table: "Table", operation: str, losses: "Iterable[Loss]") -> int:
     found = [loss for loss in losses if loss.matters]
     for index, loss in enumerate(found[:_MOST_LOSSES]):
         places = " ".join(loss.places[:_MOST_PLACES]) + (" …" if len(loss.places) > _MOST_PLACES else "")

@@ -4,16 +4,20 @@
 """
 
 import json
+from collections.abc import Sequence
 from typing import TYPE_CHECKING, Annotated, Any, Literal
 
 import typer
 
+from toolcrib.interfaces.cli.render.tables import print_rows
+from toolcrib.interfaces.cli.support.commands import Table, shows
 from toolcrib.interfaces.cli.support.inputs import json_object, json_value
-from toolcrib.interfaces.cli.support.session import DEFAULT_STORE, AsJson, RunId, Store, with_crib
+from toolcrib.interfaces.cli.support.session import DEFAULT_STORE, RunId, Store, with_crib
 
 if TYPE_CHECKING:
     from toolcrib.contracts import Approval, ApprovalStatus, ApprovalView
-    from toolcrib.crib import ActingCrib, Crib
+    from toolcrib.contracts.runs.trace import Settlement
+    from toolcrib.crib import Crib
 
 app = typer.Typer(help="List and decide on calls that wait for a person.", no_args_is_help=True)
 
@@ -39,53 +43,61 @@ Who = Annotated[
 ]
 
 
+_APPROVALS: "Table[Approval]" = Table(
+    {
+        "Id": lambda each: each.approval_id,
+        "Tool": lambda each: f"{each.tool}@{each.version}",
+        "Status": lambda each: each.status,
+        "Requested by": lambda each: each.requested_by,
+        "At (UTC)": lambda each: each.requested_at,
+        "Expires (UTC)": lambda each: each.expires_at or "never",
+        "Asks": lambda each: each.message,
+    }
+)
+
+
 @app.command("list")
-def list_approvals(
-    *,
-    status: Status = "waiting",
-    tool: Tool = None,
-    run_id: OfRun = None,
-    limit: Limit = 50,
-    store: Store = DEFAULT_STORE,
-    as_json: AsJson = False,
-) -> None:
+@shows(_APPROVALS)
+async def list_approvals(
+    crib: "Crib", *, status: Status = "waiting", tool: Tool = None, run_id: OfRun = None, limit: Limit = 50
+) -> "Sequence[Approval]":
     """List approvals, the oldest first."""
     wanted: ApprovalStatus | None = None if status == "all" else status
+    return (await crib.approvals.page(status=wanted, tool=tool, run_id=run_id, limit=limit)).items
 
-    async def read(crib: "Crib") -> "tuple[Approval, ...]":
-        return (await crib.approvals.page(status=wanted, tool=tool, run_id=run_id, limit=limit)).items
 
-    found = with_crib(store, read)
-    if as_json:
-        print(json.dumps([each.model_dump(mode="json") for each in found], indent=2, ensure_ascii=False))
-        return
-    from toolcrib.interfaces.cli.render.tables import print_rows
+def _facts(found: "ApprovalView") -> list[tuple[str, str]]:
+    approval, preview = found.approval, found.preview
+    facts: dict[str, Any] = {
+        "Tool": f"{approval.tool}@{approval.version}",
+        "Step": approval.step,
+        "Asks": approval.message,
+        "Inside of": " > ".join(approval.callers),
+        "Side effects": approval.side_effects,
+        "Arguments": json.dumps(approval.input, ensure_ascii=False),
+        "Request": f"{preview.method} {preview.url}" if preview and preview.url else None,
+        "Entity": f"{preview.operation} {preview.entity}" if preview and preview.entity else None,
+        "Rows": json.dumps(preview.filter, ensure_ascii=False) if preview and preview.filter else None,
+        "Requested by": approval.requested_by,
+        "Acting": approval.acting,
+        "Run": approval.run_id,
+        "Outermost run": approval.root_run_id,
+        "Status": approval.status,
+        "Decided by": approval.decided_by,
+        "Reason": approval.reason,
+    }
+    return [(name, str(value)) for name, value in facts.items() if value]
 
-    rows = [
-        (
-            each.approval_id,
-            f"{each.tool}@{each.version}",
-            each.status,
-            each.requested_by,
-            f"{each.requested_at:%Y-%m-%d %H:%M:%S}",
-            "never" if each.expires_at is None else f"{each.expires_at:%Y-%m-%d %H:%M:%S}",
-            each.message,
-        )
-        for each in found
-    ]
-    print_rows(("Id", "Tool", "Status", "Requested by", "At (UTC)", "Expires (UTC)", "Asks"), rows)
+
+def _print_approval(found: "ApprovalView") -> None:
+    print_rows(("What", "Value"), _facts(found))
 
 
 @app.command("show")
-def show(approval_id: ApprovalId, store: Store = DEFAULT_STORE, as_json: AsJson = False) -> None:
+@shows(_print_approval)
+async def show(crib: "Crib", approval_id: ApprovalId) -> "ApprovalView":
     """Show an approval and what would happen."""
-    found = with_crib(store, lambda crib: crib.approvals.get(approval_id))
-    if as_json:
-        print(found.model_dump_json(indent=2))
-        return
-    from toolcrib.interfaces.cli.render.tables import print_rows
-
-    print_rows(("What", "Value"), _facts(found))
+    return await crib.approvals.get(approval_id)
 
 
 @app.command("approve")
@@ -130,33 +142,6 @@ def _decide(store: str | None, approval_id: str, who: str | None, **answer: Any)
     decided = with_crib(store, decide)
     print(f"{decided.status} {approval_id}; carry the run on with: toolcrib run resume {decided.root_run_id}")
 
-
-def _facts(found: "ApprovalView") -> list[tuple[str, str]]:
-    approval, preview = found.approval, found.preview
-    facts: dict[str, Any] = {
-        "Tool": f"{approval.tool}@{approval.version}",
-        "Step": approval.step,
-        "Asks": approval.message,
-        "Inside of": " > ".join(approval.callers),
-        "Side effects": approval.side_effects,
-        "Arguments": json.dumps(approval.input, ensure_ascii=False),
-        "Request": f"{preview.method} {preview.url}" if preview and preview.url else None,
-        "Entity": f"{preview.operation} {preview.entity}" if preview and preview.entity else None,
-        "Rows": json.dumps(preview.filter, ensure_ascii=False) if preview and preview.filter else None,
-        "Requested by": approval.requested_by,
-        "Acting": approval.acting,
-        "Run": approval.run_id,
-        "Outermost run": approval.root_run_id,
-        "Status": approval.status,
-        "Decided by": approval.decided_by,
-        "Reason": approval.reason,
-    }
-    return [(name, str(value)) for name, value in facts.items() if value]
-
-
-if TYPE_CHECKING:
-    from toolcrib.contracts.runs.trace import Settlement
-    from toolcrib.crib import ActingCrib, Crib
 
 Position = Annotated[str, typer.Argument(metavar="POSITION", help="Position of the call, as run trace --json has it.")]
 

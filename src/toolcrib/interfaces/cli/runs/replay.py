@@ -8,17 +8,23 @@
 import asyncio
 import json
 import sys
+from collections.abc import Awaitable, Callable
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Final
 
 import typer
 
+from toolcrib.interfaces.cli.render.comparisons import print_diff
+from toolcrib.interfaces.cli.render.tables import print_rows
+from toolcrib.interfaces.cli.support.commands import is_unsuccessful, print_json, prints, shows
 from toolcrib.interfaces.cli.support.inputs import object_in, text_of, to_contract
 from toolcrib.interfaces.cli.support.session import DEFAULT_STORE, AsJson, RunId, Store, with_crib
 
 if TYPE_CHECKING:
-    from toolcrib.contracts import Json, JsonObject, Run
+    from toolcrib.contracts import Json, JsonObject, Replay, Run
+    from toolcrib.contracts.maintenance import RehearsalReport
     from toolcrib.contracts.runs.comparisons import RunDiff
+    from toolcrib.core.runs.journal.bundles import Manifest
     from toolcrib.crib import Crib
 
 At = Annotated[
@@ -43,6 +49,18 @@ Other = Annotated[str, typer.Argument(metavar="OTHER", help="The id of the run t
 _TEXTS = frozenset({"model", "prompt", "reasoning_effort", "tool_calling"})
 
 
+def _print_fork(found: "tuple[Run, RunDiff]") -> None:
+    made, difference = found
+    print_diff(difference)
+    if made.error is not None:
+        print(f"toolcrib: {made.error.code}: {made.error.message}", file=sys.stderr)
+
+
+@prints(
+    _print_fork,
+    data=lambda found: {"run": found[0], "diff": found[1]},
+    fails=lambda found: is_unsuccessful(found[0]),
+)
 def fork(
     *,
     run_id: RunId,
@@ -51,8 +69,7 @@ def fork(
     allow_writes: AllowWrites = False,
     anew: Anew = False,
     store: Store = DEFAULT_STORE,
-    as_json: AsJson = False,
-) -> None:
+) -> "tuple[Run, RunDiff]":
     """Fork a run at an event with changes, and compare the results."""
     wanted = dict(map(_change, changes or ()))
 
@@ -60,28 +77,13 @@ def fork(
         made = await crib.fork(run_id, at=at, changes=wanted, allow_writes=allow_writes, anew=anew)
         return made, await crib.compare(run_id, made.run_id)
 
-    made, found = with_crib(store, make)
-    if as_json:
-        print(json.dumps({"run": _to_json(made), "diff": _to_json(found)}, indent=2, ensure_ascii=False))
-    else:
-        from toolcrib.interfaces.cli.render.comparisons import print_diff
-
-        print_diff(found)
-        if made.error is not None:
-            print(f"toolcrib: {made.error.code}: {made.error.message}", file=sys.stderr)
-    if made.status in {"failed", "incomplete", "timed_out", "cancelled"}:
-        raise typer.Exit(1)
+    return with_crib(store, make)
 
 
-def diff(run_id: RunId, other: Other, store: Store = DEFAULT_STORE, as_json: AsJson = False) -> None:
+@shows(print_diff)
+async def diff(crib: "Crib", run_id: RunId, other: Other) -> "RunDiff":
     """Compare two runs: outcome, cost, calls, answers and decisions."""
-    found = with_crib(store, lambda crib: crib.compare(run_id, other))
-    if as_json:
-        print(found.model_dump_json(indent=2))
-        return
-    from toolcrib.interfaces.cli.render.comparisons import print_diff
-
-    print_diff(found)
+    return await crib.compare(run_id, other)
 
 
 def _change(text: str) -> "tuple[str, Json]":
@@ -98,15 +100,6 @@ def _change(text: str) -> "tuple[str, Json]":
     except json.JSONDecodeError:
         return name, value
 
-
-def _to_json(contract: "Run | RunDiff") -> "JsonObject":
-    return contract.model_dump(mode="json")
-
-
-if TYPE_CHECKING:
-    from toolcrib.contracts import Replay
-    from toolcrib.core.runs.journal.bundles import Manifest
-    from toolcrib.crib import Crib
 
 Output = Annotated[
     Path | None,
@@ -137,30 +130,15 @@ def export(run_id: RunId, output: Output = None, store: Store = DEFAULT_STORE, a
     finally:
         part.unlink(missing_ok=True)
     if as_json:
-        print(manifest.model_dump_json(indent=2))
+        print_json(manifest)
         return
     print(f"wrote {path}: {len(manifest.entries)} entries, {path.stat().st_size} bytes")
     for left in manifest.left_out:
         print(f"  without {left.what}: {left.why}", file=sys.stderr)
 
 
-def replay_run(run_id: RunId, parked: Parked = False, store: Store = DEFAULT_STORE, as_json: AsJson = False) -> None:
-    """Replay a run from its journal; exit status 1 if it diverges."""
-    _show(with_crib(store, lambda crib: crib.replay(run_id, parked=parked)), as_json=as_json)
-
-
-def replay(path: BundleFile, as_json: AsJson = False) -> None:
-    """Replay a run from a bundle, without a store; exit status 1 if it diverges."""
-    from toolcrib.crib.runs.bundles import replay_file
-
-    with path.open("rb") as file:
-        _show(asyncio.run(replay_file(file, str(path))), as_json=as_json)
-
-
-def _show(found: "Replay", *, as_json: bool) -> None:
-    if as_json:
-        print(found.model_dump_json(indent=2))
-    elif found.divergence is None:
+def _print_replay(found: "Replay") -> None:
+    if found.divergence is None:
         calls = f"{len(found.envelopes)} tool calls, {found.model_calls} model calls, {len(found.nested)} nested runs"
         print(f"run {found.run_id} goes the same way: {found.events} events, {calls}, {found.status}")
         print(f"  {found.digest}")
@@ -169,16 +147,22 @@ def _show(found: "Replay", *, as_json: bool) -> None:
         print(f"run {there.run_id} goes another way at event {there.event}: {there.field}")
         print(f"  expected {json.dumps(there.expected, ensure_ascii=False)}")
         print(f"  got      {json.dumps(there.got, ensure_ascii=False)}")
-    if not found.same:
-        raise typer.Exit(1)
 
 
-if TYPE_CHECKING:
-    from collections.abc import Awaitable, Callable
+@shows(_print_replay, fails=lambda found: not found.same)
+async def replay_run(crib: "Crib", run_id: RunId, parked: Parked = False) -> "Replay":
+    """Replay a run from its journal; exit status 1 if it diverges."""
+    return await crib.replay(run_id, parked=parked)
 
-    from toolcrib.contracts import JsonObject
-    from toolcrib.contracts.maintenance import RehearsalReport
-    from toolcrib.crib import Crib
+
+@prints(_print_replay, fails=lambda found: not found.same)
+def replay(path: BundleFile) -> "Replay":
+    """Replay a run from a bundle, without a store; exit status 1 if it diverges."""
+    from toolcrib.crib.runs.bundles import replay_file
+
+    with path.open("rb") as file:
+        return asyncio.run(replay_file(file, str(path)))
+
 
 app = typer.Typer(help="Check a change of definitions, or a new release, before you apply it.", no_args_is_help=True)
 
@@ -205,15 +189,27 @@ Apply = Annotated[
 Block = Annotated[list[str] | None, typer.Option("--block", metavar="TOOL", help="A tool that would be blocked.")]
 
 
+def _print_rehearsal(report: "RehearsalReport") -> None:
+    rows = [
+        (run.run_id, run.tool, run.status, run.verdict, "; ".join(reason.message for reason in run.reasons))
+        for run in report.runs
+        if run.verdict != "safe"
+    ]
+    if rows:
+        print_rows(("Run", "Tool", "Status", "Verdict", "Why"), rows)
+    counts = {verdict: len(report.of(verdict)) for verdict in ("safe", "needs_attention", "will_strand")}
+    print(", ".join(f"{count} {verdict.replace('_', ' ')}" for verdict, count in counts.items()))
+
+
 @app.command("rehearse")
+@prints(_print_rehearsal, fails=lambda report: bool(report.strands))
 def rehearse(
     application: Application = None,
     *,
     apply: Apply = None,
     block: Block = None,
     store: Store = DEFAULT_STORE,
-    as_json: AsJson = False,
-) -> None:
+) -> "RehearsalReport":
     """Check whether each open run could continue after a change; exit status 1 if one could not."""
     documents = _documents(apply)
 
@@ -226,12 +222,7 @@ def rehearse(
     async def work(crib: "Crib") -> "RehearsalReport":
         return await crib.rehearse(changes, functions_here=application is not None)
 
-    report = with_crib(store, work) if application is None else asyncio.run(_in(application, store, work))
-    if as_json:
-        print(report.model_dump_json(indent=2))
-    else:
-        _print(report)
-    raise typer.Exit(1 if report.strands else 0)
+    return with_crib(store, work) if application is None else asyncio.run(_in(application, store, work))
 
 
 async def _in(
@@ -276,17 +267,3 @@ async def _save(crib: "Crib", document: "JsonObject") -> None:
             await crib.workflows.publish(document)
         case _:
             await crib.agents.save(to_contract(AgentDefinition, document, f"agent {document.get('name')!r}"))
-
-
-def _print(report: "RehearsalReport") -> None:
-    from toolcrib.interfaces.cli.render.tables import print_rows
-
-    rows = [
-        (run.run_id, run.tool, run.status, run.verdict, "; ".join(reason.message for reason in run.reasons))
-        for run in report.runs
-        if run.verdict != "safe"
-    ]
-    if rows:
-        print_rows(("Run", "Tool", "Status", "Verdict", "Why"), rows)
-    counts = {verdict: len(report.of(verdict)) for verdict in ("safe", "needs_attention", "will_strand")}
-    print(", ".join(f"{count} {verdict.replace('_', ' ')}" for verdict, count in counts.items()))

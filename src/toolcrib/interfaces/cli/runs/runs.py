@@ -1,11 +1,14 @@
 """`toolcrib run`: look at runs, decide what they wait for, carry them on, cancel them."""
 
-import json
 import sys
+from collections.abc import Sequence
 from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
+from toolcrib.interfaces.cli.render.console import console
+from toolcrib.interfaces.cli.render.tables import print_runs
+from toolcrib.interfaces.cli.support.commands import is_unsuccessful, print_json, shows
 from toolcrib.interfaces.cli.support.inputs import json_object
 from toolcrib.interfaces.cli.support.session import DEFAULT_STORE, AsJson, Position, RunId, Store, with_crib
 
@@ -33,19 +36,10 @@ Edit = Annotated[
 
 
 @app.command("list")
-def list_runs(tool: Tool = None, limit: Limit = 20, store: Store = DEFAULT_STORE, as_json: AsJson = False) -> None:
+@shows(print_runs)
+async def list_runs(crib: "Crib", tool: Tool = None, limit: Limit = 20) -> "Sequence[Run]":
     """List runs, the newest first."""
-
-    async def read(crib: "Crib") -> "list[Run]":
-        return list(await crib.store.journal.runs(crib.principal.realm, tool=tool, limit=limit))
-
-    found = with_crib(store, read)
-    if as_json:
-        print(json.dumps([run.model_dump(mode="json") for run in found], indent=2, ensure_ascii=False))
-        return
-    from toolcrib.interfaces.cli.render.tables import print_runs
-
-    print_runs(found)
+    return await crib.store.journal.runs(crib.principal.realm, tool=tool, limit=limit)
 
 
 @app.command("trace")
@@ -54,37 +48,34 @@ def trace(run_id: RunId, follow: Follow = False, store: Store = DEFAULT_STORE, a
     from toolcrib.interfaces.cli.render.streams import last_trace, show_until_ended
 
     if as_json:
-        found = with_crib(store, lambda crib: last_trace(crib, run_id, follow=follow))
-        print(found.model_dump_json(indent=2))
+        print_json(with_crib(store, lambda crib: last_trace(crib, run_id, follow=follow)))
     else:
         with_crib(store, lambda crib: show_until_ended(crib, run_id, follow=follow))
 
 
+def _draw(found: "Trace") -> None:
+    from toolcrib.interfaces.cli.render.tree import draw
+
+    console().print(draw(found))
+
+
 @app.command("resume")
-def resume(run_id: RunId, store: Store = DEFAULT_STORE, as_json: AsJson = False) -> None:
+@shows(_draw, fails=is_unsuccessful)
+async def resume(crib: "Crib", run_id: RunId) -> "Trace":
     """Resume a run in this process: after a decision, or after the process that drove it died."""
-
-    async def drive(crib: "Crib") -> "Trace":
-        await crib.resume(run_id)
-        return await crib.trace(run_id)
-
-    _show(with_crib(store, drive), as_json=as_json)
+    await crib.resume(run_id)
+    return await crib.trace(run_id)
 
 
 @app.command("answer")
-def answer(
-    run_id: RunId, text: Text = None, position: At = None, store: Store = DEFAULT_STORE, as_json: AsJson = False
-) -> None:
+@shows(_draw, fails=is_unsuccessful)
+async def answer(crib: "Crib", run_id: RunId, text: Text = None, position: At = None) -> "Trace":
     """Answer the question of a run and resume it in this process; without an answer, show the question."""
-
-    async def tell(crib: "Crib") -> "Trace":
-        if text is None:
-            print_question(await crib.questions.of_run(run_id), run_id)
-            raise typer.Exit
-        await crib.questions.answer(run_id, text, position=position)
-        return await crib.trace(run_id)
-
-    _show(with_crib(store, tell), as_json=as_json)
+    if text is None:
+        print_question(await crib.questions.of_run(run_id), run_id)
+        raise typer.Exit
+    await crib.questions.answer(run_id, text, position=position)
+    return await crib.trace(run_id)
 
 
 def print_question(question: "OpenQuestion | None", run_id: str) -> None:
@@ -97,19 +88,6 @@ def print_question(question: "OpenQuestion | None", run_id: str) -> None:
         named = f" ({choice.label})" if choice.label != choice.value else ""
         print(f"  {choice.value}{named}{f': {choice.outcome}' if choice.outcome else ''}")
     print(f"answer with: toolcrib run answer {run_id} TEXT")
-
-
-def _show(found: "Trace", *, as_json: bool) -> None:
-    """Show how a run stands; a run that has not done what it was asked for is no success."""
-    if as_json:
-        print(found.model_dump_json(indent=2))
-    else:
-        from toolcrib.interfaces.cli.render.console import console
-        from toolcrib.interfaces.cli.render.tree import draw
-
-        console().print(draw(found))
-    if found.status in {"failed", "incomplete", "timed_out", "cancelled"}:
-        raise typer.Exit(1)
 
 
 @app.command("cancel")

@@ -1,11 +1,15 @@
-"""`toolcrib tool show`, `prompt`, `regenerate`, `test-prompt`, `revisions`, `roll-back`: an author at a terminal."""
+"""`toolcrib tool prompt`, `regenerate`, `test-prompt`, `revisions`, `roll-back`: an author at a terminal."""
 
 import json
+from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, cast
 
 import typer
 
+from toolcrib.interfaces.cli.render.console import money
+from toolcrib.interfaces.cli.render.tables import print_revisions
+from toolcrib.interfaces.cli.support.commands import print_json, prints, says, shows
 from toolcrib.interfaces.cli.support.session import DEFAULT_STORE, AsJson, Store, with_crib
 
 if TYPE_CHECKING:
@@ -38,19 +42,10 @@ Compare = Annotated[
 Number = Annotated[int, typer.Argument(metavar="REVISION", help="Number of the older revision.")]
 
 
-def show(name: ToolName, store: Store = DEFAULT_STORE) -> None:
-    """Print a tool's definition as JSON, in the revision that a call gets."""
-    print(_find_tool(store, name).model_dump_json(indent=2))
-
-
-def prompt(name: ToolName, store: Store = DEFAULT_STORE, as_json: AsJson = False) -> None:
+@says("{found.system_prompt}", data=True)
+async def prompt(crib: "Crib", name: ToolName) -> "PromptRevision":
     """Print the system prompt of an agentic tool."""
-
-    async def read(crib: "Crib") -> "PromptRevision":
-        return next(entry for entry in await crib.prompts.history(name) if entry.current)
-
-    found = with_crib(store, read)
-    print(found.model_dump_json(indent=2) if as_json else found.system_prompt)
+    return next(entry for entry in await crib.prompts.history(name) if entry.current)
 
 
 def regenerate(
@@ -73,7 +68,7 @@ def regenerate(
 
     found = with_crib(store, propose)
     if as_json:
-        print(found.model_dump_json(indent=2))
+        print_json(found)
         return
     print(found.diff or f"{found.text} of {name} stays as it is")
     print(f"\nreason: {found.reason}")
@@ -81,6 +76,17 @@ def regenerate(
         print("stored as a new revision" if accept else "nothing is stored; add --accept to store it")
 
 
+def _print_test(found: "PromptTest") -> None:
+    print(found.system_prompt or "")
+    print(f"\nanswer: {json.dumps(found.answer, indent=2, ensure_ascii=False)}")
+    for call in found.calls:
+        print(f"call: {call.tool} {'skipped' if call.skipped else json.dumps(call.input, ensure_ascii=False)}")
+    for problem in found.problems:
+        print(f"problem: {problem}")
+    print(f"tokens: {found.usage.total_tokens}, cost: {money(found.cost_usd)}")
+
+
+@prints(_print_test, fails=lambda found: not found.ok)
 def try_prompt(
     name: ToolName,
     task: Task,
@@ -88,8 +94,7 @@ def try_prompt(
     prompt_file: PromptFile = None,
     model: OtherModel = None,
     store: Store = DEFAULT_STORE,
-    as_json: AsJson = False,
-) -> None:
+) -> "PromptTest":
     """Give the tool's model a sample task, and print what it would do first. No tool is called."""
     text = _text(prompt_file) if prompt_file is not None else None
     arguments = _sample(task)
@@ -99,62 +104,30 @@ def try_prompt(
         definition = crib.registry.require(crib.principal.realm, name).definition
         return await crib.prompts.test(_with_changes(definition, text, model), arguments)
 
-    found = with_crib(store, run)
-    if as_json:
-        print(found.model_dump_json(indent=2))
+    return with_crib(store, run)
+
+
+def _print_revisions(found: "PromptDifference | Sequence[PromptRevision]") -> None:
+    if isinstance(found, Sequence):
+        print_revisions(found)
     else:
-        from toolcrib.interfaces.cli.render.console import money
-
-        print(found.system_prompt or "")
-        print(f"\nanswer: {json.dumps(found.answer, indent=2, ensure_ascii=False)}")
-        for call in found.calls:
-            print(f"call: {call.tool} {'skipped' if call.skipped else json.dumps(call.input, ensure_ascii=False)}")
-        for problem in found.problems:
-            print(f"problem: {problem}")
-        print(f"tokens: {found.usage.total_tokens}, cost: {money(found.cost_usd)}")
-    if not found.ok:
-        raise typer.Exit(1)
+        print(found.diff or "the prompts are equal")
 
 
-def revisions(name: ToolName, compare: Compare = None, store: Store = DEFAULT_STORE, as_json: AsJson = False) -> None:
+@shows(_print_revisions)
+async def revisions(
+    crib: "Crib", name: ToolName, compare: Compare = None
+) -> "PromptDifference | Sequence[PromptRevision]":
     """List the revisions of an agentic tool, or compare the prompts of two."""
     if compare is not None:
-        older, newer = compare
-
-        async def differ(crib: "Crib") -> "PromptDifference":
-            return await crib.prompts.compare(name, older, newer)
-
-        difference = with_crib(store, differ)
-        print(difference.model_dump_json(indent=2) if as_json else difference.diff or "the prompts are equal")
-        return
-
-    async def read(crib: "Crib") -> "list[PromptRevision]":
-        return list(await crib.prompts.history(name))
-
-    found = with_crib(store, read)
-    if as_json:
-        print(json.dumps([entry.model_dump(mode="json") for entry in found], indent=2, ensure_ascii=False))
-        return
-    from toolcrib.interfaces.cli.render.tables import print_revisions
-
-    print_revisions(found)
+        return await crib.prompts.compare(name, *compare)
+    return await crib.prompts.history(name)
 
 
-def roll_back(name: ToolName, revision: Number, store: Store = DEFAULT_STORE, as_json: AsJson = False) -> None:
+@says("revision {revision} of {name} is now {found.revision}", data=True)
+async def roll_back(crib: "Crib", name: ToolName, revision: Number) -> "ToolRevision":
     """Make an older revision of a tool the current one again."""
-
-    async def go_back(crib: "Crib") -> "ToolRevision":
-        return await crib.prompts.roll_back(name, revision)
-
-    saved = with_crib(store, go_back)
-    print(saved.model_dump_json(indent=2) if as_json else f"revision {revision} of {name} is now {saved.revision}")
-
-
-def _find_tool(store: str | None, name: str) -> "ToolRevision":
-    async def read(crib: "Crib") -> "ToolRevision":
-        return crib.registry.require(crib.principal.realm, name)
-
-    return with_crib(store, read)
+    return await crib.prompts.roll_back(name, revision)
 
 
 def _with_changes(definition: "ToolDefinition", prompt: str | None, model: str | None) -> "ToolDefinition":

@@ -8,17 +8,22 @@
 """
 
 import json
+from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Literal
 
 import typer
 
+from toolcrib.interfaces.cli.render.tables import import_document, print_import, print_tools
+from toolcrib.interfaces.cli.support.commands import Resource, print_json, prints, shows
 from toolcrib.interfaces.cli.support.inputs import json_object, text_of, to_contract
 from toolcrib.interfaces.cli.support.session import DEFAULT_STORE, AcceptChanges, AsJson, Store, with_crib
 from toolcrib.interfaces.cli.tools.imports import ToolCommands
 
 if TYPE_CHECKING:
-    from toolcrib.contracts import JsonObject
+    from toolcrib.contracts import JsonSchema, ToolRevision
+    from toolcrib.core.providers import ImportedApi
+    from toolcrib.core.runs import Result
     from toolcrib.crib import Crib
 
 Names = Annotated[list[str] | None, typer.Argument(metavar="[NAME]…", help="Tools; all if none is named.")]
@@ -29,18 +34,9 @@ Form = Annotated[
 
 def export(names: Names = None, form: Form = "universal", store: Store = DEFAULT_STORE) -> None:
     """Print tools in the shape of another system, as JSON: an object for one name, else a list."""
+    found = with_crib(store, lambda crib: crib.export(*(names or ()), form=form))
+    print_json(found[0] if len(names or ()) == 1 else found)
 
-    async def read(crib: "Crib") -> "list[JsonObject]":
-        return await crib.export(*(names or ()), form=form)
-
-    found = with_crib(store, read)
-    shown = found[0] if len(names or ()) == 1 else found
-    print(json.dumps(shown, indent=2, ensure_ascii=False))
-
-
-if TYPE_CHECKING:
-    from toolcrib.contracts import JsonSchema, ToolRevision
-    from toolcrib.crib import Crib
 
 File = Annotated[Path, typer.Argument(metavar="FILE", help="Python (.py) or JavaScript (.js) that defines main.")]
 CodeName = Annotated[str, typer.Option("--name", metavar="N", help="Name of the tool.")]
@@ -106,10 +102,6 @@ def _schema(file: Path) -> "JsonSchema":
         raise InvalidInput(f"{file} is no JSON: {problem}") from None
 
 
-if TYPE_CHECKING:
-    from toolcrib.core.runs import Result
-    from toolcrib.crib import Crib
-
 Ref = Annotated[str, typer.Argument(metavar="NAME", help="`name` or `name@range`.")]
 Input = Annotated[str, typer.Option("--input", metavar="JSON", help="The arguments, as a JSON object.")]
 DryRun = Annotated[bool, typer.Option("--dry-run", help="Skip every call that would write.")]
@@ -134,21 +126,16 @@ def call(
         return
     envelope = result.envelopes[-1]
     if as_json:
-        print(envelope.model_dump_json(indent=2))
+        print_json(envelope)
     elif envelope.error is not None:
         typer.echo(f"{envelope.error.code}: {envelope.error.message}", err=True)
     else:
-        print(json.dumps(envelope.output, indent=2, ensure_ascii=False))
+        print_json(envelope.output)
     if envelope.error is not None:
         raise typer.Exit(1)
 
 
-if TYPE_CHECKING:
-    from toolcrib.contracts import ToolRevision
-    from toolcrib.core.providers import ImportedApi
-    from toolcrib.crib import Crib
-
-app = typer.Typer(cls=ToolCommands, help="Import, inspect and call tools.", no_args_is_help=True)
+app = typer.Typer(help="Import, inspect and call tools.", no_args_is_help=True)
 
 Source = Annotated[
     str,
@@ -156,6 +143,7 @@ Source = Annotated[
         metavar="FILE_OR_URL", help="OpenAPI document, JSON or YAML; or a gRPC server, as grpc://host:port."
     ),
 ]
+ToolName = Annotated[str, typer.Argument(metavar="NAME", help="The tool's name.", show_default=False)]
 Name = Annotated[str, typer.Option("--name", metavar="N", help="Name of the provider.")]
 Address = Annotated[
     str | None, typer.Option("--base-url", metavar="URL", help="Address of the API, instead of the document's.")
@@ -166,29 +154,15 @@ Descriptors = Annotated[
 ]
 
 
-@app.command("list")
-def list_tools(store: Store = DEFAULT_STORE, as_json: AsJson = False) -> None:
-    """List the tools, each in the version that a call gets."""
-
-    async def read(crib: "Crib") -> "list[ToolRevision]":
-        return list(crib.registry.current(crib.principal.realm))
-
-    _show(with_crib(store, read), as_json=as_json)
-
-
 @app.command("search")
-def search_tools(
+@shows(print_tools)
+async def search_tools(
+    crib: "Crib",
     words: Annotated[list[str], typer.Argument(metavar="WORDS", help="What the tool should do.")],
     limit: Annotated[int, typer.Option(help="At most so many.", min=1, max=200)] = 10,
-    store: Store = DEFAULT_STORE,
-    as_json: AsJson = False,
-) -> None:
+) -> "Sequence[ToolRevision]":
     """List the tools that do what the words say, best first."""
-
-    async def look(crib: "Crib") -> "list[ToolRevision]":
-        return [tool for tool, _ in await crib.listing.search(" ".join(words), limit=limit)]
-
-    _show(with_crib(store, look), as_json=as_json)
+    return [tool for tool, _ in await crib.listing.search(" ".join(words), limit=limit)]
 
 
 @app.command("add")
@@ -211,10 +185,11 @@ def add_builtin_tools(
     async def save(crib: "Crib") -> "list[ToolRevision]":
         return [await crib.save(definition) for definition in definitions]
 
-    _show(with_crib(store, save, new=True), as_json=as_json)
+    (print_json if as_json else print_tools)(with_crib(store, save, new=True))
 
 
 @app.command("import")
+@prints(print_import, data=import_document)
 def import_tools(
     source: Source,
     *,
@@ -223,8 +198,7 @@ def import_tools(
     descriptors: Descriptors = None,
     accept: AcceptChanges = False,
     store: Store = DEFAULT_STORE,
-    as_json: AsJson = False,
-) -> None:
+) -> "ImportedApi":
     """Import every operation of an OpenAPI document or gRPC server as a tool, and report what was dropped."""
     is_grpc = source.startswith(("grpc://", "grpcs://"))
     document = source if is_grpc or source.startswith(("http://", "https://")) else _read(Path(source))
@@ -235,10 +209,7 @@ def import_tools(
             return await crib.imports.grpc(source, name=name, descriptors=described, accept=accept)
         return await crib.imports.openapi(document, name=name, base_url=base_url, accept=accept)
 
-    imported = with_crib(store, bring, new=True)
-    from toolcrib.interfaces.cli.render.tables import print_import
-
-    print_import(imported, as_json=as_json)
+    return with_crib(store, bring, new=True)
 
 
 def _read(file: Path) -> bytes:
@@ -251,10 +222,23 @@ def _read(file: Path) -> bytes:
         raise InvalidInput(msg) from problem
 
 
-def _show(found: "list[ToolRevision]", *, as_json: bool) -> None:
-    if as_json:
-        print(json.dumps([tool.model_dump(mode="json") for tool in found], indent=2, ensure_ascii=False))
-        return
-    from toolcrib.interfaces.cli.render.tables import print_tools
+async def _all(crib: "Crib") -> "Sequence[ToolRevision]":
+    return tuple(crib.registry.current(crib.principal.realm))
 
-    print_tools(found)
+
+async def _one(crib: "Crib", name: str) -> "ToolRevision":
+    return crib.registry.require(crib.principal.realm, name)
+
+
+TOOLS: "Resource[ToolRevision]" = Resource(
+    noun="tool",
+    name=ToolName,
+    list=_all,
+    table=print_tools,
+    get=_one,
+    help={
+        "list": "List the tools, each in the version that a call gets.",
+        "show": "Print a tool's definition as JSON, in the revision that a call gets.",
+    },
+)
+TOOLS.add_to(app)

@@ -2,17 +2,19 @@
 
 import json
 import sys
-from collections.abc import Awaitable, Callable
+from collections.abc import Sequence
 from typing import TYPE_CHECKING, Annotated
 
 import typer
 
+from toolcrib.interfaces.cli.render.console import duration
+from toolcrib.interfaces.cli.support.commands import Table, is_unsuccessful, print_json, shows
 from toolcrib.interfaces.cli.support.inputs import json_object
-from toolcrib.interfaces.cli.support.session import DEFAULT_STORE, AsJson, RunId, Store, with_crib
+from toolcrib.interfaces.cli.support.session import DEFAULT_STORE, RunId, Store, with_crib
 
 if TYPE_CHECKING:
     from toolcrib.contracts import Json
-    from toolcrib.contracts.workflows import StepInstance, StepWait, WorkflowInstance
+    from toolcrib.contracts.workflows import InstanceSummary, StepInstance, StepWait, WorkflowInstance
     from toolcrib.crib import Crib
 
 app = typer.Typer(help="Inspect and resume workflow runs.", no_args_is_help=True)
@@ -29,59 +31,63 @@ _LONGEST = 500
 """Characters of an input or output beside the steps; with `--json` it is whole."""
 
 
+_INSTANCES: "Table[InstanceSummary]" = Table(
+    {
+        "Instance": lambda each: each.run_id,
+        "Workflow": lambda each: each.workflow,
+        "Status": lambda each: each.status,
+        "Started (UTC)": lambda each: each.created_at,
+        "Error": lambda each: None if each.error is None else each.error.message,
+    }
+)
+
+
 @app.command("list")
-def list_instances(
-    workflow: OfWorkflow = None, limit: Limit = 20, store: Store = DEFAULT_STORE, as_json: AsJson = False
-) -> None:
+@shows(_INSTANCES)
+async def list_instances(crib: "Crib", workflow: OfWorkflow = None, limit: Limit = 20) -> "Sequence[InstanceSummary]":
     """List instances, the newest first."""
-    found = with_crib(store, lambda crib: crib.instances.page(workflow=workflow, limit=limit)).items
-    if as_json:
-        print(json.dumps([each.model_dump(mode="json") for each in found], indent=2, ensure_ascii=False))
-        return
-    from toolcrib.interfaces.cli.render.tables import print_rows
-
-    rows = [
-        (
-            each.run_id,
-            each.workflow,
-            each.status,
-            f"{each.created_at:%Y-%m-%d %H:%M:%S}",
-            "" if each.error is None else each.error.message,
-        )
-        for each in found
-    ]
-    print_rows(("Instance", "Workflow", "Status", "Started (UTC)", "Error"), rows)
+    return (await crib.instances.page(workflow=workflow, limit=limit)).items
 
 
-@app.command("show")
-def show(run_id: RunId, store: Store = DEFAULT_STORE, as_json: AsJson = False) -> None:
-    """Show an instance step by step, with the beginnings of its input and output."""
-    found = with_crib(store, lambda crib: crib.instances.get(run_id))
-    if as_json:
-        print(found.model_dump_json(indent=2))
-        return
-    from toolcrib.interfaces.cli.render.tables import print_rows
-
+def _print_instance(found: "WorkflowInstance") -> None:
     print(f"{found.workflow}: {found.status.replace('_', ' ')}{', a dry run' if found.dry_run else ''}")
     print(f"input: {_short(found.input)}")
-    print_rows(("Step", "Status", "Elements", "Tries", "Took", "What"), [_row(step) for step in found.steps])
+    _STEPS(found.steps)
     if found.status == "completed":
         print(f"output: {_short(found.output)}")
     tell(found)
 
 
+@app.command("show")
+@shows(_print_instance)
+async def show(crib: "Crib", run_id: RunId) -> "WorkflowInstance":
+    """Show an instance step by step, with the beginnings of its input and output."""
+    return await crib.instances.get(run_id)
+
+
+def print_result(instance: "WorkflowInstance") -> None:
+    """Print what came of an instance: its output, and what there is to know besides."""
+    if instance.status == "completed":
+        print_json(instance.output)
+    print(f"toolcrib: instance {instance.run_id} is {instance.status.replace('_', ' ')}", file=sys.stderr)
+    for step in instance.steps if instance.dry_run else ():
+        if step.reason is not None:
+            print(f"toolcrib: step {step.step}: {step.reason}", file=sys.stderr)
+    tell(instance)
+
+
 @app.command("resume")
-def resume(
-    run_id: RunId, repeat_unknown: Unknown = False, store: Store = DEFAULT_STORE, as_json: AsJson = False
-) -> None:
+@shows(print_result, fails=is_unsuccessful)
+async def resume(crib: "Crib", run_id: RunId, repeat_unknown: Unknown = False) -> "WorkflowInstance":
     """Resume an instance in this process. A new instance continues a failed one without repeating calls."""
-    _go_on(store, lambda crib: crib.instances.resume(run_id, repeat_unknown=repeat_unknown), as_json=as_json)
+    return await crib.instances.resume(run_id, repeat_unknown=repeat_unknown)
 
 
 @app.command("rerun")
-def rerun(run_id: RunId, step: From, store: Store = DEFAULT_STORE, as_json: AsJson = False) -> None:
+@shows(print_result, fails=is_unsuccessful)
+async def rerun(crib: "Crib", run_id: RunId, step: From) -> "WorkflowInstance":
     """Rerun a workflow from a step; earlier outputs are reused."""
-    _go_on(store, lambda crib: crib.instances.rerun(run_id, step), as_json=as_json)
+    return await crib.instances.rerun(run_id, step)
 
 
 @app.command("signal")
@@ -99,22 +105,6 @@ def cancel(run_id: RunId, reason: Why = None, store: Store = DEFAULT_STORE) -> N
     """Cancel an instance and its nested runs; it can be resumed."""
     found = with_crib(store, lambda crib: crib.instances.cancel(run_id, reason=reason))
     print(f"{run_id} is {found.status.replace('_', ' ')}")
-
-
-def report(instance: "WorkflowInstance", *, as_json: bool) -> None:
-    """Print what came of an instance: its output, and what there is to know besides; failed, it ends with status 1."""
-    if as_json:
-        print(instance.model_dump_json(indent=2))
-    else:
-        if instance.status == "completed":
-            print(json.dumps(instance.output, indent=2, ensure_ascii=False))
-        print(f"toolcrib: instance {instance.run_id} is {instance.status.replace('_', ' ')}", file=sys.stderr)
-        for step in instance.steps if instance.dry_run else ():
-            if step.reason is not None:
-                print(f"toolcrib: step {step.step}: {step.reason}", file=sys.stderr)
-        tell(instance)
-    if instance.status in {"failed", "incomplete", "timed_out", "cancelled"}:
-        raise typer.Exit(1)
 
 
 def tell(instance: "WorkflowInstance") -> None:
@@ -139,23 +129,31 @@ def _next(instance: "WorkflowInstance") -> str:
     return f"when it is put right: toolcrib instance resume {instance.run_id}"
 
 
-def _go_on(store: str | None, go: "Callable[[Crib], Awaitable[WorkflowInstance]]", *, as_json: bool) -> None:
-    report(with_crib(store, go), as_json=as_json)
+def _took(step: "StepInstance") -> str:
+    if step.started_at is None:
+        return ""
+    if step.ended_at is None:
+        return duration(None)
+    return duration(round((step.ended_at - step.started_at).total_seconds() * 1000))
 
 
-def _row(step: "StepInstance") -> tuple[str, ...]:
-    from toolcrib.interfaces.cli.render.console import duration
-
-    took = "" if step.started_at is None else duration(None)
-    if step.started_at is not None and step.ended_at is not None:
-        took = duration(round((step.ended_at - step.started_at).total_seconds() * 1000))
-    elements = "" if step.items is None else f"{step.items - step.failed} of {step.items}"
+def _what(step: "StepInstance") -> str | None:
+    """The most telling of what there is to say of a step."""
     error = None if step.error is None else f"{step.error.code}: {step.error.message}"
-    reused = None if step.reused is None else f"taken over from {step.reused}"
     waits = "; ".join(f"waits for {wait.whom} {wait.name}" for wait in step.waits_for)
-    what = error or step.reason or waits or reused or ""
-    tries = "" if step.started_at is None else str(step.tries)
-    return step.step, step.status, elements, tries, took, what
+    return error or step.reason or waits or (step.reused and f"taken over from {step.reused}")
+
+
+_STEPS: "Table[StepInstance]" = Table(
+    {
+        "Step": lambda step: step.step,
+        "Status": lambda step: step.status,
+        "Elements": lambda step: None if step.items is None else f"{step.items - step.failed} of {step.items}",
+        "Tries": lambda step: None if step.started_at is None else step.tries,
+        "Took": _took,
+        "What": _what,
+    }
+)
 
 
 def _short(value: "Json") -> str:

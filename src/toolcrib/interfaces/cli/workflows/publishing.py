@@ -1,21 +1,22 @@
 """`toolcrib workflow draft`, `drafts`, `discard`, `undo`, `publish`, `revert`, `remove`, `materialize`: drafts."""
 
-import json
+from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
 import typer
 
+from toolcrib.interfaces.cli.render.tables import print_differences, print_impact
+from toolcrib.interfaces.cli.support.commands import Table, says, shows
 from toolcrib.interfaces.cli.support.inputs import object_in
-from toolcrib.interfaces.cli.support.session import DEFAULT_STORE, AsJson, Store, with_crib
-from toolcrib.interfaces.cli.workflows.workflows import File, draw, print_problems, refuse_errors
+from toolcrib.interfaces.cli.support.session import DEFAULT_STORE, Store, with_crib
+from toolcrib.interfaces.cli.workflows.workflows import File, Name, draw, print_problems, refuse_errors
 
 if TYPE_CHECKING:
     from toolcrib.contracts import JsonObject
     from toolcrib.contracts.workflows import Materialized, Publication, WorkflowDefinition, WorkflowDraft
     from toolcrib.crib import Crib
 
-Name = Annotated[str, typer.Argument(metavar="NAME", help="The workflow's name.", show_default=False)]
 Source = Annotated[
     str, typer.Argument(metavar="FILE|NAME", help="A definition, or the name of a draft.", show_default=False)
 ]
@@ -46,31 +47,27 @@ def draft(file: File, note: Note = "", store: Store = DEFAULT_STORE) -> None:
     print(f"draft {document['name']} is kept as revision {revision}")
 
 
-def drafts(store: Store = DEFAULT_STORE, as_json: AsJson = False) -> None:
+_DRAFTS: "Table[WorkflowDraft]" = Table(
+    {
+        "Draft": lambda each: each.definition.name,
+        "Revision": lambda each: each.revision,
+        "By": lambda each: each.authored_by or each.made_by,
+        "At (UTC)": lambda each: each.created_at,
+        "Note": lambda each: each.note,
+    }
+)
+
+
+@shows(_DRAFTS)
+async def drafts(crib: "Crib") -> "Sequence[WorkflowDraft]":
     """List the drafts."""
-    found = with_crib(store, lambda crib: crib.workflows.drafts())
-    if as_json:
-        print(json.dumps([each.model_dump(mode="json") for each in found], indent=2, ensure_ascii=False))
-        return
-    from toolcrib.interfaces.cli.render.tables import print_rows
-
-    rows = [
-        (
-            each.definition.name,
-            str(each.revision),
-            each.authored_by or each.made_by,
-            f"{each.created_at:%Y-%m-%d %H:%M:%S}",
-            each.note,
-        )
-        for each in found
-    ]
-    print_rows(("Draft", "Revision", "By", "At (UTC)", "Note"), rows)
+    return await crib.workflows.drafts()
 
 
-def discard(name: Name, store: Store = DEFAULT_STORE) -> None:
+@says("draft {name} is discarded")
+async def discard(crib: "Crib", name: Name) -> None:
     """Delete a draft; published revisions stay."""
-    with_crib(store, lambda crib: crib.workflows.discard(name))
-    print(f"draft {name} is discarded")
+    await crib.workflows.discard(name)
 
 
 def undo(name: Name, store: Store = DEFAULT_STORE) -> None:
@@ -95,20 +92,10 @@ def publish(source: Source, yes: Yes = False, store: Store = DEFAULT_STORE) -> N
     print(f"workflow {done.tool.ref} is published as revision {done.tool.revision}")
 
 
-def revert(name: Name, revision: Number, store: Store = DEFAULT_STORE) -> None:
+@says("revision {revision} of workflow {name} is published again, as revision {found.tool.revision}")
+async def revert(crib: "Crib", name: Name, revision: Number) -> "Publication":
     """Publish an older revision of a workflow again."""
-
-    async def go_back(crib: "Crib") -> "Publication":
-        return await crib.workflows.revert(name, revision)
-
-    done = with_crib(store, go_back)
-    print(f"revision {revision} of workflow {name} is published again, as revision {done.tool.revision}")
-
-
-def remove(name: Name, store: Store = DEFAULT_STORE) -> None:
-    """Remove a workflow from the catalogue; active runs continue."""
-    with_crib(store, lambda crib: crib.workflows.remove(name))
-    print(f"workflow {name} is removed")
+    return await crib.workflows.revert(name, revision)
 
 
 def materialize(
@@ -144,8 +131,6 @@ async def _tell(crib: "Crib", given: "JsonObject | str", file: Path | None) -> i
     Returns:
         The number of the draft's revision that was told of, if it is one.
     """
-    from toolcrib.interfaces.cli.render.tables import print_differences, print_impact
-
     drafted: WorkflowDefinition | JsonObject
     revision = None
     if isinstance(given, str):

@@ -1,69 +1,59 @@
 """`toolcrib workflow list`, `show`, `graph`, `export`, `check`, `impact`, `run`, `dry-run`: workflows read and run."""
 
-import json
+from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Literal
 
 import typer
 
+from toolcrib.interfaces.cli.render.console import console
+from toolcrib.interfaces.cli.render.tables import print_impact, print_tools
+from toolcrib.interfaces.cli.support.commands import Resource, is_unsuccessful, print_json, prints, shows
 from toolcrib.interfaces.cli.support.inputs import json_object, object_in, text_of
 from toolcrib.interfaces.cli.support.session import DEFAULT_STORE, AsJson, Store, with_crib
-from toolcrib.interfaces.cli.workflows.instances import report
+from toolcrib.interfaces.cli.workflows.instances import print_result
 
 if TYPE_CHECKING:
-    from toolcrib.contracts import ImpactReport
+    from toolcrib.contracts import ImpactReport, ToolRevision
     from toolcrib.contracts.workflows import WorkflowDefinition, WorkflowGraph, WorkflowInstance
     from toolcrib.crib import Crib
 
 app = typer.Typer(help="Check, publish, draw and run workflows.", no_args_is_help=True)
 
 Ref = Annotated[str, typer.Argument(metavar="NAME[@RANGE]", help="The workflow, as calls name it.", show_default=False)]
+Name = Annotated[str, typer.Argument(metavar="NAME", help="The workflow's name.", show_default=False)]
 File = Annotated[Path, typer.Argument(metavar="FILE", help="The definition, as YAML or JSON.", show_default=False)]
 Input = Annotated[str, typer.Option("--input", metavar="JSON", help="The input, as a JSON object.")]
 Format = Annotated[Literal["yaml", "json"], typer.Option("--format", help="Of the document.")]
 _ANY = 1_000_000
 
 
-@app.command("list")
-def list_workflows(store: Store = DEFAULT_STORE, as_json: AsJson = False) -> None:
-    """List the workflows."""
-    found = with_crib(store, lambda crib: crib.workflows.page(limit=_ANY)).items
-    if as_json:
-        print(json.dumps([tool.model_dump(mode="json") for tool in found], indent=2, ensure_ascii=False))
-        return
-    from toolcrib.interfaces.cli.render.tables import print_tools
+def draw(graph: "WorkflowGraph") -> None:
+    """Draw a graph on the terminal."""
+    from toolcrib.interfaces.cli.render.graphs import draw_graph
 
-    print_tools(found)
+    console().print(draw_graph(graph))
 
 
-@app.command("show")
-def show(ref: Ref, store: Store = DEFAULT_STORE, as_json: AsJson = False) -> None:
-    """Draw a workflow, or a deterministic agentic tool as a workflow, with its description."""
-
-    async def read(crib: "Crib") -> "tuple[WorkflowDefinition, WorkflowGraph]":
-        return await _definition(crib, ref), await _graph(crib, ref)
-
-    definition, graph = with_crib(store, read)
-    if as_json:
-        print(json.dumps(definition.document(), indent=2, ensure_ascii=False))
-        return
+def _print_definition(found: "tuple[WorkflowDefinition, WorkflowGraph]") -> None:
+    definition, graph = found
     for line in filter(None, (definition.title, definition.description)):
         print(line)
     draw(graph)
 
 
+@app.command("show")
+@shows(_print_definition, data=lambda found: found[0].document())
+async def show(crib: "Crib", ref: Ref) -> "tuple[WorkflowDefinition, WorkflowGraph]":
+    """Draw a workflow, or a deterministic agentic tool as a workflow, with its description."""
+    return await _definition(crib, ref), await _graph(crib, ref)
+
+
 @app.command("graph")
-def graph(ref: Ref, store: Store = DEFAULT_STORE, as_json: AsJson = False) -> None:
+@shows(draw)
+async def graph(crib: "Crib", ref: Ref) -> "WorkflowGraph":
     """Draw the steps of a workflow with the current state of each: ok, held or broken, and why."""
-
-    async def read(crib: "Crib") -> "WorkflowGraph":
-        return await _graph(crib, ref)
-
-    found = with_crib(store, read)
-    if as_json:
-        print(found.model_dump_json(indent=2))
-    else:
-        draw(found)
+    return await _graph(crib, ref)
 
 
 @app.command("export")
@@ -75,7 +65,7 @@ def export(ref: Ref, form: Format = "yaml", store: Store = DEFAULT_STORE) -> Non
 
     document = with_crib(store, read).document()
     if form == "json":
-        print(json.dumps(document, indent=2, ensure_ascii=False))
+        print_json(document)
         return
     import yaml
 
@@ -88,7 +78,7 @@ def check(file: File, store: Store = DEFAULT_STORE, as_json: AsJson = False) -> 
     document = object_in(file)
     found = with_crib(store, lambda crib: crib.workflows.check(document))
     if as_json:
-        print(found.model_dump_json(indent=2))
+        print_json(found)
     elif found.problems:
         print_problems(found, file)
     else:
@@ -97,39 +87,26 @@ def check(file: File, store: Store = DEFAULT_STORE, as_json: AsJson = False) -> 
 
 
 @app.command("impact")
-def impact(ref: Ref, store: Store = DEFAULT_STORE, as_json: AsJson = False) -> None:
+@shows(print_impact)
+async def impact(crib: "Crib", ref: Ref) -> "ImpactReport":
     """List what depends on a workflow, directly or indirectly, and its active runs."""
-
-    async def read(crib: "Crib") -> "ImpactReport":
-        return await crib.lifecycle.impact((await crib.workflows.get(ref)).ref)
-
-    found = with_crib(store, read)
-    if as_json:
-        print(found.model_dump_json(indent=2))
-        return
-    from toolcrib.interfaces.cli.render.tables import print_impact
-
-    print_impact(found)
+    return await crib.lifecycle.impact((await crib.workflows.get(ref)).ref)
 
 
 @app.command("run")
-def run(ref: Ref, given: Input = "{}", store: Store = DEFAULT_STORE, as_json: AsJson = False) -> None:
+@prints(print_result, fails=is_unsuccessful)
+def run(ref: Ref, given: Input = "{}", store: Store = DEFAULT_STORE) -> "WorkflowInstance":
     """Run a workflow until it ends or waits, and print its output; one that fails ends with status 1."""
-    _run(store, ref, given, as_json=as_json)
+    arguments = json_object(given, "--input")
+    return with_crib(store, lambda crib: crib.instances.start(ref, arguments))
 
 
 @app.command("dry-run")
-def dry_run(ref: Ref, given: Input = "{}", store: Store = DEFAULT_STORE, as_json: AsJson = False) -> None:
+@prints(print_result, fails=is_unsuccessful)
+def dry_run(ref: Ref, given: Input = "{}", store: Store = DEFAULT_STORE) -> "WorkflowInstance":
     """Run a workflow, skipping every call that would write."""
-    _run(store, ref, given, dry=True, as_json=as_json)
-
-
-def draw(graph: "WorkflowGraph") -> None:
-    """Draw a graph on the terminal."""
-    from toolcrib.interfaces.cli.render.console import console
-    from toolcrib.interfaces.cli.render.graphs import draw_graph
-
-    console().print(draw_graph(graph))
+    arguments = json_object(given, "--input")
+    return with_crib(store, lambda crib: crib.instances.start(ref, arguments, dry_run=True))
 
 
 def print_problems(graph: "WorkflowGraph", file: Path | None) -> None:
@@ -170,10 +147,16 @@ async def _is_agentic(crib: "Crib", ref: str) -> bool:
     return tool is not None and isinstance(tool.definition.implementation, AgenticImplementation)
 
 
-def _run(store: str | None, ref: str, given: str, *, dry: bool = False, as_json: bool) -> None:
-    arguments = json_object(given, "--input")
+async def _all(crib: "Crib") -> "Sequence[ToolRevision]":
+    return (await crib.workflows.page(limit=_ANY)).items
 
-    async def start(crib: "Crib") -> "WorkflowInstance":
-        return await crib.instances.start(ref, arguments, dry_run=dry)
 
-    report(with_crib(store, start), as_json=as_json)
+WORKFLOWS: "Resource[ToolRevision]" = Resource(
+    noun="workflow",
+    name=Name,
+    list=_all,
+    table=print_tools,
+    remove=lambda crib, name: crib.workflows.remove(name),
+    help={"remove": "Remove a workflow from the catalogue; active runs continue."},
+)
+WORKFLOWS.add_to(app)

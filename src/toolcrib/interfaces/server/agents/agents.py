@@ -5,7 +5,7 @@ from typing import Annotated, Final
 
 from fastapi import APIRouter, Query, Response
 
-from toolcrib.contracts import AgentDefinition, Conflict, JsonObject, Principal, ResolvedTool, ToolRevision
+from toolcrib.contracts import AgentDefinition, JsonObject, Principal, ResolvedTool, ToolRevision
 from toolcrib.core.registry import Facet, means_many
 from toolcrib.crib import ActingCrib
 from toolcrib.crib.tools.listing import ToolsPage
@@ -59,16 +59,9 @@ async def count_agents(crib: CribDep, wanted: Annotated[AgentFilter, Query()]) -
 
 
 @router.post("", status_code=201)
-async def create_agent(body: AgentBody, author: Author, crib: CribDep, caller: Caller, response: Response) -> AgentView:
+async def create_agent(body: AgentBody, author: Author, response: Response) -> AgentView:
     """Store the first revision of a new agent."""
-    demand_write(caller, body.tool())  # before anything is said about what exists
-    await crib.authorize(newest=True)
-    if crib.registry.find(caller.realm, body.name, None) is not None:
-        msg = f"tool {body.name!r} exists; PUT or PATCH it to make a new revision, or take another name"
-        raise Conflict(msg)
-    saved = await author.save(body.tool(), after=0)
-    response.headers["Location"] = f"/api/v1/ai/agents/{body.name}"
-    return _to_view(saved, response)
+    return _to_view(await author.create(body.tool(), response, path=router.prefix), response)
 
 
 @router.get("/{name}")

@@ -7,7 +7,7 @@ from typing import Annotated, Any, Final, TypeAlias
 
 from fastapi import APIRouter, Header, Query, Response
 from fastapi.responses import StreamingResponse
-from pydantic import ConfigDict, Field
+from pydantic import Field
 
 from toolcrib.contracts import (
     AgentImplementation,
@@ -24,6 +24,7 @@ from toolcrib.interfaces.server.http.context import Caller, CribDep, run_of
 from toolcrib.interfaces.server.http.requests import JsonRoute
 from toolcrib.interfaces.server.http.streaming import start_stream
 from toolcrib.interfaces.server.views.agent_views import AskBody, ContinueBody
+from toolcrib.interfaces.server.views.base import PageView
 from toolcrib.interfaces.server.views.common import AgentAnswer, Answers
 
 agent_runs_router = APIRouter(route_class=JsonRoute, tags=["agents"])
@@ -103,12 +104,8 @@ async def stream_execution(
 router = APIRouter(prefix="/ai/conversations", route_class=JsonRoute, tags=["conversations"])
 
 
-class ConversationPage(Contract):
+class ConversationPage(PageView[Conversation]):
     """Conversations, newest first."""
-
-    items: tuple[Conversation, ...]
-    next: str | None
-    """`before` of the next page."""
 
 
 class ConversationDetail(Contract):
@@ -120,10 +117,8 @@ class ConversationDetail(Contract):
     """`after` of the next page."""
 
 
-class ConversationChange(Contract):
+class ConversationChange(Contract, defer_build=False):
     """What of a conversation is to be different; what is null or missing stays."""
-
-    model_config = ConfigDict(defer_build=False)
 
     title: str | None = Field(default=None, max_length=200)
     status: ConversationStatus | None = None

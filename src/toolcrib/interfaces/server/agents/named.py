@@ -5,9 +5,8 @@ from dataclasses import dataclass
 from typing import Annotated, Any, Final, Generic
 
 from fastapi import APIRouter, Body, Depends
-from pydantic import ConfigDict
 
-from toolcrib.contracts import Contract, InvalidInput, PromptFragment, ServiceAccount
+from toolcrib.contracts import InvalidInput, PromptFragment, ServiceAccount
 from toolcrib.contracts.workflows import ConditionBinding, StepRegistration
 from toolcrib.core.policy import permits
 from toolcrib.core.registry import ItemT
@@ -15,78 +14,25 @@ from toolcrib.crib import ActingCrib
 from toolcrib.crib.tools.listing import NamedThings
 from toolcrib.interfaces.server.http.context import Caller, CribDep, demand
 from toolcrib.interfaces.server.http.requests import JsonRoute
-
-_BUILT: Final = ConfigDict(defer_build=False)
-
-
-class FragmentBody(PromptFragment):
-    """A prompt fragment, as an author sends it."""
-
-    model_config = _BUILT
-
-
-class AccountBody(ServiceAccount):
-    """A service account, as its maker sends it."""
-
-    model_config = _BUILT
-
-
-class StepBody(StepRegistration):
-    """A name for a tool, as its author sends it."""
-
-    model_config = _BUILT
-
-
-class ConditionBody(ConditionBinding):
-    """A name for a condition, as its author sends it."""
-
-    model_config = _BUILT
-
-
-class NamedPage(Contract):
-    """Things of one kind by name."""
-
-    items: tuple[Any, ...]
-
-
-class FragmentPage(NamedPage):
-    """Prompt fragments by name."""
-
-    items: tuple[PromptFragment, ...]
-
-
-class AccountPage(NamedPage):
-    """Service accounts by name."""
-
-    items: tuple[ServiceAccount, ...]
-
-
-class StepPage(NamedPage):
-    """Workflow steps by name."""
-
-    items: tuple[StepRegistration, ...]
-
-
-class ConditionPage(NamedPage):
-    """Conditions by name."""
-
-    items: tuple[ConditionBinding, ...]
+from toolcrib.interfaces.server.views.base import ListView
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Kind(Generic[ItemT]):
+class NamedResource(Generic[ItemT]):
     """What the routes over things of one kind need to know of it."""
 
     noun: str
     plural: str
     """Of paths and of security URIs: `ai://fragments/{name}/read`."""
+    tag: str
     contract: type[ItemT]
-    body: type[ItemT]
-    """The same, as it is sent."""
-    page: type[NamedPage]
-    things: Callable[[ActingCrib], NamedThings[ItemT]]
+    body_text: str
+    """How the document of the routes tells of a body."""
+    page_text: str
+    """How it tells of all of them."""
+    things: Callable[[Crib], NamedThings[ItemT]]
     saving: str
-    """What saving does, for the document of the routes."""
+    """What saving does."""
     removing: str
     """What removing does."""
 
@@ -94,100 +40,111 @@ class Kind(Generic[ItemT]):
         """Of what a caller needs a grant for."""
         return f"ai://{self.plural}/{name}/{verb}"
 
+    def body(self) -> type[ItemT]:
+        """The contract as it is sent, whose validator is there when a route is made."""
+        made: Any = type(f"{self.noun.title()}Body", (self.contract,), {"__doc__": self.body_text}, defer_build=False)
+        return made
 
-def routes_over(kind: Kind[ItemT], tag: str) -> APIRouter:
-    """The four routes over one kind."""
-    router = APIRouter(prefix=f"/ai/{kind.plural}", route_class=JsonRoute, tags=[tag])
-    one, many = kind.noun, kind.plural
+    def page(self) -> type[ListView[ItemT]]:
+        """The answer with all things that the caller may see."""
+        made: Any = type(f"{self.noun.title()}Page", (ListView[self.contract],), {"__doc__": self.page_text})
+        return made
 
-    @router.get("", name=f"list_{many}", response_model=kind.page, description=f"The {many} that the caller may read.")
-    async def listed(crib: CribDep, caller: Caller) -> NamedPage:
-        found = await kind.things(crib).list()
-        return kind.page(items=tuple(item for item in found if permits(caller.grants, kind.uri(item.name, "read"))))
+
+def routes_over(resource: NamedResource[ItemT]) -> APIRouter:
+    """The four routes over things of one kind."""
+    one, many = resource.noun, resource.plural
+    router = APIRouter(prefix=f"/ai/{many}", route_class=JsonRoute, tags=[resource.tag])
+    page = resource.page()
+
+    @router.get("", name=f"list_{many}", response_model=page, description=f"The {many} that the caller may read.")
+    async def find_all(crib: CribDep, caller: Caller) -> ListView[ItemT]:
+        found = await resource.things(crib).list(principal=caller)
+        return page(items=tuple(item for item in found if permits(caller.grants, resource.uri(item.name, "read"))))
 
     @router.get(
-        "/{name}", name=f"get_{one}", response_model=kind.contract, description=f"The {one} in its newest revision."
+        "/{name}",
+        name=f"get_{one}",
+        response_model=resource.contract,
+        description=f"The {one} in its newest revision.",
     )
     async def read(name: str, crib: CribDep, caller: Caller) -> ItemT:
-        demand(caller, kind.uri(name, "read"))
-        return await kind.things(crib).get(name)
+        demand(caller, resource.uri(name, "read"))
+        return await resource.things(crib).get(name, principal=caller)
 
-    @router.put("/{name}", name=f"save_{one}", response_model=kind.contract, description=kind.saving)
-    async def saved(name: str, body: Annotated[ItemT, Depends(_body_of(kind))], crib: CribDep, caller: Caller) -> ItemT:
-        demand(caller, kind.uri(name, "write"))
+    @router.put("/{name}", name=f"save_{one}", response_model=resource.contract, description=resource.saving)
+    async def save(
+        name: str, body: Annotated[ItemT, Depends(_reader(resource.body()))], crib: CribDep, caller: Caller
+    ) -> ItemT:
+        demand(caller, resource.uri(name, "write"))
         if name != body.name:
             raise InvalidInput(f"the body is named {body.name!r} and the path {name!r}; send it to its own name")
-        item = kind.contract.model_validate(body.model_dump(mode="json"))
-        await kind.things(crib).save(item)
+        item = resource.contract.model_validate(body.model_dump(mode="json"))
+        await resource.things(crib).save(item, principal=caller)
         return item
 
-    @router.delete("/{name}", name=f"remove_{one}", status_code=204, description=kind.removing)
-    async def removed(name: str, crib: CribDep, caller: Caller) -> None:
-        demand(caller, kind.uri(name, "write"))
-        await kind.things(crib).remove(name)
+    @router.delete("/{name}", name=f"remove_{one}", status_code=204, description=resource.removing)
+    async def remove(name: str, crib: CribDep, caller: Caller) -> None:
+        demand(caller, resource.uri(name, "write"))
+        await resource.things(crib).remove(name, principal=caller)
 
     return router
 
 
-def _body_of(kind: Kind[ItemT]) -> Callable[..., ItemT]:
+def _reader(contract: type[ItemT]) -> Callable[..., ItemT]:
     """What reads a body. The framework learns its type from the signature, which is only known here."""
 
     def read(body: ItemT) -> ItemT:
         return body
 
-    read.__annotations__["body"] = Annotated[kind.body, Body()]
+    read.__annotations__["body"] = Annotated[contract, Body()]
     return read
 
 
-fragments: Final = routes_over(
-    Kind(
+RESOURCES: Final[tuple[NamedResource[Any], ...]] = (
+    NamedResource(
         noun="fragment",
         plural="fragments",
+        tag="agents",
         contract=PromptFragment,
-        body=FragmentBody,
-        page=FragmentPage,
+        body_text="A prompt fragment, as an author sends it.",
+        page_text="Prompt fragments by name.",
         things=lambda crib: crib.fragments,
         saving="Store a new revision, which every run that begins from now on has.",
         removing="Take a fragment out; agents that name it cannot be run until they do not, or it is saved again.",
     ),
-    "agents",
-)
-accounts: Final = routes_over(
-    Kind(
+    NamedResource(
         noun="account",
         plural="accounts",
+        tag="agents",
         contract=ServiceAccount,
-        body=AccountBody,
-        page=AccountPage,
+        body_text="A service account, as its maker sends it.",
+        page_text="Service accounts by name.",
         things=lambda crib: crib.accounts,
         saving="Store an account, or change it; also for runs that have begun.",
         removing="Take an account out; agents that act as it can do nothing any more.",
     ),
-    "agents",
-)
-steps: Final = routes_over(
-    Kind(
+    NamedResource(
         noun="step",
         plural="steps",
+        tag="workflows",
         contract=StepRegistration,
-        body=StepBody,
-        page=StepPage,
+        body_text="A name for a tool, as its author sends it.",
+        page_text="Workflow steps by name.",
         things=lambda crib: crib.steps,
         saving="Give a tool a name in the vocabulary of workflows. Published ones keep what they were checked with.",
         removing="Take a name out of the vocabulary. Published workflows keep it; new ones cannot name it any more.",
     ),
-    "workflows",
-)
-conditions: Final = routes_over(
-    Kind(
+    NamedResource(
         noun="condition",
         plural="conditions",
+        tag="workflows",
         contract=ConditionBinding,
-        body=ConditionBody,
-        page=ConditionPage,
+        body_text="A name for a condition, as its author sends it.",
+        page_text="Conditions by name.",
         things=lambda crib: crib.conditions,
         saving="Give a condition a name. Published workflows keep the one that they were checked with.",
         removing="Take a condition out. Published workflows keep it; new ones cannot name it any more.",
     ),
-    "workflows",
 )
+routers: Final = tuple(map(routes_over, RESOURCES))

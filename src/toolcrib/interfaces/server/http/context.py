@@ -5,14 +5,14 @@ What every route is handed: the crib, the caller, and the checks that they share
 Where a caller saves definitions: with its own grants, and under the operator's rules for what comes over HTTP.
 """
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Awaitable, Callable, Iterable, Mapping
 from dataclasses import dataclass
 from ipaddress import ip_address
 from types import MappingProxyType
 from typing import Annotated, Final, cast
 from urllib.parse import urlsplit
 
-from fastapi import Depends, Request
+from fastapi import Depends, Request, Response
 from fastapi.security import HTTPBearer
 
 from toolcrib.contracts import (
@@ -20,6 +20,7 @@ from toolcrib.contracts import (
     SECRET_REFERENCE,
     AgenticImplementation,
     AgentImplementation,
+    Conflict,
     InvalidDefinition,
     JsonObject,
     LLMConfig,
@@ -245,6 +246,38 @@ class DefinitionWriter:
         demand_secrets(self.caller, (secret.reference for secret in definition.secrets))
         self.check(definition)
         return await self.crib.save(definition, after=after)
+
+    async def create(
+        self,
+        definition: ToolDefinition,
+        response: Response,
+        *,
+        path: str,
+        change: str = "PUT or PATCH",
+        complete: Callable[[ToolDefinition], Awaitable[ToolDefinition]] | None = None,
+    ) -> ToolRevision:
+        """Store the first revision of a definition, and let the answer name its address.
+
+        Args:
+            definition: The definition.
+            response: The answer.
+            path: Of definitions of its kind.
+            change: The methods that change one that exists.
+            complete: Adds what its author has left out.
+
+        Raises:
+            PermissionDenied: As `save` raises.
+            InvalidDefinition: Likewise.
+            Conflict: There is a tool of this name.
+        """
+        demand_write(self.caller, definition)  # before anything is said about what exists
+        await self.crib.authorize(self.caller, newest=True)
+        if self.crib.registry.find(self.caller.realm, definition.name, None) is not None:
+            msg = f"tool {definition.name!r} exists; {change} it to make a new revision, or take another name"
+            raise Conflict(msg)
+        saved = await self.save(definition if complete is None else await complete(definition), after=0)
+        response.headers["Location"] = f"/api/v1{path}/{definition.name}"
+        return saved
 
     async def draft(
         self, definition: WorkflowDefinition | JsonObject, *, note: str = "", after: int | None = None

@@ -15,7 +15,7 @@ from fastapi.routing import APIRoute
 from pydantic_core import from_json
 from starlette.exceptions import HTTPException
 
-from toolcrib.contracts import Contract, InvalidDefinition, InvalidInput, Json, LifeCycle, Timestamp, ToolRevision
+from toolcrib.contracts import InvalidDefinition, InvalidInput, Json, ToolRevision
 
 
 class _JsonRequest(Request):
@@ -45,32 +45,6 @@ class JsonRoute(APIRoute):
 
 
 IfMatch: TypeAlias = Annotated[str | None, Header(description="The ETag of the tool that the change was made to.")]
-
-
-class Stored(Contract):
-    """What the crib knows of a stored definition, besides what its author has said."""
-
-    revision: int
-    """Send it as `If-Match` to change exactly this one."""
-    content_hash: str
-    life_cycle: LifeCycle
-    """Of the version, as operators set it: active, deprecated, blocked."""
-    made_by: str
-    created_at: Timestamp
-    warnings: tuple[str, ...] = ()
-    """Of an answer to saving: what its author should know."""
-
-
-def stored_fields(tool: ToolRevision) -> dict[str, Any]:
-    """The values of `Stored` for a revision."""
-    return {
-        "revision": tool.revision,
-        "content_hash": tool.content_hash,
-        "life_cycle": tool.status,
-        "made_by": tool.made_by,
-        "created_at": tool.created_at,
-        "warnings": tool.warnings,
-    }
 
 
 def name_revision(response: Response, tool: ToolRevision) -> None:

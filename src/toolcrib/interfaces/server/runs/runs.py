@@ -9,7 +9,7 @@ from typing import Annotated, Any, Final
 
 from fastapi import APIRouter, Body, Header, Query, Response
 from fastapi.responses import StreamingResponse
-from pydantic import ConfigDict, Field
+from pydantic import Field
 
 from toolcrib.contracts import ENDED, AgentDefinition, Conflict, Contract, JsonObject, LLMConfig, Run, RunStatus
 from toolcrib.contracts.runs.comparisons import RunDiff
@@ -203,10 +203,8 @@ forks_router = APIRouter(prefix="/executions", route_class=JsonRoute, tags=["exe
 _GOES_ON: Final[dict[int | str, dict[str, Any]]] = {202: {"model": Run}}
 
 
-class ForkBody(Contract):
+class ForkBody(Contract, defer_build=False):
     """Where a run is cut, and what is different from there on."""
-
-    model_config = ConfigDict(defer_build=False)
 
     at: int | str | None = None
     """Number of the last event that is known, `step:NAME` or `turn:N`; null for the beginning."""

@@ -10,14 +10,12 @@ from typing import Annotated
 
 import orjson
 from fastapi import APIRouter, Body, Query, Response
-from pydantic_core import to_jsonable_python
 
 from toolcrib.agents.model.json_answers import read_object
 from toolcrib.contracts import (
     AgenticImplementation,
     AgenticMode,
     AgenticStatus,
-    Conflict,
     DriftReport,
     InvalidDefinition,
     Json,
@@ -120,14 +118,11 @@ async def create_agentic_tool(
     body: AgenticBody, author: Author, crib: CribDep, caller: Caller, response: Response
 ) -> AgenticView:
     """Store the first revision of a new tool; without a prompt it gets the default one."""
-    demand_write(caller, body.definition())  # before anything is said about what exists
-    await crib.authorize(newest=True)
-    if crib.registry.find(caller.realm, body.name, None) is not None:
-        msg = f"tool {body.name!r} exists; PATCH it to make a new revision, or take another name"
-        raise Conflict(msg)
-    definition = await _with_default_prompt(crib, body.definition())
-    saved = await author.save(definition, after=0)
-    response.headers["Location"] = f"/api/v1/agentic-tools/{body.name}"
+
+    async def complete(definition: ToolDefinition) -> ToolDefinition:
+        return await _with_default_prompt(crib, caller, definition)
+
+    saved = await author.create(body.definition(), response, path=router.prefix, change="PATCH", complete=complete)
     return _to_view(saved, response)
 
 
@@ -155,8 +150,8 @@ async def change_agentic_tool(
     """
     current = await _find(crib, caller, name)
     demand_write(caller, current.definition)
-    fields = AgenticBody.fields_of(current.definition, _inside(current.definition))
-    body = apply_patch(AgenticBody, to_jsonable_python(fields), patch)
+    fields = AgenticBody.project(_inside(current.definition), current.definition)
+    body = apply_patch(AgenticBody, fields.model_dump(mode="json"), patch)
     refuse_new_name(current, body.name)
     definition = await _with_default_prompt(crib, body.definition(current.definition))
     return _to_view(await author.save(definition, after=expected_revision(if_match, current.revision)), response)
@@ -339,7 +334,7 @@ async def list_tool_executions(
     if not found and not await crib.store.journal.runs(caller.realm, tool=name, limit=1):
         await crib.authorize(newest=True)
         crib.registry.require(caller.realm, name)
-    items = [ExecutionView(**ExecutionView.fields_of(run)) for run in found[:limit] if may_see_run(caller, run)]
+    items = [ExecutionView.of(run) for run in found[:limit] if may_see_run(caller, run)]
     return ExecutionPage(items=tuple(items), next=found[limit - 1].run_id if len(found) > limit else None)
 
 
@@ -358,12 +353,10 @@ async def _detail(crib: ActingCrib, run: Run) -> ExecutionDetail:
     events = await crib.store.journal.events(run.run_id)
     trace = await crib.trace(run.run_id)
     answers = {entry.event.position: entry.event for entry in events if isinstance(entry.event, ModelFinished)}
-    fields = ExecutionView.fields_of(run)
-    if not run.ended:
-        fields |= {"total_cost": trace.cost, "total_tokens": trace.tokens}
     plan = answers.get(_PLAN)
-    return ExecutionDetail(
-        **fields,
+    return ExecutionDetail.of(
+        run,
+        **({} if run.ended else {"total_cost": trace.cost, "total_tokens": trace.tokens}),
         mode=trace.mode,
         execution_plan=read_object(_words(plan) or "") if plan is not None else None,
         warnings=trace.warnings,
@@ -385,39 +378,17 @@ def _model_calls(
     system = ""
     for sequence, step in enumerate(steps, start=1):
         system = started[step.position].system or system
-        yield LLMCallView(
+        yield LLMCallView.project(
+            step,
             call_sequence=sequence,
-            position=step.position,
-            purpose=step.purpose,
-            model=step.model,
-            status=step.status,
             prompt=f"{system}\n\n{_messages_text(started[step.position].messages) or step.input}",
             response=_words(answers[step.position]) if step.position in answers else None,
-            reasoning=step.reasoning,
-            decision=step.decision,
-            input_tokens=step.input_tokens,
-            output_tokens=step.output_tokens,
-            cost=step.cost,
-            latency_ms=step.latency_ms,
-            created_at=step.started_at,
         )
 
 
 def _tool_calls(trace: Trace) -> Iterator[ToolCallView]:
-    steps = [step for step in trace.steps if isinstance(step, ToolStep)]
-    for sequence, step in enumerate(steps, start=1):
-        yield ToolCallView(
-            call_sequence=sequence,
-            position=step.position,
-            action=step.action,
-            parameters=step.parameters,
-            response=step.result,
-            error=step.error,
-            status=step.status,
-            cost=step.cost,
-            latency_ms=step.latency_ms,
-            created_at=step.started_at,
-        )
+    steps = (step for step in trace.steps if isinstance(step, ToolStep))
+    return (ToolCallView.project(step, call_sequence=sequence) for sequence, step in enumerate(steps, start=1))
 
 
 def _messages_text(messages: Json) -> str:

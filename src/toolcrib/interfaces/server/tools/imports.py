@@ -1,9 +1,14 @@
 """Routes over imported tools: importing, asking a provider again, and deciding on what a provider wants to change."""
 
-from typing import Annotated, Any
+Routes over MCP servers: one becomes a provider with its tools, and a provider is asked again what it offers.
+
+Routes over databases: their tables become tools, and the generated tools are listed.
+"""
+
+from typing import Annotated
 
 from fastapi import APIRouter, Body, Query, Response
-from pydantic import ConfigDict
+from pydantic import Field
 
 from toolcrib.contracts import (
     Baseline,
@@ -17,16 +22,31 @@ from toolcrib.core.kinds import Importer, ImportSource
 from toolcrib.crib import ActingCrib
 from toolcrib.interfaces.server.http.context import Caller, CribDep, demand_import, demand_write, may_see, may_write
 from toolcrib.interfaces.server.http.requests import JsonRoute, name_revision
+from toolcrib.interfaces.server.views.base import ListView
 from toolcrib.interfaces.server.views.common import ImportView, StatusBody, ToolPage
 from toolcrib.kinds.table import importers
 
-imports_router = APIRouter(route_class=JsonRoute)
+mcp_router = APIRouter(route_class=JsonRoute)
 
 
-class ResyncBody(Contract):
+class McpImportBody(Contract, defer_build=False):
+    """An MCP server: at a URL, or a program that the operator has allowed."""
+
+    name: str
+    """Name of the provider that it becomes."""
+    url: str = ""
+    transport: McpTransport = "streamable_http"
+    command: tuple[str, ...] = ()
+    """Program and arguments, instead of a URL."""
+    environment: dict[str, str] = Field(default_factory=dict)
+    """Variables of the program: text, or references such as `${env:NAME}`."""
+    auth: ProviderAuth | None = None
+    accept: bool = False
+    """Take over also changes that could harm callers, which otherwise wait for a person."""
+
+
+class ResyncBody(Contract, defer_build=False):
     """How what has changed is taken in."""
-
-    model_config = ConfigDict(defer_build=False)
 
     accept: bool = False
     """As in an import."""
@@ -62,6 +82,51 @@ async def sync_provider(
 databases_router = APIRouter(prefix="/ai/tools", route_class=JsonRoute, tags=["tools"])
 
 
+class TableBody(Contract):
+    """Choices for one table; what is left out follows from it."""
+
+    singular: str | None = None
+    plural: str | None = None
+    description: str | None = None
+    category: str | None = None
+    exclude: frozenset[EntityOperation] = frozenset()
+    searchable: tuple[str, ...] | None = None
+    read_only: tuple[str, ...] = ()
+    tags: tuple[str, ...] = ()
+    version: str | None = None
+    """Column that changes with each update."""
+
+
+class GenerateBody(Contract, defer_build=False):
+    """A database whose tables become tools."""
+
+    name: str
+    """Name of the provider that it becomes."""
+    url: str
+    """Reference to its URL, such as `${env:TOOLCRIB_SECRET_SHOP_URL}`; never the URL."""
+    table_schema: str | None = None
+    """The database's schema; its default one if null."""
+    tables: tuple[str, ...] | None = None
+    """All if null."""
+    options: dict[str, TableBody] = Field(default_factory=dict)
+    """Choices by table."""
+
+
+@databases_router.post("/generate", status_code=201)
+async def generate_tools(body: GenerateBody, crib: CribDep, caller: Caller) -> ImportView:
+    """Make a provider of a database, and tools of its tables, by what it tells of itself."""
+    await demand_import(crib, caller, body.name, named=(body.url,), accept=False)
+    imported = await crib.imports.database(
+        name=body.name,
+        url=body.url,
+        schema=body.table_schema,
+        tables=body.tables,
+        options={table: EntityOptions(**dict(choices)) for table, choices in body.options.items()},
+        principal=caller,
+    )
+    return ImportView.of(imported)
+
+
 @databases_router.get("/generated")
 async def list_generated(
     crib: CribDep, caller: Caller, after: str = "", limit: Annotated[int, Query(ge=1, le=200)] = 50
@@ -79,10 +144,8 @@ async def list_generated(
 router = APIRouter(prefix="/ai", route_class=JsonRoute, tags=["tools"])
 
 
-class ProposalPage(Contract):
+class ProposalPage(ListView[Baseline]):
     """Tools of which a provider wants a change."""
-
-    items: tuple[Baseline, ...]
 
 
 @router.post("/tools/{name}/status")

@@ -13,7 +13,7 @@ from typing import Annotated, Final
 
 from fastapi import APIRouter, Body, Request, Response
 from fastapi.responses import HTMLResponse
-from pydantic import ConfigDict, SecretStr
+from pydantic import SecretStr
 
 from toolcrib.contracts import (
     Consent,
@@ -34,6 +34,7 @@ from toolcrib.core.policy import permits
 from toolcrib.core.registry import all_references_of
 from toolcrib.interfaces.server.http.context import Caller, CribDep, WholeCrib, demand, demand_secrets
 from toolcrib.interfaces.server.http.requests import JsonRoute
+from toolcrib.interfaces.server.views.base import ListView
 
 providers = APIRouter(prefix="/providers", route_class=JsonRoute, tags=["providers"])
 connections = APIRouter(prefix="/connections", route_class=JsonRoute, tags=["connections"])
@@ -46,37 +47,27 @@ _PAGE: Final = "<!doctype html><title>Toolcrib</title><p>{text}</p>"
 _FINISH: Final = "This browser did not begin to connect. Finish with POST /api/v1/connections and this page's address."
 
 
-class ProviderBody(ProviderDefinition):
+class ProviderBody(ProviderDefinition, defer_build=False):
     """A provider's definition, as an author sends it."""
 
-    model_config = ConfigDict(defer_build=False)
 
-
-class ProviderPage(Contract):
+class ProviderPage(ListView[ProviderDefinition]):
     """Providers by name."""
 
-    items: tuple[ProviderDefinition, ...]
 
-
-class ConsentPage(Contract):
+class ConsentPage(ListView[Consent]):
     """Connections by provider."""
 
-    items: tuple[Consent, ...]
 
-
-class ConnectBody(Contract):
+class ConnectBody(Contract, defer_build=False):
     """Where the person comes back to."""
-
-    model_config = ConfigDict(defer_build=False)
 
     redirect_uri: str | None = None
     """This server's own callback if null."""
 
 
-class ConnectedBody(Contract):
+class ConnectedBody(Contract, defer_build=False):
     """What a person came back with."""
-
-    model_config = ConfigDict(defer_build=False)
 
     url: str
     """The whole URL that the browser was sent to, with `state` and `code`."""
@@ -203,10 +194,8 @@ def _page(status: int, text: str) -> Response:
 router = APIRouter(prefix="/providers", route_class=JsonRoute, tags=["providers"])
 
 
-class SyncBody(Contract):
+class SyncBody(Contract, defer_build=False):
     """Which lists are to be read."""
-
-    model_config = ConfigDict(defer_build=False)
 
     names: tuple[str, ...] = ()
     """All that the provider declares if empty."""
@@ -214,16 +203,12 @@ class SyncBody(Contract):
     """Believe lists that have lost most of their values."""
 
 
-class SnapshotPage(Contract):
+class SnapshotPage(ListView[ReferenceSnapshot]):
     """Lists of a provider."""
 
-    items: tuple[ReferenceSnapshot, ...]
 
-
-class ReadingPage(Contract):
+class ReadingPage(ListView[ReferenceReading]):
     """Readings of a list."""
-
-    items: tuple[ReferenceReading, ...]
 
 
 @router.get("/{name}/reference-data")
@@ -256,19 +241,15 @@ async def reference_data_history(name: str, list_name: str, crib: CribDep, calle
 secrets_router = APIRouter(prefix="/secrets", route_class=JsonRoute, tags=["secrets"])
 
 
-class SecretBody(Contract):
+class SecretBody(Contract, defer_build=False):
     """A secret's value."""
-
-    model_config = ConfigDict(defer_build=False)
 
     value: SecretStr
     scope: SecretScope = "realm"
 
 
-class SecretPage(Contract):
+class SecretPage(ListView[SecretEntry]):
     """Secrets by name, without values."""
-
-    items: tuple[SecretEntry, ...]
 
 
 @secrets_router.get("")

@@ -5,7 +5,6 @@ from typing import Annotated, Final, cast
 from fastapi import APIRouter, Query, Response
 
 from toolcrib.contracts import (
-    Conflict,
     InvalidInput,
     JsonObject,
     LifeCycle,
@@ -80,17 +79,9 @@ async def list_tools(
 
 
 @router.post("", status_code=201)
-async def create_tool(
-    definition: DefinitionBody, author: Author, crib: CribDep, caller: Caller, response: Response
-) -> ToolRevision:
+async def create_tool(definition: DefinitionBody, author: Author, response: Response) -> ToolRevision:
     """Store the first revision of a new tool."""
-    demand_write(caller, definition)  # before anything is said about what exists
-    await crib.authorize(newest=True)
-    if crib.registry.find(caller.realm, definition.name, None) is not None:
-        msg = f"tool {definition.name!r} exists; PUT or PATCH it to make a new revision, or take another name"
-        raise Conflict(msg)
-    saved = await author.save(definition, after=0)
-    response.headers["Location"] = f"/api/v1/ai/tools/{definition.name}"
+    saved = await author.create(definition, response, path=router.prefix)
     name_revision(response, saved)
     return saved
 

@@ -7,7 +7,7 @@ Requests and answers about agents. What an agent is asked and answers are contra
 
 from typing import Any, Final, Literal, Self, TypeAlias
 
-from pydantic import ConfigDict, Field
+from pydantic import AliasPath, Field
 
 from toolcrib.agents import TASK_INPUT
 from toolcrib.contracts import (
@@ -50,44 +50,14 @@ from toolcrib.contracts import (
     Usd,
 )
 from toolcrib.contracts.workflows import WorkflowImplementation
-from toolcrib.crib import ActingCrib
-from toolcrib.interfaces.server.http.requests import Stored, stored_fields
-
-_BUILT: Final = ConfigDict(defer_build=False)
-_INSIDE: Final = (
-    "status",
-    "mode",
-    "llm",
-    "steps",
-    "tools",
-    "context",
-    "limits",
-    "result_schema",
-    "grounding",
-    "preview_above",
-)
-_OUTSIDE: Final = (
-    "name",
-    "version",
-    "title",
-    "description",
-    "long_description",
-    "category",
-    "tags",
-    "usage",
-    "examples",
-    "requires_confirmation",
-    "security_uri",
-    "input_schema",
-)
+from toolcrib.crib import Crib
+from toolcrib.interfaces.server.views.base import ListView, PageView, Stored, View
 
 ToolType: TypeAlias = Literal["simple", "composite", "agentic"]
 
 
-class AgenticBody(Contract):
+class AgenticBody(View, defer_build=False):
     """An agentic tool, as an author sends it."""
-
-    model_config = _BUILT
 
     name: str = Field(pattern=NAME_PATTERN)
     """Its id in paths."""
@@ -118,71 +88,41 @@ class AgenticBody(Contract):
     preview_above: int = Field(default=500, ge=0)
     """A change of more items than this waits for a person."""
 
-    @classmethod
-    def fields_of(cls, definition: ToolDefinition, implementation: AgenticImplementation) -> dict[str, Any]:
-        """The values of a stored tool's fields."""
-        outside = {field: getattr(definition, field) for field in _OUTSIDE}
-        inside = {field: getattr(implementation, field) for field in (*_INSIDE, "system_prompt")}
-        return {**outside, **inside}
-
     def definition(self, current: ToolDefinition | None = None) -> ToolDefinition:
         """The definition that this says, over the one that there is. A prompt that is null is empty in it."""
-        inside = {field: getattr(self, field) for field in _INSIDE}
-        implementation = AgenticImplementation(**inside, system_prompt=self.system_prompt or "")
-        outside = {field: getattr(self, field) for field in _OUTSIDE}
+        said = dict(self)
+        inside = {field: said.pop(field) for field in AgenticImplementation.model_fields if field in said}
+        implementation = AgenticImplementation.model_validate({**inside, "system_prompt": self.system_prompt or ""})
         if current is None:
-            return ToolDefinition(**outside, implementation=implementation)
+            return ToolDefinition(**said, implementation=implementation)
         before = current.implementation
         if isinstance(before, AgenticImplementation):
             implementation = implementation.model_copy(update={"made_from": before.made_from})
-        return current.model_copy(update={**outside, "implementation": implementation})
+        return current.model_copy(update={**said, "implementation": implementation})
 
 
-class AgenticView(AgenticBody):
+class AgenticView(AgenticBody, Stored):
     """An agentic tool, as it is stored."""
 
-    id: str
+    id: str = Field(validation_alias="name")
     """The same as `name`."""
-    revision: int
-    """Send it as `If-Match` to change exactly this one."""
-    content_hash: str
-    life_cycle: LifeCycle
-    """Of the version, as operators set it: active, deprecated, blocked."""
     side_effects: SideEffects
     """The most that its tools have."""
-    made_by: str
-    created_at: Timestamp
-    warnings: tuple[str, ...] = ()
-    """Of an answer to saving: deprecated tools that it is bound to."""
 
     @classmethod
     def of(cls, tool: ToolRevision, implementation: AgenticImplementation) -> Self:
         """The view of a revision."""
-        return cls(
-            **cls.fields_of(tool.definition, implementation),
-            id=tool.name,
-            revision=tool.revision,
-            content_hash=tool.content_hash,
-            life_cycle=tool.status,
-            side_effects=tool.definition.side_effects,
-            made_by=tool.made_by,
-            created_at=tool.created_at,
-            warnings=tool.warnings,
-        )
+        return cls.project(implementation, tool, tool.definition, life_cycle=tool.status)
 
 
-class AgenticPage(Contract):
+class AgenticPage(PageView[AgenticView]):
     """Agentic tools by name."""
 
-    items: tuple[AgenticView, ...]
-    next: str | None
-    """`after` of the next page; null on the last."""
 
-
-class AiToolView(Contract):
+class AiToolView(View):
     """Any tool, in short."""
 
-    id: str
+    id: str = Field(validation_alias="name")
     name: str
     title: str | None
     description: str
@@ -205,29 +145,18 @@ class AiToolView(Contract):
         state: AgenticStatus = "active"
         if isinstance(implementation, AgenticImplementation | AgentImplementation | WorkflowImplementation):
             state = implementation.status
-        return cls(
-            id=tool.name,
-            name=tool.name,
-            title=definition.title,
-            description=definition.description,
+        return cls.project(
+            tool,
+            definition,
             type=type_of(definition),
             kind=implementation.kind,
-            version=tool.version,
-            revision=tool.revision,
             status=state if definition.enabled else "disabled",
             life_cycle=tool.status,
-            side_effects=definition.side_effects,
-            category=definition.category,
-            tags=definition.tags,
         )
 
 
-class AiToolPage(Contract):
+class AiToolPage(PageView[AiToolView]):
     """Tools of every type by name."""
-
-    items: tuple[AiToolView, ...]
-    next: str | None
-    """`after` of the next page; null on the last."""
 
 
 def type_of(definition: ToolDefinition) -> ToolType:
@@ -255,10 +184,8 @@ class RemovalView(Contract):
     """Runs that go on with the revision that they began with; at most 100 of each status."""
 
 
-class TestPromptBody(Contract):
+class TestPromptBody(Contract, defer_build=False):
     """A sample input, and changes that are not saved."""
-
-    model_config = _BUILT
 
     params: JsonObject
     """The sample, as the tool's `input_schema` says."""
@@ -271,87 +198,72 @@ class TestPromptBody(Contract):
         return {field: value for field, value in given.items() if value is not None}
 
 
-class RegenerateBody(Contract):
+class RegenerateBody(Contract, defer_build=False):
     """Who is to write the text."""
-
-    model_config = _BUILT
 
     source: ProposalSource = "generator"
     """`model`: the tool's own model, which costs."""
 
 
-class ProposalBody(TextProposal):
+class ProposalBody(TextProposal, defer_build=False):
     """A proposal, as it was made or edited."""
 
-    model_config = _BUILT
 
-
-class PromptHistory(Contract):
+class PromptHistory(ListView[PromptRevision]):
     """The prompt in every revision."""
 
-    items: tuple[PromptRevision, ...]
-    """Oldest first."""
 
-
-class RollBackBody(Contract):
+class RollBackBody(Contract, defer_build=False):
     """The revision to go back to."""
-
-    model_config = _BUILT
 
     revision: int
 
 
-class ExecutionView(Contract):
+class ExecutionView(View):
     """One execution of an agentic tool, in short."""
 
-    execution_id: str
+    execution_id: str = Field(validation_alias="run_id")
     agentic_tool: str
     version: str
     status: RunStatus
     stop_reason: StopReason | None
-    parent_request: Json
+    parent_request: Json = Field(validation_alias=AliasPath("request", "input"))
     """The input."""
-    result: Json
+    result: Json = Field(validation_alias="output")
     error: ToolError | None
-    total_cost: Usd | None
+    total_cost: Usd | None = Field(validation_alias="cost_usd")
     """US dollars; null means unknown."""
-    total_tokens: int
+    total_tokens: int = Field(validation_alias=AliasPath("usage", "total_tokens"))
     duration_ms: int | None
     """Null as long as it has not ended."""
     created_at: Timestamp
     completed_at: Timestamp | None
 
     @classmethod
-    def fields_of(cls, run: Run) -> dict[str, Any]:
-        """The values of a run's fields."""
+    def of(cls, run: Run, **values: object) -> Self:
+        """The view of a run.
+
+        Args:
+            run: The run.
+            values: Fields that it does not tell.
+        """
         name, _, version = run.request.tool.partition("@")
         lasted = run.updated_at - run.created_at
-        return {
-            "execution_id": run.run_id,
-            "agentic_tool": name,
-            "version": version,
-            "status": run.status,
-            "stop_reason": run.stop_reason,
-            "parent_request": run.request.input,
-            "result": run.output,
-            "error": run.error,
-            "total_cost": run.cost_usd,
-            "total_tokens": run.usage.total_tokens,
-            "duration_ms": round(lasted.total_seconds() * 1000) if run.ended else None,
-            "created_at": run.created_at,
-            "completed_at": run.updated_at if run.ended else None,
-        }
+        return cls.project(
+            run,
+            agentic_tool=name,
+            version=version,
+            duration_ms=round(lasted.total_seconds() * 1000) if run.ended else None,
+            completed_at=run.updated_at if run.ended else None,
+            **values,
+        )
 
 
-class ExecutionPage(Contract):
+class ExecutionPage(PageView[ExecutionView]):
     """Executions, newest first."""
 
-    items: tuple[ExecutionView, ...]
-    next: str | None
-    """`before` of the next page; null on the last."""
 
-
-class LLMCallView(Contract):
+class LLMCallView(View):
     """One call of the embedded model."""
 
     call_sequence: int
@@ -370,10 +282,10 @@ class LLMCallView(Contract):
     output_tokens: int
     cost: Usd | None
     latency_ms: int | None
-    created_at: Timestamp
+    created_at: Timestamp = Field(validation_alias="started_at")
 
 
-class ToolCallView(Contract):
+class ToolCallView(View):
     """One call of an allotted tool."""
 
     call_sequence: int
@@ -381,12 +293,12 @@ class ToolCallView(Contract):
     action: str
     """The tool's name."""
     parameters: Json
-    response: Json
+    response: Json = Field(validation_alias="result")
     error: ToolError | None
     status: str
     cost: Usd | None
     latency_ms: int | None
-    created_at: Timestamp
+    created_at: Timestamp = Field(validation_alias="started_at")
 
 
 class ExecutionDetail(ExecutionView):
@@ -425,16 +337,12 @@ async def remove_tool(crib: ActingCrib, caller: Principal, tool: ToolRevision) -
     return RemovalView(name=tool.name, message=message, under_way=tuple(under_way))
 
 
-class AgentBody(AgentDefinition):
+class AgentBody(AgentDefinition, defer_build=False):
     """An agent, as an author sends it."""
 
-    model_config = _BUILT
 
-
-class AskBody(AgentRequest):
+class AskBody(AgentRequest, defer_build=False):
     """What an agent is asked, or what its client brings back."""
-
-    model_config = _BUILT
 
 
 class AgentView(AgentDefinition, Stored):
@@ -443,15 +351,11 @@ class AgentView(AgentDefinition, Stored):
     @classmethod
     def of_revision(cls, tool: ToolRevision) -> Self:
         """The view of a revision."""
-        agent = AgentDefinition.of(tool.definition)
-        fields: dict[str, Any] = {name: getattr(agent, name) for name in AgentDefinition.model_fields}
-        return cls(**fields, **stored_fields(tool))
+        return cls.project(AgentDefinition.of(tool.definition), tool, life_cycle=tool.status)
 
 
-class AgentFilter(Contract):
+class AgentFilter(Contract, defer_build=False):
     """Which agents are meant; what is null counts for all."""
-
-    model_config = _BUILT
 
     text: str | None = None
     """What must stand in name, title, description or tags."""
@@ -481,12 +385,8 @@ class AgentQuery(AgentFilter):
     limit: int = Field(default=50, ge=1, le=200)
 
 
-class AgentPage(Contract):
+class AgentPage(PageView[AgentView]):
     """Agents by name."""
-
-    items: tuple[AgentView, ...]
-    next: str | None
-    """`after` of the next page."""
 
 
 class AgentCount(Contract):
@@ -495,15 +395,11 @@ class AgentCount(Contract):
     count: int
 
 
-class AgentTools(Contract):
+class AgentTools(ListView[ResolvedTool]):
     """What has become of every tool that an agent's definition means."""
 
-    items: tuple[ResolvedTool, ...]
 
-
-class ContinueBody(Contract):
+class ContinueBody(Contract, defer_build=False):
     """The next message of a conversation."""
-
-    model_config = _BUILT
 
     message: str = Field(min_length=1)

@@ -8,7 +8,7 @@ Contracts are frozen, so a narrower type of a field is safe, which the type chec
 from typing import Annotated, Literal, Self, TypeAlias
 
 from fastapi import Depends, Request, Response
-from pydantic import Base64Bytes, ConfigDict, Field, computed_field
+from pydantic import Base64Bytes, Field, computed_field
 
 from toolcrib.contracts import (
     ENDED,
@@ -40,33 +40,24 @@ from toolcrib.contracts import (
 from toolcrib.contracts.runs.executions import Answer
 from toolcrib.contracts.runs.trace import OutcomeTold
 from toolcrib.core.providers import ImportedApi
-from toolcrib.kinds.http.shape import ToolOverride
+from toolcrib.interfaces.server.views.base import ListView, PageView, View
+from toolcrib.kinds.http.openapi import ToolOverride
 
 ToolKind: TypeAlias = Literal[
     "python", "http", "mcp", "grpc", "entity", "code", "composite", "agentic", "agent", "workflow"
 ]
 
 
-_BUILT = ConfigDict(defer_build=False)
-"""Of request bodies: the framework needs their validators when it makes a route, not at the first request."""
-
-
-class DefinitionBody(ToolDefinition):
+class DefinitionBody(ToolDefinition, defer_build=False):
     """A tool's definition, as an author sends it."""
 
-    model_config = _BUILT
 
-
-class ClientResultBody(ClientResult):
+class ClientResultBody(ClientResult, defer_build=False):
     """What a client did with a prepared call."""
 
-    model_config = _BUILT
 
-
-class CallBody(Contract):
+class CallBody(Contract, defer_build=False):
     """What a tool is called with."""
-
-    model_config = _BUILT
 
     params: JsonObject = Field(default_factory=dict)
     """Arguments, as the tool's `input_schema` says."""
@@ -90,11 +81,11 @@ class NamedInvokeBody(InvokeBody):
     """`name` or `name@range`."""
 
 
-class InvokeMeta(Contract):
+class InvokeMeta(View):
     """How a run went."""
 
     run_id: str
-    execution_id: str
+    execution_id: str = Field(validation_alias="run_id")
     """The same as `run_id`."""
     tool: str
     """`name@version`."""
@@ -104,9 +95,9 @@ class InvokeMeta(Contract):
     """Null for a tool without a model."""
     status: RunStatus
     stop_reason: StopReason | None
-    total_cost: Usd | None
+    total_cost: Usd | None = Field(validation_alias="cost")
     """US dollars, nested runs included; null means unknown."""
-    total_tokens: int
+    total_tokens: int = Field(validation_alias="tokens")
     duration_ms: int
     warnings: tuple[str, ...]
     question: OpenQuestion | None = None
@@ -114,34 +105,21 @@ class InvokeMeta(Contract):
     trace: Trace
 
 
-class InvokeView(Contract):
+class InvokeView(View):
     """A run that ended or waits."""
 
     success: bool
     """Whether the run completed."""
-    data: Json
+    data: Json = Field(validation_alias="output")
     error: ToolError | None
     meta: InvokeMeta
 
     @classmethod
     def of(cls, trace: Trace, mode: AgenticMode | None, question: OpenQuestion | None = None) -> Self:
         """Take the answer out of a run's trace."""
-        meta = InvokeMeta(
-            run_id=trace.run_id,
-            execution_id=trace.run_id,
-            tool=trace.tool,
-            agentic_tool=trace.tool.partition("@")[0] if mode is not None else None,
-            mode=mode,
-            status=trace.status,
-            stop_reason=trace.stop_reason,
-            total_cost=trace.cost,
-            total_tokens=trace.tokens,
-            duration_ms=trace.duration_ms,
-            warnings=trace.warnings,
-            question=question,
-            trace=trace,
-        )
-        return cls(success=trace.status == "completed", data=trace.output, error=trace.error, meta=meta)
+        agentic_tool = trace.tool.partition("@")[0] if mode is not None else None
+        meta = InvokeMeta.project(trace, mode=mode, agentic_tool=agentic_tool, question=question, trace=trace)
+        return cls.project(trace, success=trace.status == "completed", meta=meta)
 
 
 class RunAccepted(Contract):
@@ -186,18 +164,12 @@ class ToolView(Contract):
     """Oldest first."""
 
 
-class ToolPage(Contract):
+class ToolPage(PageView[ToolRevision]):
     """Tools by name."""
 
-    items: tuple[ToolRevision, ...]
-    next: str | None
-    """`after` of the next page; null on the last."""
 
-
-class StatusBody(Contract):
+class StatusBody(Contract, defer_build=False):
     """A new life-cycle state of one version."""
-
-    model_config = _BUILT
 
     status: LifeCycle
     version: str | None = None
@@ -207,10 +179,8 @@ class StatusBody(Contract):
     replacement: str | None = None
 
 
-class ImportBody(Contract):
+class ImportBody(Contract, defer_build=False):
     """An OpenAPI document, given or to be fetched, or a gRPC server."""
-
-    model_config = _BUILT
 
     name: str
     """Name of the provider that it becomes."""
@@ -229,7 +199,7 @@ class ImportBody(Contract):
     """Take over also changes that could harm callers, which otherwise wait for a person."""
 
 
-class ImportView(Contract):
+class ImportView(View):
     """What a document became."""
 
     provider: ProviderDefinition
@@ -243,20 +213,11 @@ class ImportView(Contract):
     @classmethod
     def of(cls, imported: ImportedApi) -> Self:
         """The report on an import."""
-        return cls(
-            provider=imported.provider,
-            tools=tuple(f"{tool.name}@{tool.version}" for tool in imported.tools),
-            report=imported.report,
-            outcome=imported.outcome,
-        )
+        return cls.project(imported, tools=tuple(f"{tool.name}@{tool.version}" for tool in imported.tools))
 
 
-class RunPage(Contract):
+class RunPage(PageView[Run]):
     """Runs, newest first."""
-
-    items: tuple[Run, ...]
-    next: str | None
-    """`before` of the next page; null on the last."""
 
 
 class EnvelopeView(ToolEnvelope):
@@ -292,16 +253,12 @@ class RunView(Contract):
     """What the run asks, or one that is nested in it; `POST /executions/{run_id}/answer` answers it."""
 
 
-class EventPage(Contract):
+class EventPage(ListView[RunEvent]):
     """Events of a run, by number."""
 
-    items: tuple[RunEvent, ...]
 
-
-class DecisionBody(Contract):
+class DecisionBody(Contract, defer_build=False):
     """A person's answer to a call that waits."""
-
-    model_config = _BUILT
 
     approved: bool
     edited_input: JsonObject | None = None
@@ -313,25 +270,19 @@ class DecisionBody(Contract):
     """What the call that took effect has brought."""
 
 
-class SettleBody(OutcomeTold):
+class SettleBody(OutcomeTold, defer_build=False):
     """Whether a call took effect of which its run did not know."""
 
-    model_config = _BUILT
 
-
-class AnswerBody(Answer):
+class AnswerBody(Answer, defer_build=False):
     """What a run is told that has asked a question."""
-
-    model_config = _BUILT
 
     position: str | None = None
     """Of the question that is meant; the one that waits if null."""
 
 
-class CancelBody(Contract):
+class CancelBody(Contract, defer_build=False):
     """Why a run is cancelled, for the record."""
-
-    model_config = _BUILT
 
     reason: str | None = Field(default=None, max_length=2000)
 

@@ -5,7 +5,7 @@ from typing import Annotated, Any, Final, Literal, Self, TypeAlias
 
 import yaml
 from fastapi import Response
-from pydantic import ConfigDict, Field
+from pydantic import Field
 
 from toolcrib.contracts import Contract, ImpactReport, InvalidDefinition, JsonObject, ToolRevision
 from toolcrib.contracts.workflows import (
@@ -17,19 +17,15 @@ from toolcrib.contracts.workflows import (
     WorkflowGraph,
     WorkflowProblem,
 )
-from toolcrib.interfaces.server.http.requests import Stored, stored_fields
+from toolcrib.interfaces.server.views.base import ListView, PageView, Stored, View
 
 DocumentFormat: TypeAlias = Literal["json", "yaml"]
 DOCUMENT: Final[dict[int | str, dict[str, Any]]] = {200: {"content": {"application/json": {}, "application/yaml": {}}}}
 """Answers of routes that give a definition as its author would write it."""
 
-_BUILT: Final = ConfigDict(defer_build=False)
 
-
-class WorkflowBody(WorkflowDefinition):
+class WorkflowBody(WorkflowDefinition, defer_build=False):
     """A workflow, as an author sends it."""
-
-    model_config = _BUILT
 
 
 Document: TypeAlias = Annotated[WorkflowBody | JsonObject, Field(union_mode="left_to_right")]
@@ -67,24 +63,15 @@ class WorkflowView(WorkflowDefinition, Stored):
     @classmethod
     def of_revision(cls, tool: ToolRevision) -> Self:
         """The view of a revision."""
-        workflow = WorkflowDefinition.of(tool.definition)
-        fields: dict[str, Any] = {name: getattr(workflow, name) for name in WorkflowDefinition.model_fields}
-        return cls(**fields, **stored_fields(tool))
+        return cls.project(WorkflowDefinition.of(tool.definition), tool, life_cycle=tool.status)
 
 
-class WorkflowPage(Contract):
+class WorkflowPage(PageView[WorkflowView]):
     """Workflows by name."""
 
-    items: tuple[WorkflowView, ...]
-    next: str | None
-    """`after` of the next page; null on the last."""
 
-
-class WorkflowRevisions(Contract):
+class WorkflowRevisions(ListView[WorkflowView]):
     """All revisions of a workflow."""
-
-    items: tuple[WorkflowView, ...]
-    """Oldest first."""
 
 
 class WorkflowValidity(Contract):
@@ -102,26 +89,20 @@ class WorkflowValidity(Contract):
         return cls(valid=valid, problems=graph.problems, graph=graph)
 
 
-class DraftBody(Contract):
+class DraftBody(Contract, defer_build=False):
     """A draft, as an author sends it."""
-
-    model_config = _BUILT
 
     definition: Document
     note: str = Field(default="", max_length=10_000)
     """What its author wants whoever publishes it to know."""
 
 
-class DraftPage(Contract):
+class DraftPage(ListView[WorkflowDraft]):
     """Drafts by name."""
 
-    items: tuple[WorkflowDraft, ...]
 
-
-class PublishBody(Contract):
+class PublishBody(Contract, defer_build=False):
     """What is published."""
-
-    model_config = _BUILT
 
     definition: Document | None = None
     """The draft of this name if null."""
@@ -129,7 +110,7 @@ class PublishBody(Contract):
     """Of the draft, as it was looked at: another one is not published. Null for whichever is there."""
 
 
-class PublicationView(Contract):
+class PublicationView(View):
     """What publishing did."""
 
     workflow: WorkflowView
@@ -141,22 +122,17 @@ class PublicationView(Contract):
     @classmethod
     def of(cls, publication: Publication) -> Self:
         """The view of a publication."""
-        shown = WorkflowView.of_revision(publication.tool)
-        return cls(workflow=shown, impact=publication.impact, problems=publication.problems)
+        return cls.project(publication, workflow=WorkflowView.of_revision(publication.tool))
 
 
-class RevertBody(Contract):
+class RevertBody(Contract, defer_build=False):
     """The revision that becomes the newest one again."""
-
-    model_config = _BUILT
 
     revision: int = Field(ge=1)
 
 
-class MaterializeBody(PastCall):
+class MaterializeBody(PastCall, defer_build=False):
     """A call that an agent has made, and the step that it becomes."""
-
-    model_config = _BUILT
 
     step: StepName
     """Name of the new step."""
@@ -169,10 +145,8 @@ class Undone(Contract):
     """Null if there was none before."""
 
 
-class StartBody(Contract):
+class StartBody(Contract, defer_build=False):
     """What a workflow is run with."""
-
-    model_config = _BUILT
 
     input: JsonObject = Field(default_factory=dict)
     """Arguments, as the workflow's `input_schema` says."""
@@ -180,10 +154,8 @@ class StartBody(Contract):
     """False: answer at once; the run goes on by itself."""
 
 
-class RerunBody(Contract):
+class RerunBody(Contract, defer_build=False):
     """Where a run begins anew."""
-
-    model_config = _BUILT
 
     step: StepName
     """The first step that is run anew."""
@@ -191,10 +163,8 @@ class RerunBody(Contract):
     """False: answer at once; the run goes on by itself."""
 
 
-class ResumeBody(Contract):
+class ResumeBody(Contract, defer_build=False):
     """How a run is taken up."""
-
-    model_config = _BUILT
 
     repeat_unknown: bool = False
     """Repeat also calls of which nobody knows whether they had an effect."""
@@ -202,10 +172,8 @@ class ResumeBody(Contract):
     """False: answer at once; the run goes on by itself."""
 
 
-class SignalBody(Contract):
+class SignalBody(Contract, defer_build=False):
     """What is said to a run that waits for it."""
-
-    model_config = _BUILT
 
     name: StepName
     payload: JsonObject = Field(default_factory=dict)

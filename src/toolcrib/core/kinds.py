@@ -217,18 +217,19 @@ class ImportContext:
 class Importer(Generic[SourceT]):
     """One way to import tools of a kind."""
 
-    command: str
-    """`import-mcp`: of `toolcrib tool` and, unless `path` says otherwise, of the REST route below `/ai/tools`."""
     source: type[SourceT]
     read: "Callable[[SourceT, ImportContext], Awaitable[ImportedApi]]"
     """Reads what the other system offers. It calls no tool, and starts nothing that the operator has not allowed."""
+    command: str | None = None
+    """`import-mcp`: of `toolcrib tool` and, unless `path` says otherwise, of the REST route below `/ai/tools`. Null for
+    what `toolcrib tool import` and `POST /ai/tools/import` read."""
     path: str | None = None
     """Of the REST route, if it is not the command."""
 
     @property
     def summary(self) -> str:
         """What the command and the route do, from the docstring of the source: it begins with `A` or `An`."""
-        described = inspect.getdoc(self.source) or self.command
+        described = str(inspect.getdoc(self.source))
         return f"Import {described[0].lower()}{described[1:]}"
 
 

@@ -3,7 +3,7 @@
 import pytest
 
 from toolcrib.contracts import PersonalData
-from toolcrib.core.policy.pii import personal_data
+from toolcrib.core.policy.content_filters import personal_data
 
 pytestmark = pytest.mark.requirement("guardrails.personal_data")
 

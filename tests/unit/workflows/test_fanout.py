@@ -10,7 +10,7 @@ from toolcrib import Crib, tool
 from toolcrib.contracts import AgentDefinition, ErrorCode, Json, JsonObject, LLMConfig, Signal
 from toolcrib.contracts.workflows import MAX_ITEM_ERRORS, ItemError, event_signal
 from toolcrib.llm import ScriptedModel
-from toolcrib.workflows.run.fanout import MAX_WAITING
+from toolcrib.workflows.run.step import MAX_WAITING
 
 pytestmark = pytest.mark.requirement("workflow_steps.for_each")
 

@@ -4,8 +4,7 @@ The crib and the interfaces import it.
 """
 
 from toolcrib.core.engines.budgets import limits_of
-from toolcrib.core.engines.ids import SystemClock, new_run_id
-from toolcrib.core.engines.local import EngineSettings, LocalEngine
+from toolcrib.core.engines.local import EngineSettings, LocalEngine, SystemClock, new_run_id
 from toolcrib.core.engines.nesting import child_run_id
 from toolcrib.core.engines.outcomes import DriveResult, end_of
 from toolcrib.core.engines.ports import Engine

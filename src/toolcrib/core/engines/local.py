@@ -6,9 +6,11 @@ any process can claim the run. A claim raises the epoch, so the old process can 
 
 import asyncio
 import contextlib
+import secrets
+import time
 from collections.abc import Awaitable, Callable, Generator, Mapping, Sequence
 from dataclasses import dataclass, field
-from datetime import datetime
+from datetime import UTC, datetime
 from decimal import Decimal
 from typing import Final
 
@@ -37,6 +39,27 @@ from toolcrib.core.registry import Registry
 from toolcrib.core.runs import Program, RunContext, RunEnd, TokenHub
 from toolcrib.infrastructure.store import Claim, Entry, Store
 from toolcrib.llm.base.errors import ModelRetryPolicy
+
+
+class SystemClock:
+    """Time as the machine tells it."""
+
+    def now(self) -> datetime:
+        """The current moment in UTC."""
+        return datetime.now(UTC)
+
+    monotonic = staticmethod(time.perf_counter)
+    """Seconds of a clock that never goes back."""
+
+    async def sleep(self, seconds: float) -> None:
+        """Let so much time pass."""
+        await asyncio.sleep(seconds)
+
+
+def new_run_id() -> str:
+    """`run_` and 32 hex characters: 48 bits of milliseconds, then 80 random bits, so that ids sort by time."""
+    return f"run_{time.time_ns() // 1_000_000:012x}{secrets.token_hex(10)}"
+
 
 _DRAINED_S: Final = 0.05
 """Seconds between looks whether all runs have been let go of."""

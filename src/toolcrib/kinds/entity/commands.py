@@ -181,5 +181,5 @@ def _open_probe(context: ImportContext) -> "Probe":
     return _DatabaseProbe(context.runtime(EntityRuntime))
 
 
-IMPORTERS = (Importer("import-database", DatabaseSource, import_database, path="generate"),)
+IMPORTERS = (Importer(DatabaseSource, import_database, "import-database", path="generate"),)
 CONNECTION = ConnectionKind(DatabaseConnection, _open_probe)

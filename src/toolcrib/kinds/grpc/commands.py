@@ -1,11 +1,11 @@
 """Import of gRPC services: from a server by reflection, or from a descriptor set."""
 
-from typing import TYPE_CHECKING, Annotated
+from typing import TYPE_CHECKING
 
 from pydantic import Base64Bytes, Field
 
 from toolcrib.contracts import Discovery, GrpcConnection, NoAuth, Principal, ProviderAuth, ProviderDefinition
-from toolcrib.core.kinds import ConnectionKind, ImportContext, Importer, ImportSource, Option
+from toolcrib.core.kinds import ConnectionKind, ImportContext, Importer, ImportSource
 from toolcrib.kinds.grpc.shape import GrpcImplementation
 
 if TYPE_CHECKING:
@@ -18,17 +18,13 @@ if TYPE_CHECKING:
 class GrpcSource(ImportSource):
     """A gRPC server. Each unary or server-streaming method becomes a tool."""
 
-    address: Annotated[str, Option(metavar="ADDRESS", help="grpc://host:port, or grpcs://host:port over TLS.")]
+    address: str
     """`grpc://host:port`, or `grpcs://host:port` over TLS."""
     descriptors: Base64Bytes | None = Field(default=None, repr=False)
     """A serialized `FileDescriptorSet`, in place of asking the server by reflection."""
-    authority: Annotated[str | None, Option("--authority", "HOST", "Name that the server's certificate must have.")] = (
-        None
-    )
+    authority: str | None = None
     """Name that the server's certificate must have, if it is not the host."""
-    auth: Annotated[ProviderAuth | None, Option("--token", "REF", "Where its bearer token is kept: '${env:NAME}'.")] = (
-        None
-    )
+    auth: ProviderAuth | None = None
     """Authentication, also for reflection; that of the provider, if there is one already."""
 
     @property
@@ -132,5 +128,5 @@ def _open_probe(context: ImportContext) -> "Probe":
     return _GrpcProbe(context.runtime(GrpcRuntime))
 
 
-IMPORTERS = (Importer("import-grpc", GrpcSource, import_grpc_server),)
+IMPORTERS = (Importer(GrpcSource, import_grpc_server),)
 CONNECTION = ConnectionKind(GrpcConnection, _open_probe, _sync)

@@ -1,13 +1,12 @@
 """Import of OpenAPI documents: from a URL, a file or what one parses to."""
 
-from collections.abc import Collection, Mapping
-from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any, Self
+from collections.abc import Collection
+from typing import TYPE_CHECKING
 
 from pydantic import Field
 
 from toolcrib.contracts import HttpConnection, InvalidInput, Json, ProviderAuth, ProviderDefinition, ToolRevision
-from toolcrib.core.kinds import ConnectionKind, ImportContext, Importer, ImportSource, Option
+from toolcrib.core.kinds import ConnectionKind, ImportContext, Importer, ImportSource
 from toolcrib.kinds.http.shape import HttpImplementation, ToolOverride
 
 if TYPE_CHECKING:
@@ -21,17 +20,11 @@ _WEB = ("http://", "https://")
 class OpenApiSource(ImportSource):
     """An OpenAPI document. Each operation becomes a tool."""
 
-    document: Annotated[
-        bytes | str | dict[str, Json], Option(metavar="URL_OR_FILE", help="Where the OpenAPI document is.")
-    ]
+    document: bytes | str | dict[str, Json]
     """JSON or YAML text, what it parses to, or an http(s) URL to fetch it from."""
-    base_url: Annotated[
-        str | None, Option("--base-url", "URL", "Address of the API, instead of the document's servers.")
-    ] = None
+    base_url: str | None = None
     """Address of the API, instead of the document's servers."""
-    auth: Annotated[
-        ProviderAuth | None, Option("--token", "REF", "Where its bearer token is kept, such as '${env:NAME}'.")
-    ] = None
+    auth: ProviderAuth | None = None
     """Authentication, instead of the document's."""
     overrides: dict[str, ToolOverride] = Field(default_factory=dict)
     """Corrections by operationId."""
@@ -46,19 +39,6 @@ class OpenApiSource(ImportSource):
         from toolcrib.core.registry import references_of
 
         return () if self.auth is None else references_of(self.auth)
-
-    @classmethod
-    def of_options(cls, options: Mapping[str, Any]) -> Self:
-        """The source, whose positional argument is a URL or a file."""
-        given = str(options["document"])
-        if given.startswith(_WEB):
-            return cls(**options)
-        try:
-            fields: dict[str, Any] = {**options, "document": Path(given).read_bytes()}
-        except OSError as problem:
-            msg = f"{given!r} is neither an http(s) address nor a file that can be read: {problem.strerror}"
-            raise InvalidInput(msg) from problem
-        return cls(**fields)
 
 
 async def import_document(source: OpenApiSource, context: ImportContext) -> "ImportedApi":
@@ -132,5 +112,5 @@ def _open_probe(context: ImportContext) -> "Probe":
     return HttpProbe(context.session, context.access)
 
 
-IMPORTERS = (Importer("import-openapi", OpenApiSource, import_document),)
+IMPORTERS = (Importer(OpenApiSource, import_document),)
 CONNECTION = ConnectionKind(HttpConnection, _open_probe)

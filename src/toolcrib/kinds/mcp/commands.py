@@ -170,5 +170,5 @@ def _open_probe(context: ImportContext) -> "Probe":
     return _McpProbe(_servers(context))
 
 
-IMPORTERS = (Importer("import-mcp", McpSource, import_mcp_server),)
+IMPORTERS = (Importer(McpSource, import_mcp_server, "import-mcp"),)
 CONNECTION = ConnectionKind(McpConnection, _open_probe, _read)

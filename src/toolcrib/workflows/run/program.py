@@ -6,7 +6,7 @@ which alternative came last. It is therefore journaled, and a restarted or repla
 """
 
 from collections import deque
-from collections.abc import Collection, Iterable, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import replace
 
 from toolcrib.contracts import (
@@ -15,6 +15,7 @@ from toolcrib.contracts import (
     InvalidExpression,
     Json,
     JsonObject,
+    NotFound,
     Reason,
     ToolError,
     ToolRevision,
@@ -22,16 +23,82 @@ from toolcrib.contracts import (
 from toolcrib.contracts.workflows import STEP_KEY, STEP_SETTLED, SettledStep, WorkflowImplementation
 from toolcrib.core.executor import error
 from toolcrib.core.expressions import resolve
-from toolcrib.core.policy import Accounts, NoAccounts, least
-from toolcrib.core.registry import Registry, SchemaProblem, compile_schema
+from toolcrib.core.policy import Accounts, NoAccounts, is_in_service, least
+from toolcrib.core.registry import Lock, Registry, SchemaProblem, Transition, callees_without_model, compile_schema
 from toolcrib.core.runs import ConcurrentCalls, Pending, RunContext, RunEnd, Suspended
-from toolcrib.workflows.run.callees import callees_of
 from toolcrib.workflows.run.reuse import take_up
 from toolcrib.workflows.run.step import StepRunner
 from toolcrib.workflows.values.graph import StepNode, WorkflowPlan, plan_of
 from toolcrib.workflows.values.scope import Scope
-from toolcrib.workflows.values.step_environment import Handling, StepEnvironment, no_handlers
+from toolcrib.workflows.values.step_environment import Callee, Handling, StepEnvironment, no_handlers
 from toolcrib.workflows.values.step_errors import check_size, stop_reason_of
+
+
+async def callees_of(context: RunContext, workflow: WorkflowImplementation, registry: Registry) -> Mapping[str, Callee]:
+    """The tools of a run by reference. What is wrong with one matters when a step comes to it.
+
+    Args:
+        context: Of the run.
+        workflow: What it runs.
+        registry: Finds revisions, and compares them.
+    """
+    callees = _Callees(context, workflow, registry)
+    return {ref: await callees.of(ref) for ref in workflow.callees}
+
+
+class _Callees:
+    def __init__(self, context: RunContext, workflow: WorkflowImplementation, registry: Registry) -> None:
+        self._realm, self._pins = context.run.realm, context.request.pins
+        self._workflow = workflow
+        self._registry = registry
+        self._lock = Lock(workflow, registry, self._realm)
+
+    async def of(self, ref: str) -> Callee:
+        """The tool that is called, unless it, or what it calls in its turn, is something else than was published."""
+        found = await self._resolve(ref)
+        waiting = [found]
+        seen = {ref}
+        while waiting:
+            tool = waiting.pop()
+            if isinstance(tool, ToolError):
+                return tool
+            for inner in callees_without_model(tool.definition) if self._workflow.bound else ():
+                if inner not in seen:
+                    seen.add(inner)
+                    waiting.append(await self._resolve(inner))
+        return found
+
+    async def _resolve(self, ref: str) -> Callee:
+        if ref not in self._pins:  # it was not there when the run was made
+            locked = self._lock.of(ref)
+            if locked.tool is None or locked.cause is not None:
+                return _refusal(ref, locked.cause or Reason.TOOL_NOT_FOUND, str(locked.reason))
+            return locked.tool
+        tool = await self._registry.get_revision(self._realm, self._pins[ref])
+        bound = self._workflow.bound.get(ref)
+        if bound is not None and "workflow_step" not in tool.definition.available_as:
+            reason = f"tool {tool.ref!r} is not available as workflow_step any more; publish the workflow without it"
+            return _refusal(ref, Reason.TOOL_NOT_ALLOWED, reason)
+        if bound in (None, tool.content_hash) or not is_in_service(tool):
+            return tool
+        return await self._check_drift(ref, bound, tool)
+
+    async def _check_drift(self, ref: str, bound: str, tool: ToolRevision) -> Callee:
+        """A newer revision than the bound one, if the lock lets it pass."""
+        try:
+            before = await self._registry.get_revision(self._realm, bound)
+        except NotFound:
+            reason = f"what tool {tool.name!r} was when the workflow was published is not known any more"
+        else:
+            way = Transition(self._registry, before, tool)
+            if not way.obstacles:
+                return tool
+            reason = f"tool {tool.name!r} has changed ({way.words}), and what it was can not be used any more"
+        return _refusal(ref, Reason.TOOL_DRIFTED, f"{reason}; publish the workflow again")
+
+
+def _refusal(ref: str, cause: Reason, reason: str) -> ToolError:
+    return error(ErrorCode.POLICY_DENIED, cause, reason, tool=ref)
 
 
 class EndsInOrder:

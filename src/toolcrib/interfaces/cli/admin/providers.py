@@ -224,7 +224,7 @@ async def _all(crib: "Crib") -> "Sequence[ProviderDefinition]":
 
 
 async def _one(crib: "Crib", name: str) -> "ProviderDefinition":
-    return crib.connections.provider(name, crib.principal)
+    return await crib.connections.provider(name)
 
 
 PROVIDERS: "Resource[ProviderDefinition]" = Resource(

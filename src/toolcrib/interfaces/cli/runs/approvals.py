@@ -17,7 +17,7 @@ from toolcrib.interfaces.cli.support.session import DEFAULT_STORE, RunId, Store,
 if TYPE_CHECKING:
     from toolcrib.contracts import Approval, ApprovalStatus, ApprovalView
     from toolcrib.contracts.runs.trace import Settlement
-    from toolcrib.crib import Crib
+    from toolcrib.crib import ActingCrib, Crib
 
 app = typer.Typer(help="List and decide on calls that wait for a person.", no_args_is_help=True)
 

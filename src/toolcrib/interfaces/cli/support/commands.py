@@ -192,6 +192,16 @@ def _describe(
 
 
 @dataclass(frozen=True, kw_only=True)
+class Printer(Generic[T]):
+    """How one thing is printed."""
+
+    text: Callable[[T], object] | None = None
+    """As text; as JSON if null."""
+    data: Callable[[T], object] | None = None
+    """What `--json` prints of it, unless it is the contract itself."""
+
+
+@dataclass(frozen=True, kw_only=True)
 class Resource(Generic[T]):
     """What the commands over things of one kind need to know of it. A command that has no function is not made."""
 
@@ -201,10 +211,8 @@ class Resource(Generic[T]):
     list: "Callable[[Crib], Awaitable[Iterable[T]]]"
     table: Table[T] | Callable[[Sequence[T]], object]
     get: "Callable[[Crib, str], Awaitable[T]] | None" = None
-    text: Callable[[T], object] | None = None
+    one: "Printer[T] | None" = None
     """Prints one; as JSON if null."""
-    data: Callable[[T], object] | None = None
-    """What `--json` prints of one, unless it is the contract itself."""
     remove: "Callable[[Crib, str], Awaitable[object]] | None" = None
     help: Mapping[str, str] = field(default_factory=dict[str, str])
     """Of `list`, `show` and `remove`, where the usual sentence does not say enough."""
@@ -221,8 +229,12 @@ class Resource(Generic[T]):
             if made is not None:
                 app.command(command, help=self.help.get(command, usual[command]))(made)
 
+    @property
+    def _printer(self) -> Printer[T]:
+        return self.one or Printer()
+
     def _list(self) -> Callable[..., None]:
-        data = self.data
+        data = self._printer.data
 
         async def list_all(crib: "Crib") -> "Sequence[T]":
             return tuple(await self.list(crib))
@@ -230,7 +242,7 @@ class Resource(Generic[T]):
         return shows(self.table, data=None if data is None else lambda found: [data(each) for each in found])(list_all)
 
     def _show(self) -> Callable[..., None] | None:
-        get, data = self.get, self.data
+        get, data = self.get, self._printer.data
         if get is None:
             return None
 
@@ -241,7 +253,7 @@ class Resource(Generic[T]):
             print_json(found if data is None else data(found))
 
         show.__annotations__["name"] = self.name
-        return shows(self.text or print_whole, data=data)(show)
+        return shows(self._printer.text or print_whole, data=data)(show)
 
     def _remove(self) -> Callable[..., None] | None:
         remove = self.remove

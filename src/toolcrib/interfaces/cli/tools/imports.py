@@ -10,7 +10,7 @@ from typer.core import TyperGroup
 
 from toolcrib.interfaces.cli.render.tables import import_document, print_import
 from toolcrib.interfaces.cli.support.commands import prints
-from toolcrib.interfaces.cli.support.session import DEFAULT_STORE, AcceptChanges, Store, with_crib
+from toolcrib.interfaces.cli.support.session import DEFAULT_STORE, Store, with_crib
 
 if TYPE_CHECKING:
     from pydantic.fields import FieldInfo
@@ -37,69 +37,54 @@ class ToolCommands(TyperGroup):
 
         app = typer.Typer()
         for importer in importers():
-            app.command(importer.command)(_command(importer))
+            if importer.command is not None:
+                app.command(importer.command)(_command(importer))
         made: Any = typer.main.get_group(app)
         return made.commands
 
 
-@prints(print_import, data=import_document)
-def import_database(
-    reference: Reference,
-    *,
-    name: Name,
-    tables: Tables = None,
-    schema: Schema = None,
-    accept: AcceptChanges = False,
-    store: Store = DEFAULT_STORE,
-) -> "ImportedApi":
-    """Import the tables of a database as tools: search, get, create, update, delete, count."""
+def _command(importer: "Importer[Any]") -> Callable[..., None]:
+    options = {name: found for name, field in importer.source.model_fields.items() if (found := _option(field))}
 
-    def run(*, store: str | None, as_json: bool, **given: Any) -> None:
+    def run(*, store: str | None, **given: Any) -> "ImportedApi":
         fields = {name: _value(options[name], value) for name, value in given.items() if value not in (None, [], False)}
         source = importer.source.of_options(fields)
 
-    return with_crib(store, bring, new=True)
+        async def bring(crib: "Crib") -> "ImportedApi":
+            return await crib.imports.read(source)
 
+        return with_crib(store, bring, new=True)
+
+    parameters = [_parameter(name, importer.source.model_fields[name], option) for name, option in options.items()]
+    parameters.sort(key=lambda parameter: parameter.default is not inspect.Parameter.empty)
+    store = inspect.Parameter("store", inspect.Parameter.KEYWORD_ONLY, default=DEFAULT_STORE, annotation=Store)
+    vars(run)["__signature__"] = inspect.Signature([*parameters, store])
+    run.__doc__ = importer.summary
+    return prints(print_import, data=import_document)(run)
+
+
+def _option(field: "FieldInfo") -> "Option | None":
+    from toolcrib.core.kinds import Option
 
     return next((found for found in field.metadata if isinstance(found, Option)), None)
 
 
-@prints(print_import, data=import_document)
-def import_mcp(
-    source: Source,
-    *,
-    name: Name,
-    sse: Old = False,
-    token: Token = None,
-    variables: Variables = None,
-    accept: AcceptChanges = False,
-    store: Store = DEFAULT_STORE,
-) -> "ImportedApi":
-    """Import the tools, resources and prompts of an MCP server; TOOLCRIB_MCP_COMMANDS must allow a command."""
-    import shlex
-
-    from toolcrib.contracts import BearerAuth, InvalidInput
-
-    is_url = source.startswith(("http://", "https://"))
-    try:
-        command = [] if is_url else shlex.split(source)
-    except ValueError as problem:
-        msg = f"{source!r} is neither an http(s) address nor a command: {problem}"
-        raise InvalidInput(msg) from problem
-    environment = dict(_pair(given) for given in variables or ())
-
-    async def bring(crib: "Crib") -> "ImportedApi":
-        return await crib.imports.mcp(
-            source if is_url else "",
-            name=name,
-            transport="sse" if sse else "streamable_http",
-            command=command,
-            environment=environment,
-            auth=None if token is None else BearerAuth(token=token),
-            accept=accept,
-        )
-
-    return with_crib(store, bring, new=True)
+def _parameter(name: str, field: "FieldInfo", option: "Option") -> inspect.Parameter:
+    """A parameter as typer reads it: repeated for fields of many values, a flag for those with a value of their own."""
+    kind = get_origin(field.annotation)
+    is_flag = option.value is not None or field.annotation is bool
+    is_many = kind is dict or any(get_origin(part) is tuple for part in (field.annotation, *get_args(field.annotation)))
+    required = option.flag is None or field.is_required()
+    hint: Any = bool if is_flag else list[str] if is_many else str
+    if not (required or is_flag):
+        hint = hint | None
+    info: Any = (
+        typer.Argument(metavar=option.metavar, help=option.help, show_default=False)
+        if option.flag is None
+        else typer.Option(option.flag, metavar=option.metavar, help=option.help, show_default=False)
+    )
+    default: Any = inspect.Parameter.empty if required else False if is_flag else None
+    return inspect.Parameter(name, inspect.Parameter.KEYWORD_ONLY, default=default, annotation=Annotated[hint, info])
 
 
 def _value(option: "Option", value: Any) -> Any:

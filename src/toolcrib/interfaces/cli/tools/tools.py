@@ -135,7 +135,7 @@ def call(
         raise typer.Exit(1)
 
 
-app = typer.Typer(help="Import, inspect and call tools.", no_args_is_help=True)
+app = typer.Typer(cls=ToolCommands, help="Import, inspect and call tools.", no_args_is_help=True)
 
 Source = Annotated[
     str,

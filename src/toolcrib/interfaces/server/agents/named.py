@@ -2,7 +2,7 @@
 
 from collections.abc import Callable
 from dataclasses import dataclass
-from typing import Annotated, Any, Final, Generic
+from typing import Annotated, Any, Final, Generic, NamedTuple
 
 from fastapi import APIRouter, Body, Depends
 
@@ -17,6 +17,17 @@ from toolcrib.interfaces.server.http.requests import JsonRoute
 from toolcrib.interfaces.server.views.base import ListView
 
 
+class ResourceTexts(NamedTuple):
+    """What the OpenAPI document says of a resource."""
+
+    body: str
+    """Of what an author sends."""
+    page: str
+    """Of all things of a realm."""
+    save: str
+    remove: str
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class NamedResource(Generic[ItemT]):
     """What the routes over things of one kind need to know of it."""
@@ -26,15 +37,8 @@ class NamedResource(Generic[ItemT]):
     """Of paths and of security URIs: `ai://fragments/{name}/read`."""
     tag: str
     contract: type[ItemT]
-    body_text: str
-    """How the document of the routes tells of a body."""
-    page_text: str
-    """How it tells of all of them."""
-    things: Callable[[Crib], NamedThings[ItemT]]
-    saving: str
-    """What saving does."""
-    removing: str
-    """What removing does."""
+    things: Callable[[ActingCrib], NamedThings[ItemT]]
+    texts: ResourceTexts
 
     def uri(self, name: str, verb: str) -> str:
         """Of what a caller needs a grant for."""
@@ -42,12 +46,12 @@ class NamedResource(Generic[ItemT]):
 
     def body(self) -> type[ItemT]:
         """The contract as it is sent, whose validator is there when a route is made."""
-        made: Any = type(f"{self.noun.title()}Body", (self.contract,), {"__doc__": self.body_text}, defer_build=False)
+        made: Any = type(f"{self.noun.title()}Body", (self.contract,), {"__doc__": self.texts.body}, defer_build=False)
         return made
 
     def page(self) -> type[ListView[ItemT]]:
         """The answer with all things that the caller may see."""
-        made: Any = type(f"{self.noun.title()}Page", (ListView[self.contract],), {"__doc__": self.page_text})
+        made: Any = type(f"{self.noun.title()}Page", (ListView[self.contract],), {"__doc__": self.texts.page})
         return made
 
 
@@ -59,7 +63,7 @@ def routes_over(resource: NamedResource[ItemT]) -> APIRouter:
 
     @router.get("", name=f"list_{many}", response_model=page, description=f"The {many} that the caller may read.")
     async def find_all(crib: CribDep, caller: Caller) -> ListView[ItemT]:
-        found = await resource.things(crib).list(principal=caller)
+        found = await resource.things(crib).list()
         return page(items=tuple(item for item in found if permits(caller.grants, resource.uri(item.name, "read"))))
 
     @router.get(
@@ -70,9 +74,9 @@ def routes_over(resource: NamedResource[ItemT]) -> APIRouter:
     )
     async def read(name: str, crib: CribDep, caller: Caller) -> ItemT:
         demand(caller, resource.uri(name, "read"))
-        return await resource.things(crib).get(name, principal=caller)
+        return await resource.things(crib).get(name)
 
-    @router.put("/{name}", name=f"save_{one}", response_model=resource.contract, description=resource.saving)
+    @router.put("/{name}", name=f"save_{one}", response_model=resource.contract, description=resource.texts.save)
     async def save(
         name: str, body: Annotated[ItemT, Depends(_reader(resource.body()))], crib: CribDep, caller: Caller
     ) -> ItemT:
@@ -80,13 +84,13 @@ def routes_over(resource: NamedResource[ItemT]) -> APIRouter:
         if name != body.name:
             raise InvalidInput(f"the body is named {body.name!r} and the path {name!r}; send it to its own name")
         item = resource.contract.model_validate(body.model_dump(mode="json"))
-        await resource.things(crib).save(item, principal=caller)
+        await resource.things(crib).save(item)
         return item
 
-    @router.delete("/{name}", name=f"remove_{one}", status_code=204, description=resource.removing)
+    @router.delete("/{name}", name=f"remove_{one}", status_code=204, description=resource.texts.remove)
     async def remove(name: str, crib: CribDep, caller: Caller) -> None:
         demand(caller, resource.uri(name, "write"))
-        await resource.things(crib).remove(name, principal=caller)
+        await resource.things(crib).remove(name)
 
     return router
 
@@ -107,44 +111,52 @@ RESOURCES: Final[tuple[NamedResource[Any], ...]] = (
         plural="fragments",
         tag="agents",
         contract=PromptFragment,
-        body_text="A prompt fragment, as an author sends it.",
-        page_text="Prompt fragments by name.",
         things=lambda crib: crib.fragments,
-        saving="Store a new revision, which every run that begins from now on has.",
-        removing="Take a fragment out; agents that name it cannot be run until they do not, or it is saved again.",
+        texts=ResourceTexts(
+            "A prompt fragment, as an author sends it.",
+            "Prompt fragments by name.",
+            "Store a new revision, which every run that begins from now on has.",
+            "Take a fragment out; agents that name it cannot be run until they do not, or it is saved again.",
+        ),
     ),
     NamedResource(
         noun="account",
         plural="accounts",
         tag="agents",
         contract=ServiceAccount,
-        body_text="A service account, as its maker sends it.",
-        page_text="Service accounts by name.",
         things=lambda crib: crib.accounts,
-        saving="Store an account, or change it; also for runs that have begun.",
-        removing="Take an account out; agents that act as it can do nothing any more.",
+        texts=ResourceTexts(
+            "A service account, as its maker sends it.",
+            "Service accounts by name.",
+            "Store an account, or change it; also for runs that have begun.",
+            "Take an account out; agents that act as it can do nothing any more.",
+        ),
     ),
     NamedResource(
         noun="step",
         plural="steps",
         tag="workflows",
         contract=StepRegistration,
-        body_text="A name for a tool, as its author sends it.",
-        page_text="Workflow steps by name.",
         things=lambda crib: crib.steps,
-        saving="Give a tool a name in the vocabulary of workflows. Published ones keep what they were checked with.",
-        removing="Take a name out of the vocabulary. Published workflows keep it; new ones cannot name it any more.",
+        texts=ResourceTexts(
+            "A name for a tool, as its author sends it.",
+            "Workflow steps by name.",
+            "Give a tool a name in the vocabulary of workflows. Published ones keep what they were checked with.",
+            "Take a name out of the vocabulary. Published workflows keep it; new ones cannot name it any more.",
+        ),
     ),
     NamedResource(
         noun="condition",
         plural="conditions",
         tag="workflows",
         contract=ConditionBinding,
-        body_text="A name for a condition, as its author sends it.",
-        page_text="Conditions by name.",
         things=lambda crib: crib.conditions,
-        saving="Give a condition a name. Published workflows keep the one that they were checked with.",
-        removing="Take a condition out. Published workflows keep it; new ones cannot name it any more.",
+        texts=ResourceTexts(
+            "A name for a condition, as its author sends it.",
+            "Conditions by name.",
+            "Give a condition a name. Published workflows keep the one that they were checked with.",
+            "Take a condition out. Published workflows keep it; new ones cannot name it any more.",
+        ),
     ),
 )
 routers: Final = tuple(map(routes_over, RESOURCES))

@@ -271,7 +271,7 @@ class DefinitionWriter:
             Conflict: There is a tool of this name.
         """
         demand_write(self.caller, definition)  # before anything is said about what exists
-        await self.crib.authorize(self.caller, newest=True)
+        await self.crib.authorize(newest=True)
         if self.crib.registry.find(self.caller.realm, definition.name, None) is not None:
             msg = f"tool {definition.name!r} exists; {change} it to make a new revision, or take another name"
             raise Conflict(msg)

@@ -114,13 +114,11 @@ async def list_agentic_tools(
 
 
 @router.post("", status_code=201)
-async def create_agentic_tool(
-    body: AgenticBody, author: Author, crib: CribDep, caller: Caller, response: Response
-) -> AgenticView:
+async def create_agentic_tool(body: AgenticBody, author: Author, crib: CribDep, response: Response) -> AgenticView:
     """Store the first revision of a new tool; without a prompt it gets the default one."""
 
     async def complete(definition: ToolDefinition) -> ToolDefinition:
-        return await _with_default_prompt(crib, caller, definition)
+        return await _with_default_prompt(crib, definition)
 
     saved = await author.create(body.definition(), response, path=router.prefix, change="PATCH", complete=complete)
     return _to_view(saved, response)

@@ -1,14 +1,8 @@
 """Routes over imported tools: importing, asking a provider again, and deciding on what a provider wants to change."""
 
-Routes over MCP servers: one becomes a provider with its tools, and a provider is asked again what it offers.
-
-Routes over databases: their tables become tools, and the generated tools are listed.
-"""
-
-from typing import Annotated
+from typing import Annotated, Any
 
 from fastapi import APIRouter, Body, Query, Response
-from pydantic import Field
 
 from toolcrib.contracts import (
     Baseline,
@@ -26,33 +20,17 @@ from toolcrib.interfaces.server.views.base import ListView
 from toolcrib.interfaces.server.views.common import ImportView, StatusBody, ToolPage
 from toolcrib.kinds.table import importers
 
-mcp_router = APIRouter(route_class=JsonRoute)
-
-
-class McpImportBody(Contract, defer_build=False):
-    """An MCP server: at a URL, or a program that the operator has allowed."""
-
-    name: str
-    """Name of the provider that it becomes."""
-    url: str = ""
-    transport: McpTransport = "streamable_http"
-    command: tuple[str, ...] = ()
-    """Program and arguments, instead of a URL."""
-    environment: dict[str, str] = Field(default_factory=dict)
-    """Variables of the program: text, or references such as `${env:NAME}`."""
-    auth: ProviderAuth | None = None
-    accept: bool = False
-    """Take over also changes that could harm callers, which otherwise wait for a person."""
+imports_router = APIRouter(route_class=JsonRoute)
 
 
 class ResyncBody(Contract, defer_build=False):
-    """How what has changed is taken in."""
+    """How changes are accepted."""
 
     accept: bool = False
     """As in an import."""
 
 
-def _add_import(importer: Importer[Any]) -> None:
+def _add_import(importer: Importer[Any], command: str) -> None:
     """The route of one importer; its body is the importer's source."""
 
     async def import_tools(body: ImportSource, crib: CribDep, caller: Caller) -> ImportView:
@@ -61,13 +39,14 @@ def _add_import(importer: Importer[Any]) -> None:
 
     import_tools.__annotations__["body"] = importer.source
     import_tools.__doc__ = importer.summary
-    path = f"/ai/tools/{importer.path or importer.command}"
-    name = importer.command.replace("-", "_")
+    path = f"/ai/tools/{importer.path or command}"
+    name = command.replace("-", "_")
     imports_router.add_api_route(path, import_tools, methods=["POST"], status_code=201, tags=["tools"], name=name)
 
 
 for _importer in importers():
-    _add_import(_importer)
+    if _importer.command is not None:
+        _add_import(_importer, _importer.command)
 
 
 @imports_router.post("/providers/{name}/sync", tags=["providers"])
@@ -80,51 +59,6 @@ async def sync_provider(
 
 
 databases_router = APIRouter(prefix="/ai/tools", route_class=JsonRoute, tags=["tools"])
-
-
-class TableBody(Contract):
-    """Choices for one table; what is left out follows from it."""
-
-    singular: str | None = None
-    plural: str | None = None
-    description: str | None = None
-    category: str | None = None
-    exclude: frozenset[EntityOperation] = frozenset()
-    searchable: tuple[str, ...] | None = None
-    read_only: tuple[str, ...] = ()
-    tags: tuple[str, ...] = ()
-    version: str | None = None
-    """Column that changes with each update."""
-
-
-class GenerateBody(Contract, defer_build=False):
-    """A database whose tables become tools."""
-
-    name: str
-    """Name of the provider that it becomes."""
-    url: str
-    """Reference to its URL, such as `${env:TOOLCRIB_SECRET_SHOP_URL}`; never the URL."""
-    table_schema: str | None = None
-    """The database's schema; its default one if null."""
-    tables: tuple[str, ...] | None = None
-    """All if null."""
-    options: dict[str, TableBody] = Field(default_factory=dict)
-    """Choices by table."""
-
-
-@databases_router.post("/generate", status_code=201)
-async def generate_tools(body: GenerateBody, crib: CribDep, caller: Caller) -> ImportView:
-    """Make a provider of a database, and tools of its tables, by what it tells of itself."""
-    await demand_import(crib, caller, body.name, named=(body.url,), accept=False)
-    imported = await crib.imports.database(
-        name=body.name,
-        url=body.url,
-        schema=body.table_schema,
-        tables=body.tables,
-        options={table: EntityOptions(**dict(choices)) for table, choices in body.options.items()},
-        principal=caller,
-    )
-    return ImportView.of(imported)
 
 
 @databases_router.get("/generated")
@@ -142,10 +76,6 @@ async def list_generated(
 
 
 router = APIRouter(prefix="/ai", route_class=JsonRoute, tags=["tools"])
-
-
-class ProposalPage(ListView[Baseline]):
-    """Tools of which a provider wants a change."""
 
 
 @router.post("/tools/{name}/status")
@@ -192,12 +122,12 @@ async def reject_change(name: str, crib: CribDep, caller: Caller) -> ToolRevisio
 
 
 @router.get("/proposals")
-async def list_proposals(crib: CribDep, caller: Caller) -> ProposalPage:
+async def list_proposals(crib: CribDep, caller: Caller) -> ListView[Baseline]:
     """The tools of which a provider wants a change that waits for a person, by name."""
     await crib.authorize(newest=True)
     found = await crib.lifecycle.proposals()
     known = ((baseline, crib.registry.find(caller.realm, baseline.tool, None)) for baseline in found)
-    return ProposalPage(
+    return ListView[Baseline](
         items=tuple(baseline for baseline, tool in known if tool is not None and may_write(caller, tool.definition))
     )
 

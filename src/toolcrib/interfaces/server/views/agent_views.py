@@ -50,7 +50,7 @@ from toolcrib.contracts import (
     Usd,
 )
 from toolcrib.contracts.workflows import WorkflowImplementation
-from toolcrib.crib import Crib
+from toolcrib.crib import ActingCrib
 from toolcrib.interfaces.server.views.base import ListView, PageView, Stored, View
 
 ToolType: TypeAlias = Literal["simple", "composite", "agentic"]

@@ -41,7 +41,7 @@ from toolcrib.contracts.runs.executions import Answer
 from toolcrib.contracts.runs.trace import OutcomeTold
 from toolcrib.core.providers import ImportedApi
 from toolcrib.interfaces.server.views.base import ListView, PageView, View
-from toolcrib.kinds.http.openapi import ToolOverride
+from toolcrib.kinds.http.shape import ToolOverride
 
 ToolKind: TypeAlias = Literal[
     "python", "http", "mcp", "grpc", "entity", "code", "composite", "agentic", "agent", "workflow"

@@ -11,7 +11,15 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from toolcrib.interfaces.cli.render.tables import print_tools
-from toolcrib.interfaces.cli.support.commands import Printer, Resource, Table, is_unsuccessful, print_json, says, shows
+from toolcrib.interfaces.cli.support.commands import (
+    ItemFormat,
+    Resource,
+    Table,
+    is_unsuccessful,
+    print_json,
+    says,
+    shows,
+)
 from toolcrib.interfaces.cli.support.inputs import object_in, to_contract
 from toolcrib.interfaces.cli.support.session import DEFAULT_STORE, AsJson, Store, with_crib
 
@@ -131,7 +139,7 @@ AGENTS: "Resource[ToolRevision]" = Resource(
     list=_all,
     table=print_tools,
     get=lambda crib, name: crib.agents.get(name),
-    one=Printer(data=_definition),
+    one=ItemFormat(data=_definition),
     remove=lambda crib, name: crib.agents.remove(name),
     help={
         "list": "List the agents.",

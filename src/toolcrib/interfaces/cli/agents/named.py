@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from toolcrib.interfaces.cli.support.commands import Printer, Resource, Table
+from toolcrib.interfaces.cli.support.commands import ItemFormat, Resource, Table
 from toolcrib.interfaces.cli.support.inputs import text_of, to_contract
 from toolcrib.interfaces.cli.support.session import DEFAULT_STORE, Store, with_crib
 
@@ -67,7 +67,7 @@ FRAGMENTS: "Resource[PromptFragment]" = Resource(
         }
     ),
     get=lambda crib, name: crib.fragments.get(name),
-    one=Printer(text=lambda found: print(found.text)),
+    one=ItemFormat(text=lambda found: print(found.text)),
     remove=lambda crib, name: crib.fragments.remove(name),
     help={"show": "Print a fragment's text."},
 )

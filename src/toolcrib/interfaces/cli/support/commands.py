@@ -192,7 +192,7 @@ def _describe(
 
 
 @dataclass(frozen=True, kw_only=True)
-class Printer(Generic[T]):
+class ItemFormat(Generic[T]):
     """How one thing is printed."""
 
     text: Callable[[T], object] | None = None
@@ -211,7 +211,7 @@ class Resource(Generic[T]):
     list: "Callable[[Crib], Awaitable[Iterable[T]]]"
     table: Table[T] | Callable[[Sequence[T]], object]
     get: "Callable[[Crib, str], Awaitable[T]] | None" = None
-    one: "Printer[T] | None" = None
+    one: "ItemFormat[T] | None" = None
     """Prints one; as JSON if null."""
     remove: "Callable[[Crib, str], Awaitable[object]] | None" = None
     help: Mapping[str, str] = field(default_factory=dict[str, str])
@@ -230,11 +230,11 @@ class Resource(Generic[T]):
                 app.command(command, help=self.help.get(command, usual[command]))(made)
 
     @property
-    def _printer(self) -> Printer[T]:
-        return self.one or Printer()
+    def _format(self) -> ItemFormat[T]:
+        return self.one or ItemFormat()
 
     def _list(self) -> Callable[..., None]:
-        data = self._printer.data
+        data = self._format.data
 
         async def list_all(crib: "Crib") -> "Sequence[T]":
             return tuple(await self.list(crib))
@@ -242,7 +242,7 @@ class Resource(Generic[T]):
         return shows(self.table, data=None if data is None else lambda found: [data(each) for each in found])(list_all)
 
     def _show(self) -> Callable[..., None] | None:
-        get, data = self.get, self._printer.data
+        get, data = self.get, self._format.data
         if get is None:
             return None
 
@@ -253,7 +253,7 @@ class Resource(Generic[T]):
             print_json(found if data is None else data(found))
 
         show.__annotations__["name"] = self.name
-        return shows(self._printer.text or print_whole, data=data)(show)
+        return shows(self._format.text or print_whole, data=data)(show)
 
     def _remove(self) -> Callable[..., None] | None:
         remove = self.remove

@@ -1,0 +1,1 @@
+"""Tools of kind `graphql`: root fields of a GraphQL API's queries and mutations."""

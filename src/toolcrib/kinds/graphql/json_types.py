@@ -5,7 +5,7 @@ A custom scalar is open, unless its specification (`@specifiedBy`) or its name s
 
 from collections.abc import Mapping
 from types import MappingProxyType
-from typing import Any, Final
+from typing import Any, Final, cast
 
 from graphql import GraphQLEnumType, GraphQLList, GraphQLNonNull, GraphQLScalarType, is_leaf_type
 from graphql import get_named_type as _named_type
@@ -148,8 +148,7 @@ def type_of(member: Any) -> Any:
 
 def named_type_of(member: Any) -> Any:
     """The same without lists and non-null marks."""
-    named: Any = _named_type(member.type)  # pyright: ignore[reportUnknownVariableType] - as `type_of`
-    return named
+    return cast("Any", _named_type(type_of(member)))
 
 
 def is_plain(member: Any) -> bool:

@@ -14,6 +14,7 @@ from toolcrib.contracts.kinds.mcp import McpImplementation
 from toolcrib.contracts.kinds.plugins import PluginImplementation
 from toolcrib.contracts.specs.agents import AgenticImplementation, AgentImplementation
 from toolcrib.contracts.specs.workflow_steps import WorkflowImplementation
+from toolcrib.kinds.graphql.shape import GraphqlImplementation
 
 
 class PythonImplementation(Contract):
@@ -29,6 +30,7 @@ Implementation: TypeAlias = Annotated[
     | HttpImplementation
     | McpImplementation
     | GrpcImplementation
+    | GraphqlImplementation
     | EntityImplementation
     | CodeImplementation
     | CompositeImplementation

@@ -22,6 +22,7 @@ from toolcrib.contracts.runs.runs import RunKind
 from toolcrib.contracts.specs.agents import AgenticImplementation, AgentImplementation
 from toolcrib.contracts.specs.models import CLOSING_S
 from toolcrib.contracts.specs.workflow_steps import WorkflowImplementation
+from toolcrib.kinds.graphql.shape import GraphqlImplementation
 
 CachePolicy: TypeAlias = Literal["none", "ttl", "forever"]
 FailureAction: TypeAlias = Literal["retry", "clarify", "fail", "fallback"]
@@ -167,6 +168,8 @@ class ToolDefinition(Contract):
         match self.implementation:
             case HttpImplementation() | McpImplementation() | GrpcImplementation() | EntityImplementation() as reaching:
                 return reaching.provider
+            case GraphqlImplementation() as graphql:
+                return graphql.provider
             case _:
                 return None
 

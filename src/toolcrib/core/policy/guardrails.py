@@ -41,7 +41,7 @@ from toolcrib.contracts import (
     UntrustedContent,
 )
 
-_FOREIGN: Final = frozenset({"http", "mcp", "grpc", "plugin"})
+_FOREIGN: Final = frozenset({"http", "mcp", "grpc", "graphql", "plugin"})
 """Kinds whose output is another system's words."""
 
 

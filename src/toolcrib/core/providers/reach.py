@@ -31,6 +31,7 @@ from toolcrib.contracts import (
 )
 from toolcrib.core.executor import CallFailed, Dispatch, error
 from toolcrib.infrastructure.net import NetworkError, TimedOut, TooLarge
+from toolcrib.kinds.graphql.shape import GraphqlImplementation
 
 Providers: TypeAlias = Callable[[str, str], ProviderDefinition | None]
 """The provider of a realm (first) by name (second)."""
@@ -41,6 +42,8 @@ def provider_of(tool: ToolRevision, providers: Providers) -> ProviderDefinition 
     match tool.definition.implementation:
         case HttpImplementation() | McpImplementation() | GrpcImplementation() | EntityImplementation() as reaching:
             return None if reaching.provider is None else providers(tool.realm, reaching.provider)
+        case GraphqlImplementation() as graphql:
+            return providers(tool.realm, graphql.provider)
         case _:
             return None
 

@@ -23,6 +23,7 @@ from toolcrib.infrastructure.sandbox import Sandbox
 from toolcrib.infrastructure.secrets import EnvironmentSecrets, MasterKeys, Safe, ScopedSecrets, Vault
 from toolcrib.infrastructure.store import Counters, Store, open_store, transactions_of
 from toolcrib.kinds.entity.importer import Databases
+from toolcrib.kinds.graphql.runtime import GraphqlRuntime
 from toolcrib.kinds.mcp.importer import AllowedPrograms
 from toolcrib.kinds.runtimes import (
     EntityRuntime,
@@ -183,6 +184,7 @@ class RuntimeSet:
         by_kind: dict[str, Runtime] = {
             "python": functions,
             "http": HttpRuntime(session, access, blob_sink=blob_sink, clock=clock),
+            "graphql": GraphqlRuntime(session, access, clock=clock),
             "grpc": grpc,
             "entity": entities,
             "mcp": McpRuntime(mcp, access, blob_sink=blob_sink),

@@ -43,7 +43,7 @@ from toolcrib.core.providers import ImportedApi
 from toolcrib.kinds.http.openapi import ToolOverride
 
 ToolKind: TypeAlias = Literal[
-    "python", "http", "mcp", "grpc", "entity", "code", "composite", "agentic", "agent", "workflow"
+    "python", "http", "mcp", "grpc", "graphql", "entity", "code", "composite", "agentic", "agent", "workflow"
 ]
 
 

@@ -59,7 +59,7 @@ class GraphqlRuntime:
         provider = self._providers.require(dispatch.tool, implementation.provider)
         variables = _variables(dispatch)
         if tool.runs_on == "client":
-            return Outcome(describe_operation(implementation, variables))
+            return Outcome(describe_operation(implementation, provider, variables))
         access = Access(provider, provider.address, None, dispatch.context.principal, self._providers)
         call = _GraphqlCall(dispatch, implementation, provider, session=self._session, access=access, clock=self._clock)
         try:
@@ -69,11 +69,14 @@ class GraphqlRuntime:
             raise
 
 
-def describe_operation(implementation: GraphqlImplementation, variables: JsonObject) -> JsonObject:
+def describe_operation(
+    implementation: GraphqlImplementation, provider: ProviderDefinition, variables: JsonObject
+) -> JsonObject:
     """The operation that a client is to send itself, without credentials."""
     return {
         "kind": implementation.kind,
         "provider": implementation.provider,
+        "url": provider.address,
         "query": implementation.document,
         "operationName": implementation.operation_name,
         "variables": variables,

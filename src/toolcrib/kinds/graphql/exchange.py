@@ -7,6 +7,7 @@ with a status of failure if it has errors, because servers disagree about both.
 
 import re
 from collections.abc import Mapping
+from math import isfinite
 from typing import Any, Final, NamedTuple, cast
 from urllib.parse import quote
 
@@ -165,12 +166,11 @@ def _error(given: JsonObject) -> GraphqlError:
     told = cast("JsonObject", extensions) if isinstance(extensions, dict) else {}
     kinds = (told.get("code"), told.get("classification"), told.get("type"), given.get("type"), given.get("code"))
     code = next((_capitals(kind) for kind in kinds if isinstance(kind, str) and kind), None)
-    wait = next((told[name] for name in ("retryAfter", "retry_after") if isinstance(told.get(name), int | float)), None)
+    waits = (told.get("retryAfter"), told.get("retry_after"))
+    wait = next((float(said) for said in waits if isinstance(said, int | float) and isfinite(said)), None)
     parts = cast("list[Json]", path)[:MAX_PATH] if isinstance(path, list) else None
     kept = None if parts is None else tuple(part if isinstance(part, int) else str(part)[:100] for part in parts)
-    return GraphqlError(
-        words or "an error without a message", kept, code, None if wait is None else max(0.0, float(wait))
-    )
+    return GraphqlError(words or "an error without a message", kept, code, None if wait is None else max(0.0, wait))
 
 
 def _capitals(kind: str) -> str:

@@ -239,4 +239,5 @@ def _not_valid(problems: list[str]) -> InvalidDefinition:
 def _words(problem: Exception) -> str:
     if isinstance(problem, RecursionError):
         return "something in it is nested too deeply"
-    return (problem.message if isinstance(problem, GraphQLError) else str(problem)) or type(problem).__name__
+    said = problem.message if isinstance(problem, GraphQLError) else str(problem)
+    return " ".join(said.partition("\n\n")[0].split()) or type(problem).__name__

@@ -89,17 +89,17 @@ class Api:
 
     def schema(self) -> Any:
         """The executable schema."""
-        query, mutation = QueryType(), MutationType()
-        party = UnionType("Party", lambda value, *_: value["kind"])
+        query: Any = QueryType()
+        mutation: Any = MutationType()
         query.set_field("deal", self._deal)
         query.set_field("deals", self._deals)
-        query.set_field("echo", lambda *_, text: text)
-        query.set_field("party", lambda *_, **given: {"kind": "Company", "id": given["id"], "name": "Acme", "size": 3})
+        query.set_field("echo", _echo)
+        query.set_field("party", _party)
         query.set_field("slow", self._slow)
         mutation.set_field("createDeal", self._create)
         mutation.set_field("refuse", self._refuse)
-        mutation.set_field("spoil", lambda *_, **given: {"id": given["id"], "name": None, "secret": None})
-        return make_executable_schema(SDL, query, mutation, party)
+        mutation.set_field("spoil", _spoil)
+        return make_executable_schema(SDL, query, mutation, UnionType("Party", _kind_of))
 
     def _deal(self, *_: Any, **given: str) -> Any:
         return next((deal for deal in self.deals if deal["id"] == given["id"]), None)
@@ -120,6 +120,22 @@ class Api:
         if wait is not None:
             extensions["retryAfter"] = wait
         raise GraphQLError("no, thanks", extensions=extensions)
+
+
+def _kind_of(value: dict[str, Any], *_: Any) -> str:
+    return value["kind"]
+
+
+def _echo(*_: Any, text: str) -> str:
+    return text
+
+
+def _party(*_: Any, **given: str) -> Any:
+    return {"kind": "Company", "id": given["id"], "name": "Acme", "size": 3}
+
+
+def _spoil(*_: Any, **given: str) -> Any:
+    return {"id": given["id"], "name": None, "secret": None}
 
 
 class _Front:

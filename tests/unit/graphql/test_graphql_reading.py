@@ -47,41 +47,41 @@ def test_directives_that_nobody_defines_are_left_aside() -> None:
 NESTED = 5_000
 
 
+REFUSED: list[tuple[Any, str]] = [
+    ("", "no SDL that can be read"),
+    ("type Query {", "no SDL that can be read: Syntax Error: .* in line 1; correct it"),
+    ("hello", "no SDL that can be read"),
+    ("\ud800", "no SDL that can be read"),
+    (b"\xff\xfe", "no UTF-8 text"),
+    ("{", "begins as JSON does and is none"),
+    ("{}", "holds no '__schema'"),
+    ({"data": None}, "holds no '__schema'"),
+    ({"data": [1]}, "holds no '__schema'"),
+    ({"__schema": 3}, "holds no '__schema'"),
+    ({"__schema": {}}, "not valid"),
+    ({"__schema": {"types": 3}}, "not valid"),
+    ({"__schema": {"types": [3], "queryType": {"name": "Q"}}}, "not valid"),
+    ({"__schema": {"types": [{"kind": "OBJECT", "name": []}], "queryType": {"name": "Q"}}}, "not valid"),
+    ({"__schema": {"types": [], "queryType": {"name": "Query"}}}, "unknown type: Query"),
+    ("type Query { a: Unknown }", "Unknown type 'Unknown'"),
+    ("type Query { a: String } type Query { b: String }", "There can be only one type named 'Query'"),
+    ("type Query { a: I } input I { b: Int }", "must be Output Type"),
+    ("type Query { a(i: I): Int } input I { i: I! }", "cannot be provided a finite value"),
+    ("type Query { __a: Int }", "must not begin with"),
+    ("query { a }", "not valid"),
+    ("type Nothing { a: Int }", "Query root type must be provided"),
+    ("type Query { a: X b: Y }", r"not valid: Unknown type 'X'.* \(and 1 more\)"),
+    ("type Query { a(b: Int = " + "[" * NESTED + "]" * NESTED + "): Int }", "nested too deeply"),
+    ("type Query { a: " + "[" * NESTED + "Int" + "]" * NESTED + " }", "nested too deeply"),
+    ("type Query { a: " + "[" * 13 + "Int" + "]" * 13 + " }", "13 lists .* 12 is the most"),
+    ("type Query { a(b: " + "[" * 13 + "Int" + "]" * 13 + "): Int }", "13 lists .* 12 is the most"),
+    ("type Query { " + "a" * 201 + ": Int }", "201 characters and 200 is the most"),
+    ("type Query { a: Int } enum E { " + "a" * 201 + " }", "201 characters and 200 is the most"),
+]
+
+
 @pytest.mark.requirement("graphql.import_refused")
-@pytest.mark.parametrize(
-    ("source", "message"),
-    [
-        ("", "no SDL that can be read"),
-        ("type Query {", "no SDL that can be read: Syntax Error: .* in line 1; correct it"),
-        ("hello", "no SDL that can be read"),
-        ("\ud800", "no SDL that can be read"),
-        (b"\xff\xfe", "no UTF-8 text"),
-        ("{", "begins as JSON does and is none"),
-        ("{}", "holds no '__schema'"),
-        ({"data": None}, "holds no '__schema'"),
-        ({"data": [1]}, "holds no '__schema'"),
-        ({"__schema": 3}, "holds no '__schema'"),
-        ({"__schema": {}}, "not valid"),
-        ({"__schema": {"types": 3}}, "not valid"),
-        ({"__schema": {"types": [3], "queryType": {"name": "Q"}}}, "not valid"),
-        ({"__schema": {"types": [{"kind": "OBJECT", "name": []}], "queryType": {"name": "Q"}}}, "not valid"),
-        ({"__schema": {"types": [], "queryType": {"name": "Query"}}}, "unknown type: Query"),
-        ("type Query { a: Unknown }", "Unknown type 'Unknown'"),
-        ("type Query { a: String } type Query { b: String }", "There can be only one type named 'Query'"),
-        ("type Query { a: I } input I { b: Int }", "must be Output Type"),
-        ("type Query { a(i: I): Int } input I { i: I! }", "cannot be provided a finite value"),
-        ("type Query { __a: Int }", "must not begin with"),
-        ("query { a }", "not valid"),
-        ("type Nothing { a: Int }", "Query root type must be provided"),
-        ("type Query { a: X b: Y }", r"not valid: Unknown type 'X'.* \(and 1 more\)"),
-        ("type Query { a(b: Int = " + "[" * NESTED + "]" * NESTED + "): Int }", "nested too deeply"),
-        ("type Query { a: " + "[" * NESTED + "Int" + "]" * NESTED + " }", "nested too deeply"),
-        ("type Query { a: " + "[" * 13 + "Int" + "]" * 13 + " }", "13 lists .* 12 is the most"),
-        ("type Query { a(b: " + "[" * 13 + "Int" + "]" * 13 + "): Int }", "13 lists .* 12 is the most"),
-        ("type Query { " + "a" * 201 + ": Int }", "201 characters and 200 is the most"),
-        ("type Query { a: Int } enum E { " + "a" * 201 + " }", "201 characters and 200 is the most"),
-    ],
-)
+@pytest.mark.parametrize(("source", "message"), REFUSED)
 def test_what_is_no_schema_is_refused_with_the_reason(source: Any, message: str) -> None:
     with pytest.raises(InvalidDefinition, match=message):
         read_schema(source)

@@ -38,7 +38,7 @@ _GROUPS: Final[Mapping[GraphqlOperation, tuple[str, str]]] = MappingProxyType(
 )
 _INFRASTRUCTURE: Final = frozenset({"_entities", "_service"})
 """Fields with which a gateway asks its subgraphs (Apollo Federation)."""
-_WORDS: Final = re.compile(r"[A-Z]+(?![a-z])|[A-Z]?[a-z]+|[0-9]+")
+_WORDS: Final = re.compile(r"[A-Z]+(?![a-z])[0-9]*|[A-Z]?[a-z]+[0-9]*|[0-9]+")
 _MAX_WHY: Final = 300
 
 _DEFAULT_LIMITS: Final = SelectionLimits()
@@ -91,16 +91,13 @@ def import_graphql(
         InvalidDefinition: The schema is not valid, or larger than a limit.
     """
     check_schema(schema)
-    losses = Losses()
     roots = list(_roots(schema))
-    if not roots:
-        losses.add_dropped("", "operation", "operations", "there is no query and no mutation, so there is no tool")
     reader = _SchemaReader(schema, name, limits)
     called = _tool_names(roots, names)
     for root in roots:
         reader.read(root, called[root.key])
     reader.leave_out_subscriptions()
-    report = LossReport(format=source, losses=losses.report(), operations=tuple(reader.operations))
+    report = LossReport(format=source, operations=tuple(reader.operations))
     provider = ProviderDefinition(
         name=name,
         base_url=base_url,

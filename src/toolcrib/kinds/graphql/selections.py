@@ -210,7 +210,7 @@ class _Growth:
             member, place = members[name], f"{owner.name}.{name}"
             if member.deprecation_reason is not None:
                 self._cut("deprecated", place)
-            elif any(is_required_argument(argument) for argument in member.args.values()):
+            elif not _is_free(member):
                 self._cut("arguments", place)
             elif is_plain(member):
                 if not is_short or name in _NAMES:
@@ -273,7 +273,7 @@ class _Growth:
                 self._cut("depth", place)
             elif name in connection[1:]:
                 self._cut("paging", place)
-            elif name in (chosen, "pageInfo") and not any(map(is_required_argument, member.args.values())):
+            elif name in (chosen, "pageInfo") and _is_free(member):
                 self._enter(node, named, name, member)
             else:
                 self._take(node, named, node.common, {name: member})
@@ -446,11 +446,16 @@ def _connection_fields(named: GraphQLObjectType) -> tuple[str, ...] | None:
     for name in ("nodes", "edges"):
         member = named.fields.get(name)
         inner = None if member is None else named_type_of(member)
-        if name == "edges" and not (isinstance(inner, GraphQLObjectType) and "node" in inner.fields):
+        if name == "edges" and not (isinstance(inner, GraphQLObjectType) and _is_free(inner.fields.get("node"))):
             continue
         if inner is not None and not is_plain(member):
             found.append(name)
     return tuple(found) or None
+
+
+def _is_free(member: GraphQLField | None) -> bool:
+    """Whether there is a field, and it needs no arguments."""
+    return member is not None and not any(map(is_required_argument, member.args.values()))
 
 
 def _takes_first(member: GraphQLField) -> bool:

@@ -25,7 +25,7 @@ from hypothesis import strategies as st
 from toolcrib.contracts import JsonObject, JsonSchema, ToolDefinition
 from toolcrib.core.registry import compile_schema
 from toolcrib.kinds.graphql.importer import import_graphql
-from toolcrib.kinds.graphql.json_types import inner_of, is_list, is_non_null
+from toolcrib.kinds.graphql.inputs import inner_of, is_list, is_non_null
 from toolcrib.kinds.graphql.schema import read_schema
 from toolcrib.kinds.graphql.selections import SelectionLimits
 from toolcrib.kinds.graphql.shape import GraphqlImplementation

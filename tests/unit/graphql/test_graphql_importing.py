@@ -195,7 +195,7 @@ def test_enums_have_their_values_with_what_is_said_of_them(monkeypatch: pytest.M
     said = {"type": "string", "enum": ["A", "B", "C"], "description": "Stages. B: Is won. C: (deprecated)"}
     assert tool.input_schema["$defs"]["S"] == said
     assert tool.output_schema == said
-    monkeypatch.setattr("toolcrib.kinds.graphql.json_types.MAX_ENUM_VALUES", 2)
+    monkeypatch.setattr("toolcrib.kinds.graphql.inputs.MAX_ENUM_VALUES", 2)
     assert one(sdl).output_schema == {"type": "string", "description": "A value of the enum S."}
     assert one("type Query { a: S } enum S { A B }").output_schema == {
         "type": ["string", "null"],

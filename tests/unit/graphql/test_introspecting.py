@@ -30,10 +30,9 @@ from toolcrib.contracts import (
 )
 from toolcrib.core.executor import CallFailed
 from toolcrib.infrastructure.net import HttpSession
-from toolcrib.kinds.graphql import introspect as introspecting
+from toolcrib.kinds.graphql import schema as introspecting
 from toolcrib.kinds.graphql.importer import import_graphql
-from toolcrib.kinds.graphql.introspect import introspect
-from toolcrib.kinds.graphql.schema import read_schema
+from toolcrib.kinds.graphql.schema import introspect, read_schema
 
 
 async def ask(

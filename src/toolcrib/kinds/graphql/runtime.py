@@ -16,8 +16,16 @@ from toolcrib.core.executor import CallFailed, Clock, Dispatch, Outcome, error
 from toolcrib.core.providers import Credentials, ProviderAccess
 from toolcrib.core.providers.reach import count_request, network_failure, request_limit_s
 from toolcrib.infrastructure.net import HttpResponse, HttpSession, NetworkError
-from toolcrib.kinds.graphql.exchange import Answer, UnsendableOperation, post, read_answer, write_operation
-from toolcrib.kinds.graphql.failures import errors_beside, errors_failure, no_answer
+from toolcrib.kinds.graphql.exchange import (
+    GraphqlAnswer,
+    UnsendableOperation,
+    errors_beside,
+    errors_failure,
+    no_answer,
+    post,
+    read_answer,
+    write_operation,
+)
 from toolcrib.kinds.graphql.shape import GraphqlImplementation
 from toolcrib.kinds.http.runtime.answers import visible_headers
 from toolcrib.kinds.http.runtime.exchange import Access
@@ -49,7 +57,7 @@ class GraphqlRuntime:
         """Execute once.
 
         Raises:
-            CallFailed: As the table of `failures` says; it names the credentials that must not be shown.
+            CallFailed: As the table of `exchange` says; it names the credentials that must not be shown.
         """
         tool = dispatch.tool.definition
         implementation = tool.implementation
@@ -125,7 +133,7 @@ class _GraphqlCall:
         except CallFailed as failure:
             raise self._access.with_reconnect_hint(failure, credentials) from None
 
-    async def _ask(self, body: bytes, credentials: Credentials) -> tuple[HttpResponse, Answer | None]:
+    async def _ask(self, body: bytes, credentials: Credentials) -> tuple[HttpResponse, GraphqlAnswer | None]:
         tool = self._tool
         self.secrets = tuple(dict.fromkeys((*self.secrets, *credentials.secrets)))
         count_request(self._dispatch)
@@ -144,7 +152,7 @@ class _GraphqlCall:
             raise network_failure(tool, problem) from None
         return response, read_answer(response)
 
-    def _outcome(self, response: HttpResponse, answer: Answer | None) -> Outcome:
+    def _outcome(self, response: HttpResponse, answer: GraphqlAnswer | None) -> Outcome:
         tool, implementation = self._tool, self._implementation
         if answer is None:
             if 200 <= response.status < 300:
@@ -180,7 +188,7 @@ def _key_header(tool: ToolDefinition, key: str) -> Mapping[str, str]:
     return {taken_by.removeprefix(_HEADER_KEY).lower(): key}
 
 
-def _is_refused(response: HttpResponse, answer: Answer | None) -> bool:
+def _is_refused(response: HttpResponse, answer: GraphqlAnswer | None) -> bool:
     """Whether the credentials were refused before anything was executed."""
     if response.status == 401:
         return True

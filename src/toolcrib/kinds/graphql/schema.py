@@ -1,8 +1,12 @@
-"""A GraphQL schema read from foreign text: SDL, or the JSON of an introspection query. Loads graphql-core.
+"""A GraphQL schema read from foreign text, which is SDL or the JSON of an introspection query, or asked of a server.
 
 Nothing of it is executed. Size, nesting and number of types are bounded before and after parsing, and every refusal is
 an `InvalidDefinition` that names the limit. Directives that the SDL uses and does not define are left aside, because
 servers often publish SDL without those definitions.
+
+Asking a GraphQL server for its schema, with the provider's credentials and under the egress policy.
+
+A server that does not know the newer parts of introspection is asked once more without them. Loads graphql-core.
 """
 
 import re
@@ -21,6 +25,7 @@ from graphql import (
     GraphQLSchema,
     build_ast_schema,
     build_client_schema,
+    get_introspection_query,
     is_introspection_type,
     parse,
     validate_schema,
@@ -32,8 +37,28 @@ from graphql.validation import (
 from graphql.validation.specified_rules import specified_sdl_rules
 from graphql.validation.validate import validate_sdl
 
-from toolcrib.contracts import InvalidDefinition, Json, JsonObject
-from toolcrib.kinds.graphql.json_types import inner_of, is_list, is_non_null, type_of
+from toolcrib.contracts import (
+    InvalidDefinition,
+    InvalidInput,
+    Json,
+    JsonObject,
+    Principal,
+    ProviderDefinition,
+    ReconnectRequired,
+    ToolcribError,
+    Unavailable,
+)
+from toolcrib.core.providers import Credentials, ProviderAccess
+from toolcrib.infrastructure.net import HttpResponse, HttpSession
+from toolcrib.kinds.graphql.exchange import (
+    GraphqlAnswer,
+    UnsendableOperation,
+    is_refusal,
+    post,
+    read_answer,
+    write_operation,
+)
+from toolcrib.kinds.graphql.inputs import inner_of, is_list, is_non_null, type_of
 
 MAX_BYTES: Final = 16 * 2**20
 """Of the text."""
@@ -241,3 +266,85 @@ def _words(problem: Exception) -> str:
         return "something in it is nested too deeply"
     said = problem.message if isinstance(problem, GraphQLError) else str(problem)
     return " ".join(said.partition("\n\n")[0].split()) or type(problem).__name__
+
+
+TIMEOUT_S: Final = 60.0
+"""Of each question."""
+
+_QUESTION_NAME: Final = "IntrospectionQuery"
+_QUESTIONS: Final = (
+    get_introspection_query(specified_by_url=True, input_value_deprecation=True, one_of=True),
+    get_introspection_query(),
+)
+_MAX_WORDS: Final = 300
+_INSTEAD: Final = "give the schema as an SDL file instead"
+
+
+async def introspect(
+    session: HttpSession,
+    providers: ProviderAccess,
+    provider: ProviderDefinition,
+    principal: Principal,
+    *,
+    within_s: float = TIMEOUT_S,
+) -> JsonObject:
+    """What a server says of its schema: an object with `__schema`, as `read_schema` reads it.
+
+    Args:
+        session: The way out.
+        providers: Finds credentials.
+        provider: Its address is where operations go.
+        principal: In whose name the server is asked.
+        within_s: Seconds for each of at most two questions.
+
+    Raises:
+        CallFailed: The credentials are not at hand.
+        EgressDenied: The policy forbids the address.
+        Unavailable: The server cannot be reached, or does not answer in time or with its own failure.
+        ReconnectRequired: It refuses the credentials.
+        InvalidInput: Introspection is turned off, or it answers with something else.
+        InvalidDefinition: The answer is larger than a limit.
+    """
+    credentials = await providers.credentials(provider, provider.address, principal)
+    response, answer = await _ask(session, provider, credentials, _QUESTIONS[0], within_s)
+    if _is_misunderstood(response, answer):
+        response, answer = await _ask(session, provider, credentials, _QUESTIONS[1], within_s)
+    found = None if answer is None or answer.data is None else answer.data.get("__schema")
+    if isinstance(found, dict):
+        return {"__schema": found}
+    raise _refusal(provider.address, response, answer)
+
+
+async def _ask(
+    session: HttpSession, provider: ProviderDefinition, credentials: Credentials, question: str, within_s: float
+) -> tuple[HttpResponse, GraphqlAnswer | None]:
+    try:
+        response = await post(
+            session, provider, credentials, write_operation(question, _QUESTION_NAME, {}), within_s=within_s
+        )
+    except UnsendableOperation as problem:
+        raise InvalidInput(f"{provider.address} cannot be asked: {problem}; correct the provider's headers") from None
+    if len(response.body) > MAX_BYTES:
+        msg = f"{provider.address} describes its schema in {len(response.body)} bytes and {MAX_BYTES} is the most"
+        raise InvalidDefinition(f"{msg}; {_INSTEAD}, with the part that you need")
+    return response, read_answer(response)
+
+
+def _is_misunderstood(response: HttpResponse, answer: GraphqlAnswer | None) -> bool:
+    """Whether the server may know an older form of introspection: it answers in errors, and not about credentials."""
+    if answer is None or answer.data is not None or response.status in {401, 403, 429}:
+        return False
+    return not is_refusal(answer)
+
+
+def _refusal(address: str, response: HttpResponse, answer: GraphqlAnswer | None) -> ToolcribError:
+    said = "; ".join(map(str, answer.errors[:2])) if answer is not None else ""
+    told = f"{response.status}" + (f": {said[:_MAX_WORDS]}" if said else "")
+    if response.status in {401, 403} or (answer is not None and is_refusal(answer)):
+        return ReconnectRequired(f"{address} refused the credentials with {told}; check or renew them, or {_INSTEAD}")
+    if response.status == 429 or (response.status >= 500 and answer is None):
+        return Unavailable(f"{address} did not describe its schema and answered {told}; try again later, or {_INSTEAD}")
+    if answer is None:
+        msg = f"{address} answered {told} and no GraphQL; give the address that takes operations, or {_INSTEAD}"
+        return InvalidInput(msg)
+    return InvalidInput(f"{address} does not describe its schema, introspection may be turned off ({told}); {_INSTEAD}")

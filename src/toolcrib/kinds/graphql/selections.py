@@ -27,7 +27,7 @@ from graphql import (
 )
 
 from toolcrib.contracts import InvalidDefinition, JsonSchema
-from toolcrib.kinds.graphql.json_types import (
+from toolcrib.kinds.graphql.inputs import (
     enum_schema,
     inner_of,
     is_list,

@@ -3,7 +3,15 @@
 from typing import Any
 
 import pytest
-from graphql import GraphQLArgument, GraphQLField, GraphQLObjectType, GraphQLSchema, GraphQLString, build_schema
+from graphql import (
+    GraphQLArgument,
+    GraphQLField,
+    GraphQLObjectType,
+    GraphQLSchema,
+    GraphQLString,
+    build_schema,
+    introspection_from_schema,
+)
 
 from tests.unit.graphql.server import SDL
 from toolcrib.contracts import BearerAuth, InvalidDefinition, JsonSchema, Loss, ToolDefinition
@@ -133,6 +141,28 @@ def test_an_operation_that_cannot_be_one_is_left_out_with_the_reason(monkeypatch
     [why] = losses(spoiled, "query a")
     assert why.startswith("left out: its operation would not be valid: Cannot query field 'nothing'")
     assert spoiled.groups == ()
+
+
+@pytest.mark.requirement("graphql.import_losses")
+def test_an_operation_whose_text_is_too_long_is_left_out() -> None:
+    fields = " ".join(f"{'f' * 196}{number:04}: Int" for number in range(5_000))
+    api = imported(f"type Query {{ a: A b: Int }} type A {{ {fields} }}", limits=SelectionLimits(cost=5_000))
+    assert [tool.name for tool in api.tools] == ["b"]
+    [why] = losses(api, "query a")
+    assert why.startswith("left out: 1 validation error for GraphqlImplementation")
+
+
+@pytest.mark.requirement("graphql.import_schema")
+def test_descriptions_that_are_no_unicode_or_endless_do_no_harm() -> None:
+    schema = build_schema("type Query { a(n: Int): A } type A { id: ID }")
+    told: Any = introspection_from_schema(schema)
+    query = next(each for each in told["__schema"]["types"] if each["name"] == "Query")
+    query["fields"][0]["description"] = "bad \ud800 end"
+    query["fields"][0]["args"][0]["description"] = "\udfff" + "x" * 1_000_000
+    [tool] = import_graphql(read_schema(told).schema, name="api", base_url="https://api.example").tools
+    assert tool.description == "bad ? end"
+    assert len(tool.model_dump_json()) < 2_000
+    assert tool.content_hash().startswith("sha256:")
 
 
 # Arguments ------------------------------------------------------------------------------------------------------------

@@ -23,8 +23,8 @@ from toolcrib.contracts import (
     RetryPolicy,
     ToolDefinition,
 )
-from toolcrib.core.providers.imports import MAX_NAME, Group, ImportedApi, Losses, cut_text, plain, with_hash
-from toolcrib.kinds.graphql.inputs import InputSchemas, variable_type
+from toolcrib.core.providers.imports import MAX_NAME, Group, ImportedApi, Losses, cut_text, with_hash
+from toolcrib.kinds.graphql.inputs import InputSchemas, note, prose, variable_type
 from toolcrib.kinds.graphql.schema import check_schema
 from toolcrib.kinds.graphql.selections import NESTED_NODES, SelectionLimits, Selections, Why
 from toolcrib.kinds.graphql.shape import GraphqlImplementation, GraphqlOperation
@@ -140,7 +140,7 @@ class _SchemaReader:
         else:
             try:
                 tool = self._tool(root, name, losses)
-            except (InvalidDefinition, GraphQLError, RecursionError) as problem:
+            except (InvalidDefinition, GraphQLError, RecursionError, ValueError) as problem:
                 losses = Losses()
                 losses.add_dropped(root.place, "operation", "operation", f"left out: {problem}"[:_MAX_WHY])
         if tool is not None:
@@ -176,9 +176,9 @@ class _SchemaReader:
         document = _document(root, operation_name, selection.text)
         self._check(document)
         reads = root.operation == "query"
-        text = plain(root.field.description) or f"The {root.operation} {root.name} of {self._provider}."
+        text = prose(root.field.description) or f"The {root.operation} {root.name} of {self._provider}."
         if root.field.deprecation_reason is not None:
-            text = f"Deprecated: {plain(root.field.deprecation_reason)} {text}"
+            text = f"Deprecated: {note(root.field.deprecation_reason)} {text}"
         return ToolDefinition(
             name=name,
             description=cut_text(text),

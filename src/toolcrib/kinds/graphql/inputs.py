@@ -52,6 +52,9 @@ MAX_ENUM_VALUES: Final = 1_000
 MAX_NOTE: Final = 300
 """Characters of the description of an argument or a field."""
 
+_MAX_READ: Final = 5_000
+"""Characters of a description that are looked at for a short one."""
+
 _INPUTS: Final[Mapping[str, JsonSchema]] = MappingProxyType(
     {
         "Boolean": {"type": "boolean"},
@@ -137,7 +140,12 @@ def enum_schema(enum: GraphQLEnumType) -> JsonSchema:
 
 def note(description: str | None) -> str:
     """A description in short."""
-    return cut_text(plain(description), MAX_NOTE)
+    return cut_text(prose(description, _MAX_READ), MAX_NOTE)
+
+
+def prose(description: str | None, limit: int | None = None) -> str:
+    """A description as plain text, of which so many characters are looked at; no lone surrogates are left in it."""
+    return plain((description or "")[:limit].encode(errors="replace").decode())
 
 
 def nullable(schema: JsonSchema) -> JsonSchema:

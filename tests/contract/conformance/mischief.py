@@ -99,7 +99,7 @@ def of_grpc(chance: Random) -> object:
     return chance.choice(codes), words(chance).encode(errors="replace").decode()
 
 
-_ODD_ANSWERS: tuple[Any, ...] = (
+_ODD_ANSWERS: Any = (
     {"data": None},
     {"data": {}},
     {"data": {"act": None}},

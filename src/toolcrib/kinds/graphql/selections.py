@@ -13,6 +13,7 @@ alias where two of these types would answer under the same key with something el
 from collections import deque
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
+from itertools import chain
 from typing import Any, Final, Literal, TypeAlias
 
 from graphql import (
@@ -42,8 +43,8 @@ from toolcrib.kinds.graphql.inputs import (
 
 MAX_DEPTH: Final = 10
 MAX_COST: Final = 5_000
-MAX_CANDIDATES: Final = 5_000
-"""Objects that are considered for one selection."""
+MAX_CANDIDATES: Final = 20_000
+"""Fields that are looked at for one selection."""
 MAX_POSSIBLE_TYPES: Final = 12
 """Types of an interface or a union that are asked for."""
 MAX_PLACES: Final = 100
@@ -173,6 +174,9 @@ class _Growth:
             self.root.has_type_name = True
 
     def _fill(self, node: _Node) -> None:
+        if self._candidates >= MAX_CANDIDATES or node.weight > self._left:
+            self._cut("cost", node.place)
+            return
         named = node.named
         if isinstance(named, GraphQLObjectType):
             found = _connection_fields(named)
@@ -206,15 +210,16 @@ class _Growth:
         """Ask for the plain values of a type, and let its objects wait."""
         is_short = node.names_only if names_only is None else names_only
         later: list[_Node] = []
-        for name in sorted(members, key=_rank):  # a stable order: what names a thing, then as the schema has it
+        known = [name for name in _NAMES if name in members]
+        for name in known if is_short else chain(known, (name for name in members if name not in _NAMES)):
+            self._candidates += 1
             member, place = members[name], f"{owner.name}.{name}"
             if member.deprecation_reason is not None:
                 self._cut("deprecated", place)
             elif not _is_free(member):
                 self._cut("arguments", place)
             elif is_plain(member):
-                if not is_short or name in _NAMES:
-                    self._add(node, into, name, member, place)
+                self._add(node, into, name, member, place)
             elif not is_short:
                 later += self._object(node, owner, name, member)
         into += later
@@ -231,11 +236,10 @@ class _Growth:
         place, named = f"{owner.name}.{name}", named_type_of(member)
         depth = node.depth + 1
         path = node.path | {node.named.name, owner.name}
-        self._candidates += 1
         if depth > self._limits.depth:
             self._cut("depth", place)
             return
-        if self._left <= 0 or self._candidates > MAX_CANDIDATES:
+        if self._left <= 0:
             self._cut("cost", place)
             return
         is_last, is_cycle = depth == self._limits.depth, named.name in path
@@ -423,10 +427,6 @@ def _present(type_: Any, schema: JsonSchema) -> JsonSchema:
     if is_list(type_):
         return {"type": "array", "items": _wrapped(inner_of(type_), schema)}
     return schema
-
-
-def _rank(name: str) -> int:
-    return _NAMES.index(name) if name in _NAMES else len(_NAMES)
 
 
 def _weight(type_: Any) -> int:

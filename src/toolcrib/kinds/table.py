@@ -6,13 +6,14 @@ from typing import Any, Final
 from toolcrib.contracts import AgenticImplementation, AgentImplementation, Implementation, ProviderDefinition
 from toolcrib.contracts.workflows import WorkflowImplementation
 from toolcrib.core.kinds import AnyKind, ConnectionKind, Importer, ImportSource, KindSpec
-from toolcrib.kinds import code, composite, entity, grpc, http, mcp, plugin, python
+from toolcrib.kinds import code, composite, entity, graphql, grpc, http, mcp, plugin, python
 
 KINDS: Final[tuple[AnyKind, ...]] = (
     python.KIND,
     http.KIND,
     mcp.KIND,
     grpc.KIND,
+    graphql.KIND,
     entity.KIND,
     code.KIND,
     composite.KIND,

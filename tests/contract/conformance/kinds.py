@@ -10,6 +10,7 @@ from tests.contract.conformance.kind_agentic import AgenticKind
 from tests.contract.conformance.kind_code import CodeKind
 from tests.contract.conformance.kind_composite import CompositeKind
 from tests.contract.conformance.kind_entity import EntityKind
+from tests.contract.conformance.kind_graphql import GraphqlKind
 from tests.contract.conformance.kind_grpc import GrpcKind
 from tests.contract.conformance.kind_http import HttpKind
 from tests.contract.conformance.kind_mcp import McpKind
@@ -21,6 +22,7 @@ KINDS: tuple[type[Kind], ...] = (
     HttpKind,
     McpKind,
     GrpcKind,
+    GraphqlKind,
     EntityKind,
     CodeKind,
     CompositeKind,

@@ -99,6 +99,30 @@ def of_grpc(chance: Random) -> object:
     return chance.choice(codes), words(chance).encode(errors="replace").decode()
 
 
+_ODD_ANSWERS: Any = (
+    {"data": None},
+    {"data": {}},
+    {"data": {"act": None}},
+    {"data": {"act": "no"}},
+    {"data": {"act": {"said": None}}, "errors": [{"message": "no", "path": ["act", "said"]}]},
+    {"data": [1], "errors": []},
+    {"data": 1, "errors": [{}]},
+    {"errors": "no"},
+    {"errors": [None, 1, "no", {"message": 3, "path": "act", "extensions": [1]}]},
+    {"errors": [{"message": "no", "path": [None, {"a": 1}], "extensions": {"code": 7, "retryAfter": -1}}]},
+    {"errors": [{"message": "no", "extensions": {"code": "THROTTLED", "retryAfter": 10**15}}]},
+)
+
+
+def of_graphql(chance: Random) -> object:
+    """The same as of HTTP, or answers of GraphQL that are odd in themselves."""
+    if chance.random() < 0.5:
+        return of_http(chance)
+    status = chance.choice([200, 200, 400, 401, 403, 429, 500])
+    kind = chance.choice(["application/json", "application/graphql-response+json"])
+    return status, kind, orjson.dumps(chance.choice(_ODD_ANSWERS))
+
+
 def of_database(chance: Random) -> object:
     """Any of the library's exceptions."""
     kinds: list[Any] = [sa.OperationalError, sa.IntegrityError, sa.DataError, sa.ProgrammingError, sa.InternalError]
@@ -131,6 +155,7 @@ MISCHIEF: Mapping[str, Callable[[Random], object]] = {
     "python": of_function,
     "http": of_http,
     "mcp": of_mcp,
+    "graphql": of_graphql,
     "grpc": of_grpc,
     "entity": of_database,
     "code": of_function,

@@ -5,7 +5,7 @@ How REST shows where an execution stands: as the contract says, with what follow
 Contracts are frozen, so a narrower type of a field is safe, which the type checker cannot know.
 """
 
-from typing import Annotated, Literal, Self, TypeAlias
+from typing import TYPE_CHECKING, Annotated, Literal, Self, TypeAlias
 
 from fastapi import Depends, Request, Response
 from pydantic import Base64Bytes, Field, computed_field
@@ -42,10 +42,12 @@ from toolcrib.contracts.runs.trace import OutcomeTold
 from toolcrib.core.providers import ImportedApi
 from toolcrib.interfaces.server.views.base import ListView, PageView, View
 from toolcrib.kinds.http.shape import ToolOverride
+from toolcrib.kinds.table import KINDS
 
-ToolKind: TypeAlias = Literal[
-    "python", "http", "mcp", "grpc", "entity", "code", "composite", "agentic", "agent", "workflow"
-]
+if TYPE_CHECKING:
+    ToolKind: TypeAlias = str
+else:
+    ToolKind = Literal[tuple(kind.name for kind in KINDS)]
 
 
 class DefinitionBody(ToolDefinition, defer_build=False):

@@ -1,0 +1,1 @@
+"""GraphQL schemas become providers and tools: reading a schema, choosing what is selected, making definitions."""

@@ -300,6 +300,7 @@ def test_an_installed_package_brings_its_own_examples(tmp_path: Path) -> None:
         copy = shutil.copytree if source.is_dir() else shutil.copy
         copy(source, target)
 
+    assert (site / "toolcrib" / "py.typed").exists()  # type checkers ignore the types of a package without it
     command = [sys.executable, "-c", "from toolcrib.interfaces.cli import main; main()", "demo", "crm", "--json"]
     inherited = {
         name: value for name, value in os.environ.items() if not name.startswith("COV")

@@ -1,6 +1,7 @@
 """From URLs to stores, and what cannot be opened."""
 
 import json
+import os
 import sqlite3
 import subprocess
 import sys
@@ -161,3 +162,25 @@ def test_a_store_on_postgresql_loads_its_driver_and_no_migrations(postgres_store
     done = subprocess.run([sys.executable, "-c", PROGRAM, postgres_store], capture_output=True, text=True, check=True)
 
     assert json.loads(done.stdout) == [[], ["psycopg", "sqlalchemy"], ["psycopg", "sqlalchemy"]]
+
+
+@pytest.mark.requirement("store.private_files")
+async def test_only_the_owner_reads_what_a_store_keeps(tmp_path: Path):
+    store = open_store(f"sqlite:///{tmp_path / 'crib.db'}")
+    await store.open()
+    await store.blobs.put(b"{}", realm="default", made_by="owner")
+    modes = {name: (tmp_path / name).stat().st_mode & 0o777 for name in os.listdir(tmp_path)}
+    await store.close()
+
+    assert modes.pop("crib-blobs") == 0o700
+    assert set(modes.values()) == {0o600}
+
+
+@pytest.mark.requirement("store.private_files")
+async def test_a_store_that_is_there_keeps_the_mode_that_it_has(tmp_path: Path):
+    file = tmp_path / "crib.db"
+    file.touch(0o640)
+    store = open_store(f"sqlite:///{file}")
+    await store.open()
+    await store.close()
+    assert file.stat().st_mode & 0o777 == 0o640

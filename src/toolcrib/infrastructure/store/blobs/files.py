@@ -116,7 +116,9 @@ class FolderObjects:
     def _files(self) -> "LocalStore":
         from obstore.store import LocalStore  # noqa: PLC0415 - a binary module, needed with the first blob
 
-        return LocalStore(self._folder, mkdir=True)
+        self._folder.parent.mkdir(parents=True, exist_ok=True)
+        self._folder.mkdir(mode=0o700, exist_ok=True)  # nobody else reads what is in it
+        return LocalStore(self._folder)
 
     def _sync(self, path: str) -> None:
         """Make the file and the names that lead to it survive a loss of power, which obstore leaves to us."""

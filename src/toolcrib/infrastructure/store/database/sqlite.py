@@ -4,9 +4,11 @@ The write-ahead log and a sync at every commit (`synchronous=FULL`) make committ
 `BEGIN IMMEDIATE` waits for the lock before it reads, so no other locks are needed.
 """
 
+import os
 import sqlite3
 import time
 from collections.abc import Sequence
+from contextlib import suppress
 from pathlib import Path
 from typing import Final
 
@@ -62,6 +64,8 @@ class Sqlite:
                 f"cannot open the store {self.name}: the folder {folder} does not exist; create it, or name another one"
             )
             raise StoreUnavailable(msg)
+        with suppress(OSError):  # SQLite says what is wrong; its other files get the mode of this one
+            os.close(os.open(self._file, os.O_CREAT | os.O_RDWR | os.O_CLOEXEC, 0o600))
         connection = self._connect()
         try:
             _use_wal(connection)

@@ -17,6 +17,7 @@ import pytest
 
 from tests.unit.cli.command import toolcrib
 from tests.unit.server.client import body_of, checked, http_tool
+from toolcrib.interfaces.server.serving import open_listener
 
 PROGRAM = """
 import sys
@@ -232,3 +233,11 @@ def test_a_server_that_is_told_to_stop_lets_a_call_end_and_leaves_its_run_to_the
             view = finished(session, run_id)
     causes = [step["cause"] for step in view["trace"]["steps"] if step["type"] == "resumption"]
     assert (view["run"]["status"], causes) == ("completed", ["shutdown"])
+
+
+@pytest.mark.requirement("server.no_delay")
+def test_an_answer_on_a_kept_connection_does_not_wait_for_an_acknowledgement():
+    with open_listener("127.0.0.1", 0) as listening, socket.create_connection(listening.getsockname()):
+        accepted, _ = listening.accept()
+        with accepted:
+            assert accepted.getsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY) != 0

@@ -80,3 +80,12 @@ async def test_a_client_may_not_start_a_program_and_a_stranger_to_providers_may_
     assert "TOOLCRIB_MCP_COMMANDS" in refused["error"]["message"]
     assert "grant" in denied["error"]["message"]
     assert there.asked == []
+
+
+async def test_a_name_that_no_provider_can_have_is_refused_by_every_route():
+    async with running() as there, serving(make_crib=reaching(there)) as server:
+        for body in ({"name": "\u00f3", "url": there.url}, {"name": "\u00f3", "command": []}):
+            refused = await server.post("/ai/tools/import-mcp", body, 422)
+            assert "is no name of a provider" in refused["error"]["message"]
+        await server.post("/ai/tools/generate", {"name": "\u00f3", "url": "${env:X}"}, 422)
+        await server.post("/ai/tools/import", {"name": "\u00f3", "url": "grpc://127.0.0.1:1"}, 422)

@@ -1,7 +1,6 @@
 """From URLs to stores, and what cannot be opened."""
 
 import json
-import os
 import sqlite3
 import subprocess
 import sys
@@ -169,7 +168,7 @@ async def test_only_the_owner_reads_what_a_store_keeps(tmp_path: Path):
     store = open_store(f"sqlite:///{tmp_path / 'crib.db'}")
     await store.open()
     await store.blobs.put(b"{}", realm="default", made_by="owner")
-    modes = {name: (tmp_path / name).stat().st_mode & 0o777 for name in os.listdir(tmp_path)}
+    modes = _modes(tmp_path)
     await store.close()
 
     assert modes.pop("crib-blobs") == 0o700
@@ -184,3 +183,7 @@ async def test_a_store_that_is_there_keeps_the_mode_that_it_has(tmp_path: Path):
     await store.open()
     await store.close()
     assert file.stat().st_mode & 0o777 == 0o640
+
+
+def _modes(folder: Path) -> dict[str, int]:
+    return {path.name: path.stat().st_mode & 0o777 for path in folder.iterdir()}

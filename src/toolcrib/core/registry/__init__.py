@@ -20,7 +20,13 @@ from toolcrib.core.registry.changes.adoption import (
 from toolcrib.core.registry.changes.classification import classify, compare_input, compare_output
 from toolcrib.core.registry.checks.arguments import misfits
 from toolcrib.core.registry.checks.checks import check_definition
-from toolcrib.core.registry.checks.providers import ABSOLUTE, all_references_of, check_provider, references_of
+from toolcrib.core.registry.checks.providers import (
+    ABSOLUTE,
+    all_references_of,
+    check_provider,
+    check_provider_name,
+    references_of,
+)
 from toolcrib.core.registry.checks.versions import Version, newest, satisfies
 from toolcrib.core.registry.links.bindings import bindings, check_callees, means_many, refers_to
 from toolcrib.core.registry.links.impact import dependents_of
@@ -62,6 +68,7 @@ __all__ = [
     "check_callees",
     "check_definition",
     "check_provider",
+    "check_provider_name",
     "classify",
     "compare_input",
     "compare_output",

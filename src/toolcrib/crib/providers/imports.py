@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING
 from toolcrib.contracts import InvalidInput, Json, McpTransport, NotFound, Principal, ProviderAuth
 from toolcrib.core.kinds import ImportSource
 from toolcrib.core.providers import ImportedApi
+from toolcrib.core.registry import check_provider_name
 from toolcrib.crib.container.access import Actor
 from toolcrib.crib.container.container import CribServices
 from toolcrib.kinds.entity.commands import DatabaseSource, TableOptions, import_entities
@@ -50,6 +51,7 @@ class Imports:
             Conflict: A tool that is not the provider's has a name that one of its tools needs; or the provider would be
                 reached in another way than it is, and changes are not accepted.
         """
+        check_provider_name(source.name)
         who = await self._actor.authorize(newest=True)
         imported = await importer_of(source).read(source, self._parts.import_context(who, source.name))
         return await self._adopt(imported, who, accept=source.accept, partial=source.is_partial)
@@ -219,6 +221,7 @@ class Imports:
             InvalidSettings: Threads cannot share the engine.
             Conflict: A tool that is not the provider's has a name that one of its tools needs.
         """
+        check_provider_name(name)
         who = await self._actor.authorize(newest=True)
         imported = await import_entities(name, database, things, self._parts.import_context(who, name))
         return await self._adopt(imported, who, accept=True, partial=True)

@@ -8,6 +8,7 @@ from collections.abc import Iterator
 from typing import Final, assert_never, cast
 
 from toolcrib.contracts import (
+    NAME_PATTERN,
     SECRET_REFERENCE,
     ApiKeyAuth,
     AuthorizationCodeAuth,
@@ -61,6 +62,17 @@ def _provider_problems(provider: ProviderDefinition) -> Iterator[str]:
     else:
         yield from _address_problems(provider)
     yield from _authentication_problems(provider)
+
+
+def check_provider_name(name: str) -> None:
+    """Refuse a name that no provider can have.
+
+    Raises:
+        InvalidDefinition: The name, and what it may consist of.
+    """
+    if not re.fullmatch(NAME_PATTERN, name):
+        msg = f"{name[:200]!r} is no name of a provider: use 1 to 128 letters, digits and _ . -, the first a letter"
+        raise InvalidDefinition(msg)
 
 
 def _address_problems(provider: ProviderDefinition) -> Iterator[str]:

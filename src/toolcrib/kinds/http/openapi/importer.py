@@ -17,7 +17,6 @@ from typing import Final, cast
 from pydantic import ValidationError
 
 from toolcrib.contracts import (
-    NAME_PATTERN,
     ErrorRule,
     InvalidDefinition,
     Json,
@@ -31,6 +30,7 @@ from toolcrib.contracts import (
     content_hash,
 )
 from toolcrib.core.providers.imports import MAX_GROUP_DESCRIPTION, Group, ImportedApi, Losses, cut_text, plain, slug
+from toolcrib.core.registry import check_provider_name
 from toolcrib.infrastructure.net.origins import origin_of
 from toolcrib.kinds.http.checks import check_http
 from toolcrib.kinds.http.openapi.arguments import KEY_HEADER, Arguments, read_arguments, takes_key, tool_names
@@ -319,7 +319,7 @@ def import_openapi(
         InvalidDefinition: The name is none; it is no OpenAPI document, or exceeds a bound; or an override or selection
             names no operation or makes two tools of one name.
     """
-    _check_name(name)
+    check_provider_name(name)
     losses = Losses()
     api = read_document(document, losses, uri=uri, documents=documents, bounds=bounds)
     account_document(api, losses)
@@ -354,12 +354,6 @@ def _provider(name: str, document: Document, server: ServerAddress, security: Se
         schemes=security.schemes,
         security=security.needed,
     )
-
-
-def _check_name(name: str) -> None:
-    if not re.fullmatch(NAME_PATTERN, name):
-        msg = f"{name[:200]!r} is no name of a provider: use 1 to 128 letters, digits and _ . -, the first a letter"
-        raise InvalidDefinition(msg)
 
 
 def _name_operations(document: Document, known: Mapping[str, str], losses: Losses) -> list[_Named]:

@@ -52,7 +52,7 @@ async def test_a_conversation_is_read_back_as_it_was_stored(store: Store):
 async def test_an_id_is_used_once_in_all_realms(store: Store):
     await store.conversations.add(conversation())
 
-    with pytest.raises(Conflict, match="a conversation 'c1' exists"):
+    with pytest.raises(Conflict, match="a conversation 'c1' already exists"):
         await store.conversations.add(conversation(realm="other"))
 
 

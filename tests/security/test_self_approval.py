@@ -95,7 +95,7 @@ async def test_nobody_of_another_realm_decides_by_the_place_of_a_call():
     eve = Principal(id="eve", realm="elsewhere")
     async with asked([UPDATE, "Done."]) as (crib, _, waiting):
         approval = await only(crib)
-        with pytest.raises(PermissionDenied, match="of realm 'elsewhere'"):
+        with pytest.raises(PermissionDenied, match="belongs to realm 'elsewhere'"):
             await crib.acting_as(eve).approvals.decide_call(
                 waiting.run_id, approval.position, ApprovalAnswer(approve=True)
             )

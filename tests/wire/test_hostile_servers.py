@@ -79,9 +79,9 @@ both = pytest.mark.parametrize("stream", [False, True], ids=["whole", "streamed"
         (answer("502 Bad Gateway", b"<html>nginx</html>", content_type="text/html"), "server", "502: <html>nginx"),
         (answer("307 Temporary Redirect", b"", "location: http://127.0.0.1/"), "bad_response", "307"),
         (answer("401 Unauthorized", b'{"error": {"message": "bad key ' + KEY.encode() + b'"}}'), "auth", "[api key]"),
-        (b"HTTP/1.1 200 OK\r\ncontent-length: 100\r\n\r\n{", "connection", "not reached"),
-        (b"not http at all\r\n\r\n", "connection", "not reached"),
-        (b"", "connection", "not reached"),
+        (b"HTTP/1.1 200 OK\r\ncontent-length: 100\r\n\r\n{", "connection", "could not be reached"),
+        (b"not http at all\r\n\r\n", "connection", "could not be reached"),
+        (b"", "connection", "could not be reached"),
     ],
     ids=[
         "half a JSON",

@@ -147,7 +147,7 @@ async def test_without_gvisor_it_is_told_what_to_install(monkeypatch: pytest.Mon
     from toolcrib.infrastructure.sandbox import gvisor
 
     monkeypatch.setattr(gvisor, "find_cgroups", lambda: None)
-    with pytest.raises(Unavailable, match="control groups only"):
+    with pytest.raises(Unavailable, match="needs control groups"):
         await GvisorBackend().open(job(""), "cpython")
 
     def nothing(*_: object, **__: object) -> None:

@@ -178,7 +178,7 @@ async def consent(server: Server, authority: Authority) -> tuple[str, dict[str, 
     answer = await server.client.post("/api/v1/providers/crm/connect", json={"redirect_uri": here})
     begun = checked(answer, 200)
     assert (await server.post("/providers/crm/connect", status=422))["error"]["message"].startswith(
-        "the redirect URI 'http://crib/api/v1/connections/callback' is not https"
+        "the redirect URI 'http://crib/api/v1/connections/callback' must be https"
     )
     assert "HttpOnly" in answer.headers["set-cookie"]
     assert "SameSite=lax" in answer.headers["set-cookie"]

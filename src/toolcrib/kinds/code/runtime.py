@@ -162,7 +162,7 @@ class _Execution:
         try:
             return RunEnd(output=plain(turn.output), metadata=metadata)
         except InvalidInput as problem:
-            refused = Failed("TypeError", f"main returned what is no JSON: {problem}")
+            refused = Failed("TypeError", f"main returned a value that is not JSON: {problem}")
             return _end_with_error(self._failure(refused), metadata)
 
     def _failure(self, turn: Failed) -> ToolError:

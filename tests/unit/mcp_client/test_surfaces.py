@@ -84,7 +84,8 @@ async def test_a_client_may_not_start_a_program_and_a_stranger_to_providers_may_
 
 async def test_a_name_that_no_provider_can_have_is_refused_by_every_route():
     async with running() as there, serving(make_crib=reaching(there)) as server:
-        for body in ({"name": "\u00f3", "url": there.url}, {"name": "\u00f3", "command": []}):
+        bodies: list[dict[str, object]] = [{"name": "\u00f3", "url": there.url}, {"name": "\u00f3", "command": []}]
+        for body in bodies:
             refused = await server.post("/ai/tools/import-mcp", body, 422)
             assert "is no name of a provider" in refused["error"]["message"]
         await server.post("/ai/tools/generate", {"name": "\u00f3", "url": "${env:X}"}, 422)

@@ -1,6 +1,6 @@
-"""What is done with a tool as its kind says: checked, completed, previewed, executed by the runtime of its kind.
+"""Applies what a kind defines to a tool of that kind: check, complete, preview, and execute with the kind's runtime.
 
-A call of a kind that has no runtime is a run: it gets a journal of its own and a budget inside its caller's.
+A call of a kind without a runtime becomes a nested run, with its own journal and a share of its parent's budget.
 """
 
 from collections.abc import AsyncIterator, Iterator, Mapping

@@ -1,4 +1,4 @@
-"""The table of kinds: every kind of tool, one line each. A new kind is added here, and nowhere else."""
+"""The table of kinds, one line for each. To add a kind, add its line here."""
 
 from collections.abc import Iterator
 from typing import Any, Final

@@ -1,4 +1,4 @@
-"""Code as a tool: how it is defined, and what is refused when it is saved. Nothing of it is run here."""
+"""The definition of a code tool, and the checks when it is saved. No code is executed here."""
 
 import ast
 import keyword

@@ -1,4 +1,4 @@
-"""Code as a tool, which never runs in this process: in a sandbox, under quotas, without a network."""
+"""The shape of a code tool. Its code never runs in this process, only in a sandbox with quotas and without network."""
 
 import re
 from typing import Final, Literal

@@ -1,4 +1,4 @@
-"""Import of databases: the tables that a database has, or those that the application maps."""
+"""Import of databases: the tables of a database, or the classes that an application maps."""
 
 from collections.abc import Collection, Sequence
 from typing import TYPE_CHECKING, Annotated, TypeAlias

@@ -1,4 +1,4 @@
-"""One operation on the rows of one table of a database."""
+"""The shape of an entity tool: one operation on the rows of one table."""
 
 from collections.abc import Mapping
 from typing import Any, Final, Literal, TypeAlias

@@ -1,10 +1,8 @@
-"""Operations over HTTP: what is sent, and whether what came back is an answer of a GraphQL server.
+"""Sends operations over HTTP, reads GraphQL responses, and maps their errors to the nine error codes.
 
-As GraphQL over HTTP has it: a POST of JSON, answered as `application/graphql-response+json` with any status or as
-`application/json`. An answer of JSON with `data` or a list of `errors` counts as one of GraphQL under both types, and
-with a status of failure if it has errors, because servers disagree about both.
-
-What errors of a GraphQL server mean for a call, in the nine codes.
+Requests follow GraphQL over HTTP: a POST of JSON. A response is `application/graphql-response+json` with any status,
+or `application/json`. Because servers differ, JSON with `data` or a list of `errors` is accepted under both types, and
+with an error status if it has errors.
 
 | code of the error | code | why |
 |---|---|---|
@@ -17,8 +15,8 @@ What errors of a GraphQL server mean for a call, in the nine codes.
 | INTERNAL_SERVER_ERROR and its like | PROVIDER_ERROR | its own fault |
 | none that is known | what the HTTP status means, else PROVIDER_ERROR | |
 
-An error without `data` came before anything was executed. If a mutation was executed and only its answer failed, it has
-taken effect, whatever the code: that is PROVIDER_ERROR with the effect `done`, which nothing repeats.
+An error without `data` occurred before anything was executed. If a mutation was executed and only its result failed,
+it has taken effect, whatever the code: that is PROVIDER_ERROR with the effect `done`, and is never retried.
 """
 
 import re

@@ -1,4 +1,4 @@
-"""Import of OpenAPI documents: from a URL, a file or what one parses to."""
+"""Import of OpenAPI documents: from a URL, from a file, or from parsed content."""
 
 from collections.abc import Collection
 from typing import TYPE_CHECKING

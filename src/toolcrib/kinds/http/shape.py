@@ -1,7 +1,7 @@
-"""An HTTP operation: how arguments become a request, in the terms of OpenAPI 3.1, and how a paged list is read.
+"""The shape of an HTTP tool: how arguments become a request, in terms of OpenAPI 3.1, and how a paged list is read.
 
-A union tagged by `kind` says how the next page is found. A request that follows stays on the origin of the operation or
-of its provider, whatever the answer says.
+The paging variants are a union tagged by `kind`. Requests for further pages stay on the origin of the operation or of
+its provider, whatever the response says.
 """
 
 import re

@@ -1,4 +1,4 @@
-"""Import of MCP servers: at a URL, or a program that is started."""
+"""Import of MCP servers: at a URL, or as a program that is started."""
 
 import shlex
 from collections.abc import Mapping

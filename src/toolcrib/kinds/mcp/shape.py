@@ -1,4 +1,4 @@
-"""A tool, a resource or a prompt of an MCP server."""
+"""The shape of an MCP tool: a tool, a resource or a prompt of an MCP server."""
 
 from typing import Literal, TypeAlias
 

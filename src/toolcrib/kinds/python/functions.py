@@ -1,8 +1,8 @@
 """Python functions as tools: the `@tool` decorator, schemas from type hints, calls with validated arguments.
 
-The decorated object is still the function: calling it directly bypasses policy. A crib calls it through the executor.
-Bound methods, `functools.partial` and callable objects work too: bound arguments are not arguments of the tool.
-Nothing is imported by a stored name. Pydantic makes the schemas, which are reduced to what a model needs.
+The decorated object is still the function: calling it directly bypasses policy, while a crib calls it through the
+executor. Bound methods, `functools.partial` and callable objects are supported; bound arguments are not arguments of
+the tool. Stored names are never imported. Pydantic makes the schemas, which are reduced to what a model needs.
 """
 
 import asyncio

@@ -1,4 +1,4 @@
-"""Runs Python functions that the application has added to its crib, found by content hash, never imported by name."""
+"""Executes Python functions that the application added: found by content hash, never imported by name."""
 
 from collections.abc import Awaitable, Callable
 from functools import partial

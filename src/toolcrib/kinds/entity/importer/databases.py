@@ -1,8 +1,8 @@
-"""The databases that a process has at hand: those that the application bound, and those that a reference leads to.
+"""The databases of a process: those that the application bound, and those that a reference names.
 
-A URL of the operator (`${env:NAME}`) is trusted. One that somebody put into the vault (`${secret:NAME}`) is judged like
-any other address: the egress policy must open it, it must be a server, and it is reached at the address that was
-judged. Neither may be the store of a crib. Importing this module loads no SQLAlchemy.
+The operator's URLs (`${env:NAME}`) are trusted. A URL from the vault (`${secret:NAME}`) is subject to the egress
+policy: it must name a server, and the connection uses the address that was checked. Neither may be the store of a
+crib. Importing this module loads no SQLAlchemy.
 """
 
 import asyncio

@@ -1,7 +1,7 @@
-"""A database that is in use: an engine, as many threads as it has connections, and the tables that were looked at.
+"""An open database: its engine, one thread for each connection, and the tables that were read.
 
-Every piece of work is one transaction that ends in time: the database is told the limit where it takes one, and work
-that nobody waits for any more is stopped and rolled back.
+Each operation is one transaction with a time limit. The limit is passed to the database if the database supports it.
+An operation whose caller has gone is cancelled and rolled back.
 """
 
 import asyncio

@@ -1,6 +1,6 @@
-"""The tools of entities: `search_orders`, `get_order`, `create_order`, `update_order`, `delete_order`, `count_orders`.
+"""Makes the tools of an entity: search, get, create, update, delete and count (`search_orders`, `get_order`, …).
 
-A pure function of tables and choices. What a tool cannot have of a table is in the report, column by column.
+Pure functions of tables and options. The report lists, by column, what a tool cannot support.
 """
 
 from collections.abc import Callable, Mapping, Sequence

@@ -1,4 +1,4 @@
-"""What the author of an entity says about its tools: the decorator `entity`. Nothing of SQLAlchemy is loaded here."""
+"""The decorator `entity`: an author's options for the tools of a mapped class. Loads no SQLAlchemy."""
 
 from collections.abc import Callable, Collection
 from dataclasses import dataclass

@@ -1,4 +1,4 @@
-"""The tables of an existing database as entities: what it tells of itself, nothing of its rows."""
+"""Reads the schema of an existing database as entities. It does not read rows."""
 
 import re
 import warnings

@@ -1,4 +1,4 @@
-"""Names of tools and fields from names of tables and columns: snake case, and one or many of a thing in English."""
+"""Derives names of tools and fields from names of tables and columns: snake case, and English singular and plural."""
 
 import re
 import unicodedata

@@ -1,13 +1,11 @@
-"""A filter of OData 4.01 (URL conventions, section 5.1.1) as a condition over the searchable columns of one table.
+"""Converts OData 4.01 filters (URL conventions, section 5.1.1) and orders to SQL over a table's searchable columns.
 
-The text is parsed by `odatapy`; what it means is decided here. Every value is a bound parameter, every name is looked
-up among the tool's fields, and what is not listed is refused: lambdas, paths, casts, patterns, geography.
+`odatapy` parses the text; this module decides its meaning. Values become bound parameters, and names must be fields of
+the tool. Lambdas, paths, casts, patterns and geography are refused.
 
-Comparisons are those of OData, not of SQL: null equals null, nothing else is equal to it, and a comparison is never
-unknown, so that `not` of it means the opposite. Text is compared as the database compares it; `contains`, `startswith`
-and `endswith` look for the text itself, whatever characters are in it.
-
-The order of rows: `created_at desc, id`, over the searchable columns of one table.
+Comparisons follow OData, not SQL: null equals only null, and no comparison is unknown, so `not` always inverts it.
+Text is compared by the database's collation; `contains`, `startswith` and `endswith` search for the literal text. An
+order is a list like `created_at desc, id`.
 """
 
 import re

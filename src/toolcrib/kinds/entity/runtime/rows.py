@@ -1,7 +1,7 @@
-"""The rows of one table as a tool reads and writes them, inside one transaction of the caller's.
+"""Reads and writes the rows of one table, inside the caller's transaction.
 
-An update and a deletion name the version of the row that was seen. The row is locked, compared and written, so that of
-two that saw the same version one fails, and no change is lost.
+Updates and deletions name the version of the row that the caller saw. The row is locked, compared and written, so of
+two calls that saw the same version one fails, and no change is lost.
 """
 
 from collections.abc import Mapping, Sequence

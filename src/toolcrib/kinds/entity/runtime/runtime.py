@@ -1,4 +1,4 @@
-"""`EntityRuntime`: one call of an entity's tool is one transaction. Importing this module loads no SQLAlchemy."""
+"""`EntityRuntime`: each call of an entity tool is one transaction. Importing this module loads no SQLAlchemy."""
 
 from collections.abc import Callable, Mapping
 from functools import partial

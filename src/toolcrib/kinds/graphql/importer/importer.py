@@ -1,7 +1,7 @@
 """The queries and mutations of a GraphQL schema as a provider and its tools: `import_graphql`, a pure function.
 
-Every field of the query and mutation types is a tool; subscriptions and what serves GraphQL itself are left out and
-said to be. Each tool has its whole operation as text, so that a call needs neither the schema nor graphql-core. Loads
+Each field of the query and mutation types becomes a tool. Subscriptions and introspection fields are left out and
+reported. A tool contains the text of its operation, so calls need neither the schema nor graphql-core. Loads
 graphql-core.
 """
 

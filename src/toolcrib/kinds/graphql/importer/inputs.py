@@ -1,11 +1,8 @@
-"""The arguments of a root field as variables, and as the JSON Schema that a tool's arguments have to fit.
+"""The arguments of a root field as GraphQL variables and as a tool's input schema; GraphQL types as JSON Schema.
 
-An input object or an enum is one definition under its name, so a type may hold itself. What the schema takes, the
-server takes: a list is written as a list, and null only where a type may be null.
-
-What GraphQL's types are in JSON Schema 2020-12, as arguments and in answers. Loads graphql-core.
-
-A custom scalar is open, unless its specification (`@specifiedBy`) or its name says that it is a well-known one.
+Each input object or enum is one definition under its name, so types may be recursive. A list must be written as a
+list, and null is accepted only where the type is nullable. A custom scalar accepts any value, unless its specification
+(`@specifiedBy`) or its name identifies a well-known one. Loads graphql-core.
 """
 
 from collections import deque

@@ -1,12 +1,9 @@
-"""A GraphQL schema read from foreign text, which is SDL or the JSON of an introspection query, or asked of a server.
+"""Reads a GraphQL schema from untrusted text (SDL or introspection JSON), or requests it from a server.
 
-Nothing of it is executed. Size, nesting and number of types are bounded before and after parsing, and every refusal is
-an `InvalidDefinition` that names the limit. Directives that the SDL uses and does not define are left aside, because
-servers often publish SDL without those definitions.
-
-Asking a GraphQL server for its schema, with the provider's credentials and under the egress policy.
-
-A server that does not know the newer parts of introspection is asked once more without them. Loads graphql-core.
+Nothing in the text is executed. Size, nesting and number of types are limited before and after parsing, and each
+refusal is an `InvalidDefinition` that names the limit. Directives that SDL uses without a definition are ignored,
+because servers often publish such SDL. Requests use the provider's credentials and the egress policy; a server that
+does not support the newer parts of introspection gets a second request without them. Loads graphql-core.
 """
 
 import re

@@ -1,13 +1,12 @@
-"""What a tool asks for of a root field: a selection within a depth and a cost, and the JSON Schema of its answer.
+"""Chooses what a tool selects of a root field, within limits of depth and cost, and makes its output schema.
 
-The selection grows level by level, so that what is near comes before what is far: of each type first what names a thing
-(`id`, `name`), then its other plain values, then the objects inside it. An object at the last level, or of a type that
-it is itself inside of, is asked for its names only. Fields that need arguments and deprecated ones are left out.
+The selection is built breadth first. Of each type it takes identifying fields (`id`, `name`) first, then other plain
+values, then nested objects. Objects at the last level, and objects of a type that already contains them, get
+identifying fields only. Deprecated fields and fields with required arguments are left out.
 
-Of a Relay connection the nodes are asked for, the page's data and other plain values; connections take no level of the
-depth. One inside the answer is asked for its first nodes, because many servers refuse connections without a limit.
-An interface or a union is asked for its type's name, and for each possible type for what that type has; a field gets an
-alias where two of these types would answer under the same key with something else.
+A Relay connection is selected with its nodes, page information and other plain values, and adds no level of depth.
+Nested connections are limited to their first nodes, because many servers require a limit. An interface or union is
+selected with `__typename` and with fragments for each possible type; fields that conflict between types get an alias.
 """
 
 from collections import deque

@@ -1,8 +1,8 @@
-"""Connections to gRPC servers: one per provider and client certificate, to addresses that the egress policy has judged.
+"""Connections to gRPC servers: one per provider and client certificate, to addresses that the egress policy allows.
 
-A channel resolves no name and follows no proxy of the environment. Credentials travel with each call; only where a
-certificate is one, callers have channels of their own. Whoever finds a server unreachable says so (`doubt`): before the
-next call the name is resolved anew, and if it leads elsewhere now, so does the channel.
+A channel resolves no names and ignores proxy variables. Credentials are sent with each call; callers with client
+certificates have their own channels. A caller that cannot reach a server reports it (`doubt`): before the next call
+the name is resolved again, and a new channel is opened if its address has changed.
 """
 
 import asyncio

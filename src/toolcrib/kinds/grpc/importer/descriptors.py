@@ -1,9 +1,8 @@
-"""Files of Protocol Buffers: read from foreign bytes, put in order, and made into a pool of their own.
+"""Reads Protocol Buffers files from untrusted bytes, builds descriptor pools, and describes service methods.
 
-Nothing is registered where other code could see it: each set of files has its own `DescriptorPool`. The files of
-`google/protobuf/` are always those of the installed library, so that nobody else says what a Timestamp is.
-
-The methods of services: what each promises about its effects, and the name of its tool.
+Nothing is registered globally: each set of files has its own `DescriptorPool`. The files of `google/protobuf/` always
+come from the installed library, so a server cannot redefine a type such as Timestamp. Of a method, this module reads
+the declared effects and derives the name of its tool.
 """
 
 import re

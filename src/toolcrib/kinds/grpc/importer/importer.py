@@ -1,7 +1,7 @@
 """The services of a gRPC server as a provider and its tools: `import_grpc`, a pure function over descriptors.
 
-Every unary and server-streaming method is a tool; a method to which the client sends a stream is left out and said to
-be. The descriptors that a tool needs to be called are in `GrpcApi.descriptors`, which whoever calls this stores.
+Each unary and server-streaming method becomes a tool. Methods with client streaming are left out and reported. The
+caller stores `GrpcApi.descriptors`, which calls of the tools need.
 """
 
 from collections import Counter

@@ -1,4 +1,4 @@
-"""`GrpcRuntime`: tools of kind `grpc`. It is there in every process, and loads grpcio with the first call."""
+"""`GrpcRuntime`: executes tools of kind `grpc`. Every process has it; it loads grpcio at the first call."""
 
 from typing import TYPE_CHECKING
 

@@ -1,8 +1,7 @@
-"""Parameters as arguments: which of them a caller gives, and the schema of each.
+"""The flat input of a tool: its parameters and body as one object, their schemas, and how a request is made from it.
 
-Names of tools and arguments: legal for every model provider, unique, and the same however the document grows.
-
-The flat input of a tool: parameters and body in one object, and how it is taken apart again for the request.
+Also makes the names of tools and arguments: valid for every model provider, unique, and stable when the document
+grows.
 """
 
 import re

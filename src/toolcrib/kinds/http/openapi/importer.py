@@ -1,9 +1,8 @@
-"""An OpenAPI document as a provider and its tools: `import_openapi`, a pure function that may run in any thread.
+"""An OpenAPI document as a provider and its tools: `import_openapi`, a pure function, safe to call in any thread.
 
-Whoever calls it has fetched the documents and stores the result. Whatever the tools do not say as the document says it
-is in `ImportedApi.report`, operation by operation; an operation that cannot be a tool is left out and the others go on.
-
-The document as a whole: the fields above its operations, and the components that no tool is made of.
+The caller fetches the documents and stores the result. `ImportedApi.report` lists, by operation, all differences
+between the tools and the document, and the document's unused fields and components. An operation that cannot become a
+tool is left out; the others are imported.
 """
 
 import re

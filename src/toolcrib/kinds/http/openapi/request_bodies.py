@@ -1,6 +1,6 @@
-"""Request bodies as arguments: the properties of an object one by one, any other value as one argument.
+"""Request bodies as arguments: each property of an object is an argument; any other value is one argument.
 
-How single fields of form and multipart bodies are written, and which of them are files.
+Also the encoding of fields in form and multipart bodies, and which of them are files.
 """
 
 from dataclasses import dataclass

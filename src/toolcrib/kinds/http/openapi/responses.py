@@ -1,4 +1,4 @@
-"""What an operation answers when it works: the schema of its output."""
+"""The successful responses of an operation, and the output schema of its tool."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass

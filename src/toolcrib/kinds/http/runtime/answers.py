@@ -1,7 +1,7 @@
-"""From an answer's bytes to JSON: by content type, with one exception for the commonest false one.
+"""Decodes a response body to JSON by its content type.
 
-JSON that is sent as text (`text/html`, `text/plain`, no type at all) is still read as JSON if all of it is an object or
-a list, unless the tool promises text. What claims to be JSON and is not, is an error.
+JSON that is sent as text (`text/html`, `text/plain`, or without a type) is read as JSON if the whole body is an object
+or a list, unless the tool declares text. A body with a JSON content type that is not JSON is an error.
 """
 
 import re

@@ -1,6 +1,6 @@
-"""The requests of one call: counted, sent through the one way out, and turned into answers of 2xx or failed calls.
+"""Makes the requests of one call: adds credentials, sends under the egress policy, returns 2xx responses or errors.
 
-With what right a call is made: the credentials of its provider, found anew when a fetched token was refused.
+Credentials of the provider are obtained again when a fetched token was refused.
 """
 
 import base64

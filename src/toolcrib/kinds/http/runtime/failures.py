@@ -1,4 +1,4 @@
-"""What an answer means for a call, as one of the nine error codes.
+"""What the status of a response means for a call, as one of the nine error codes.
 
 | other side | code | why |
 |---|---|---|

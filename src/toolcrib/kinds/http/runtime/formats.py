@@ -1,13 +1,7 @@
-"""An answer of 2xx in the form that a tool wants.
+"""Converts a 2xx response to the form that the tool declares in `HttpImplementation.response`.
 
-What becomes of an answer's bytes, as `HttpImplementation.response` wants it.
-
-`reading` decides by form and content, `delimited` reads CSV and TSV, `readers` has a stranger's HTML read by `page` in
-a process of its own. JSON is read by `answers`, as ever. Nothing is sent and nothing is stored here.
-
-Tables as text, CSV and TSV (RFC 4180 and what goes by its name): text to columns and rows, all of them strings.
-
-Has HTML read by the program in `page`, in a process that is ended if it takes too long. Holds no state.
+CSV and TSV (RFC 4180) become columns and rows of strings. HTML is parsed by the program `page` in a separate process
+with a time limit. JSON is read by `answers`. Nothing is sent or stored here.
 """
 
 import asyncio

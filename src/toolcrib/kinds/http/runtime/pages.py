@@ -1,8 +1,7 @@
-"""Reads a list that comes in pages to its end, and joins it.
+"""Reads all pages of a list and joins them.
 
-The `Link` header (RFC 8288): which address has a relation to this answer.
-
-Where the next page is: one pure function over the page that was just read, for each kind of paging.
+For each kind of paging, a pure function finds the next page in the current one, for instance in the `Link` header
+(RFC 8288).
 """
 
 import re

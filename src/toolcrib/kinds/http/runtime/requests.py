@@ -1,4 +1,4 @@
-"""From arguments to a request. Pure; what cannot be sent is a failed call that names the argument."""
+"""Makes a request from arguments. Pure; arguments that cannot be sent raise a failed call that names the argument."""
 
 import re
 from base64 import b64encode

@@ -1,7 +1,4 @@
-"""`HttpRuntime`: one call of an HTTP tool, one page or all of them.
-
-What an HTTP call would ask for, without doing it: for a person who is to approve it. Nobody is reached.
-"""
+"""`HttpRuntime` executes calls of HTTP tools; `preview_request` shows a request without sending it."""
 
 from typing import Final, NamedTuple, get_args
 

@@ -1,12 +1,9 @@
-"""What an MCP server lists as a provider's tools: `import_mcp`, a pure function.
+"""The lists of an MCP server as tools of a provider: `import_mcp`, a pure function.
 
-Whoever calls it has listed, and stores the result. What cannot be a tool is left out, said so in the report, and the
-others go on: one broken entry of a server takes nothing else with it.
-
-Names of the tools that a server's offers become: legal for every model provider, unique, and kept once given.
-
-A name that is spelled with anything but ASCII letters, digits, `_` and `-` gets a hash of its true spelling, so that no
-look-alike comes close to the name that it imitates.
+The caller lists the server's entries and stores the result. An entry that cannot become a tool is left out and
+reported; the others are imported. Names of tools are valid for every model provider, unique, and stable. A name with
+characters other than ASCII letters, digits, `_` and `-` gets a hash of its original spelling, so it cannot imitate
+another name.
 """
 
 import re

@@ -1,7 +1,7 @@
-"""One connection to an MCP server, owned by one task: it opens the session, holds it open, and closes it.
+"""One connection to an MCP server. One task owns it: it opens the session, keeps it open, and closes it.
 
-The SDK's sessions have to be left by the task that entered them, whatever happens to the calls that use them; so none
-of those opens one. A connection that has ended, by whichever side, stays so: a new one takes its place.
+The SDK requires that the task that entered a session also leaves it, so calls do not open sessions themselves. A
+closed connection is not reopened; a new one replaces it.
 """
 
 import asyncio

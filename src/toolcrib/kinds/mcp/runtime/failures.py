@@ -1,4 +1,4 @@
-"""What goes wrong with an MCP server, as one of the nine error codes.
+"""What a failure of an MCP server means, as one of the nine error codes.
 
 | what happened | code | reason |
 |---|---|---|
@@ -12,10 +12,8 @@
 | something that is no MCP, or too much of it | PROVIDER_ERROR | bad_response |
 | any other error | PROVIDER_ERROR | tool_failed |
 
-What a transport knows of a failure and the protocol above it cannot say, kept until the request that met it asks.
-
-The SDK turns whatever a transport meets into an error of the protocol. Ours carries a ticket, which nobody but this
-process can write, and behind the ticket is what really happened.
+The SDK turns each failure of a transport into a protocol error and loses its cause. The transports of this package put
+a ticket into that error, which only this process can create, and keep the cause under the ticket.
 """
 
 import secrets

@@ -1,9 +1,10 @@
-"""From a server's result to an outcome: structured content before text, and bytes beside the output, not in it.
+"""`McpRuntime` executes calls of MCP tools; `ResultReader` reads their results.
 
-Text that is a JSON object or list is read as such. One part of a result is the output itself; of several the output is
-a list. Images, sounds and blobs are kept as blobs, and the output has a description of each in their place.
+A call is refused if the server no longer offers what was trusted.
 
-`McpRuntime`: one call of what an MCP server offers, if the server still says of it what was trusted.
+Structured content is preferred to text, and text that is a JSON object or list is read as JSON. A single part of a
+result is the output; several parts are a list. Images, audio and blobs are stored as blobs, with a description in the
+output.
 """
 
 import base64

@@ -1,13 +1,11 @@
-"""One session with an MCP server, over the official SDK: opened, listed, asked. Nothing above this module knows it.
+"""One session with an MCP server over the official SDK: open, list, call. Modules above this one do not use the SDK.
 
-Answers come out as JSON and failures as `CallFailed`. A session belongs to the task that holds it open; any task may
-ask. Requests of the server (sampling, elicitation, roots) are refused by the SDK, because no handler is given for them;
-progress and log messages are left alone.
+Results are JSON, and failures are `CallFailed`. The task that opened a session owns it; any task may call it. Requests
+of the server (sampling, elicitation, roots) are refused by the SDK, because they have no handlers. Progress and log
+messages are ignored.
 
-The SDK's dispatcher of messages, with two things more: it sifts lists, and it tells when it has ended.
-
-The SDK refuses a whole page of a list for one malformed entry. A server that is wrong about one tool shall not hide the
-others, so each entry is judged alone; those that are malformed are kept aside with what is wrong with them.
+The SDK refuses a whole page of a list for one malformed entry. The dispatcher here validates each entry separately,
+and keeps malformed entries with their errors.
 """
 
 import asyncio

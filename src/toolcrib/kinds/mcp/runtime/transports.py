@@ -1,17 +1,10 @@
-"""The one way out for MCP over HTTP: the SDK's HTTP client on top of our `HttpSession`, under its egress policy.
+"""The three transports to an MCP server: streamable HTTP, server-sent events (older servers), and a program's stdio.
 
-The SDK brings a client, httpx2, that would resolve and connect by itself. This transport gives it neither sockets nor
-credentials: requests go through the session (vetted addresses, no proxies, no redirects, bounded bodies), and the
-credentials are put on here, so that the SDK never holds them and no redirect carries them away. Loaded with the first
-connection, as it needs httpx2.
-
-A program that is started as an MCP server and spoken to over its standard input and output, a message a line.
-
-It runs in a session of its own with the variables that it is given and nothing else of ours. Lines are bounded, and
-what it writes to its standard error is kept only to its end. When the connection is closed, its standard input is; if
-it does not end then, it is asked to, and killed with all that it has started.
-
-The three ways to an MCP server: streamable HTTP, server-sent events as older servers speak them, and a program.
+HTTP requests of the SDK's client (httpx2) go through `HttpSession` under its egress policy: checked addresses, no
+proxies, no redirects, limited bodies. Credentials are added here, so the SDK never has them. A program runs in its own
+process session with only the variables that it is given; lines are limited, and only the end of its standard error is
+kept. To stop it, its standard input is closed, then it is terminated, then killed with its child processes. Loaded
+with the first connection.
 """
 
 import asyncio

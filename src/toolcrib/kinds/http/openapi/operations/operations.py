@@ -1,8 +1,6 @@
-"""Operations of OpenAPI 2.0 (Swagger): bodies and forms are parameters there, and media types stand apart.
+"""Reads the operations of a document of OpenAPI 2.0, 3.0, 3.1 or 3.2, in their order, as parts common to all versions.
 
-Operations of OpenAPI 3.0, 3.1 and 3.2.
-
-The operations of a document in its order, whatever its version. The rest of the package sees only their parts.
+In OpenAPI 2.0 (Swagger), bodies and forms are parameters, and media types are listed separately.
 """
 
 from collections.abc import Callable, Iterator, Mapping

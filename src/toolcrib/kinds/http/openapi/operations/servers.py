@@ -1,4 +1,4 @@
-"""Where an API is: the base address of the document, or of the operations that live elsewhere."""
+"""The base address of a document, and of operations with their own servers."""
 
 import re
 from dataclasses import dataclass, field

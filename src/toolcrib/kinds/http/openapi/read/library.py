@@ -1,15 +1,9 @@
-"""A document and those that it refers to: `Library.find` follows `$ref`s wherever the given documents lead.
+"""A document of a known OpenAPI version and the documents that it refers to: fetches them and resolves references.
 
-References are resolved as RFC 3986 and JSON Schema 2020-12 say: against the base URI, through `$id`, to a JSON pointer
-or an anchor. Nothing is fetched: a document that was not given is one that cannot be found. A reference that leads
-nowhere as written but plainly means a component of that name is taken for it, and said to be.
-
-A document of a known version of OpenAPI, ready to be read: `read_document`.
-
-A document at an address with those that it refers to, fetched under bounds by whatever the caller fetches with.
-
-Only documents of the same origin are asked for, unless the caller names others: a document must not make its reader ask
-where it pleases. What could not be had is left out, and the import reports the references that lead there.
+References are resolved as RFC 3986 and JSON Schema 2020-12 require: against the base URI, through `$id`, to a JSON
+pointer or an anchor. A wrong reference that clearly means a component of the same name resolves to it, and is
+reported. `fetch_documents` uses the caller's fetch function within limits, and requests documents of the same origin
+only, unless the caller allows others. Missing documents are left out, and the import reports references to them.
 """
 
 import asyncio

@@ -1,13 +1,11 @@
-"""YAML text as plain JSON, built from the parser's events under bounds.
+"""Parses the text of a document, JSON or YAML, to plain JSON within limits. Fetches nothing.
 
-What YAML 1.2 calls the core schema: `yes`, `no` and dates are text, keys are always text as written. Merge keys (`<<`)
-are honoured, because real documents use them. An alias is the very value it names, so a bomb of aliases costs no memory
-here; it is refused by what it would expand to. No recursion, and no tags beyond the JSON types.
+The result has string keys, finite numbers and valid Unicode. Repairs (duplicate keys, tabs, broken bytes) are
+reported.
 
-The text of a document as plain JSON under bounds. Reads what it is given; fetches nothing.
-
-JSON and YAML are read, and mappings that somebody else has parsed. The result has text keys, finite numbers and valid
-Unicode only. What had to be put right on the way (a key twice, tabs, broken bytes) is a loss.
+YAML follows the core schema of YAML 1.2: `yes`, `no` and dates are text. Merge keys (`<<`) are supported. An alias
+shares its value, so alias bombs use no memory; they are refused by their expanded size. Recursion and tags beyond the
+JSON types are refused.
 """
 
 import json

@@ -1,11 +1,9 @@
-"""The keywords of JSON Schema 2020-12 that a tool's schema may hold, and what makes the value of each one valid.
+"""The keywords of JSON Schema 2020-12 that a tool's schema may contain, and the repair of invalid values and defaults.
 
-`repair_value` takes what real documents write: numbers and flags as text, types of other languages, patterns between
-slashes. Everything else that a Schema Object can hold is an annotation of OpenAPI, or a mistake of the document.
-
-Defaults that their own schema accepts. A wrong one would be filled into a call and refused by it.
-
-What an object schema offers at its top level, seen through references and `allOf`. Reads raw Schema Objects.
+`repair_value` accepts what real documents contain: numbers and booleans as text, types of other languages, patterns
+between slashes. `drop_wrong_defaults` removes defaults that their own schema refuses. `shape_of` finds the top-level
+properties of an object schema through references and `allOf`. All other fields of a Schema Object are annotations of
+OpenAPI, or mistakes.
 """
 
 import re

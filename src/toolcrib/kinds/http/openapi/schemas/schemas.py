@@ -1,8 +1,8 @@
-"""Schema Objects of every OpenAPI version as JSON Schema 2020-12, with every reference inside the schema itself.
+"""Converts Schema Objects of every OpenAPI version to JSON Schema 2020-12 with internal references only.
 
-A `$ref`, wherever it leads, becomes a `$ref` into the schema's own `$defs`; a definition that is not reached is left
-out, a circular one costs nothing. What is malformed is repaired or dropped, and reported, so that every result is a
-valid schema. Requests have no `readOnly` properties, responses no `writeOnly` ones. Pure; nothing is fetched.
+Each `$ref` becomes a reference to the schema's own `$defs`; unused definitions are left out, and recursive ones are
+supported. Malformed parts are repaired or dropped and reported, so the result is always valid. Requests have no
+`readOnly` properties, responses no `writeOnly` ones. Pure: nothing is fetched.
 """
 
 import re

@@ -1,4 +1,4 @@
-"""The crib: the one object that wires everything together, and the Python API.
+"""The crib: the object that wires everything together, and the Python API.
 
     crib = Crib()                                # SQLite in the working directory
     crib.add(search_deals, update_deals)
@@ -6,7 +6,7 @@
                               steps=["search_deals", "update_deals"])
     result = await deals("Update all Acme Corp deals to Negotiation")
 
-Nothing is connected until the first call. Everything that a crib does goes through its executor and its journal.
+Nothing is connected until the first call. All operations of a crib use its executor and its journal.
 """
 
 import os

@@ -1,10 +1,6 @@
-"""What a program may say of an agentic tool, an agent or a workflow that it defines, beside its name.
+"""Definitions in a program's own code: tools, agentic tools, agents, composite tools and workflows, with their options.
 
-Handles: what a program calls instead of naming a tool.
-
-What a program defines in its own code: tools, agentic tools, agents, composite tools and workflows.
-
-Each is saved before the next call, and all but plain tools give a handle to call them.
+Each is saved before the next call. All except plain tools return a handle, with which the program calls them.
 """
 
 from abc import ABC, abstractmethod

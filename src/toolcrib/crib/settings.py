@@ -1,13 +1,12 @@
-"""What an operator decides, in one place: from arguments, the environment, `toolcrib.toml`, or the defaults below.
+"""The operator's settings: from arguments, the environment, `toolcrib.toml`, or defaults, in this order of precedence.
 
     loaded = load_settings(given={"store": "memory://"})
     loaded.settings.egress.allow, loaded.origins["egress.allow"]
 
-An explicit argument comes before the environment, the environment before the file, the file before the default. Every
-setting has a key (`egress.allow`) and a variable (`TOOLCRIB_EGRESS_ALLOW`); what has no setting is refused with the
-closest name. No setting holds a secret: a secret is a variable of its own, which definitions refer to by name.
+Each setting has a key (`egress.allow`) and a variable (`TOOLCRIB_EGRESS_ALLOW`). An unknown key is refused, with the
+closest name. No setting contains a secret: secrets are separate variables, which definitions refer to by name.
 
-Only what has an effect is a setting. What a definition says of itself is not here: these are the operator's choices.
+Only choices of the operator are settings; choices of an author are in the definitions.
 """
 
 import difflib

@@ -1,6 +1,6 @@
-"""A model, some tools and two prompts: the whole loop in one call, for a program that defines no agent.
+"""One call for a model, some tools and two prompts, for a program that defines no agent.
 
-No side door: it is an agent of that moment, its run is journaled, and every call goes through the executor.
+It makes a temporary agent: its run is journaled, and each call goes through the executor.
 """
 
 from collections.abc import Sequence

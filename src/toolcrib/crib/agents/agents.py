@@ -1,8 +1,8 @@
-"""Agents of a crib: saved as one flat document, read, listed, removed; and which tools one would have.
+"""Agents of a crib: save, read, list and remove them as flat documents, and list the tools that an agent would have.
 
 await crib.agents.save(AgentDefinition(name="desk", llm=LLMConfig(model="anthropic:claude-sonnet-4")))
 for tool in await crib.agents.tools("desk", message="Who owns the Acme deal?"):
-    print(tool.tool, tool.availability, tool.reason)
+print(tool.tool, tool.availability, tool.reason)
 """
 
 from collections.abc import Sequence

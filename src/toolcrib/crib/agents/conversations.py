@@ -1,12 +1,9 @@
-"""The conversations of a crib: begun and continued turn by turn, listed, read, changed and deleted.
+"""The conversations of a crib: start, continue, list, read, change and delete them.
 
-A turn is a run whose id follows from the conversation and the turn's place, so the journal lets one message be that
-turn; every other message at the same time is refused with a `Conflict`. A turn that waits or goes on keeps its place
-until it has ended. Nobody sees another's conversation without a grant for `ai://conversations/all/…`: it looks missing.
-
-How a conversation changes: pure functions from one revision to the next, and what a new turn needs.
-
-No store, no engine, no time of its own.
+A turn is a run whose id is derived from the conversation and the turn's number, so only one message can become that
+turn; a simultaneous message is refused with a `Conflict`. No new turn starts while a turn runs or waits. Without a
+grant for `ai://conversations/all/…`, the conversations of other principals appear as missing. The functions that make
+the next revision of a conversation are pure.
 """
 
 import secrets

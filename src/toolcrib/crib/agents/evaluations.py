@@ -1,12 +1,10 @@
-"""Evaluations: every task of a dataset, by every candidate, as often as is wanted, and what came of it side by side.
+"""Evaluations: run each task of a dataset with each candidate, as often as requested, and compare the results.
 
     old, new = EvaluationCandidate(tool="desk@1.0.0"), EvaluationCandidate(tool="desk@1.1.0")
     report = await crib.evaluate(dataset, [old, new])
 
-Each is an ordinary run with a journal of its own. A task that fails, whatever the reason, keeps no other from being
-run. The order of the report does not depend on which run ended first.
-
-Whether a run is what a task's checks ask for. Pure, but for the judge, which is a run of its own elsewhere.
+Each run is an ordinary run with its own journal. A failed task does not stop the others. The order of the report does
+not depend on the order in which runs end. The functions that check results are pure, except the judge, which is a run.
 """
 
 import asyncio

@@ -1,7 +1,7 @@
-"""Executions of agents and agentic tools: asking one, sending client results, and reading its state.
+"""Executions of agents and agentic tools: start one, send client results, and read its state.
 
-An execution is a run, and every answer is a reading of its journal. Nothing is held between two requests: each may
-reach another process.
+An execution is a run, and each response is derived from its journal. No state is kept between requests, so each may
+reach a different process.
 """
 
 from collections.abc import AsyncGenerator, Sequence

@@ -1,8 +1,7 @@
-"""What runs ask those who started them, and the answers, with which they go on where they are.
+"""Questions of runs to people, and calls that wait for a client: list them, and send answers and results.
 
-Calls that a run has handed over to its client, one by one: what waits, and what the client brings back.
-
-A result is a signal in the journal; nothing here carries a run on. `Executions` takes the results of a whole turn.
+An answer or result is a signal in the journal; nothing here resumes a run. `Executions` accepts the results of a whole
+turn.
 """
 
 from collections.abc import Sequence

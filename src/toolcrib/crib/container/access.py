@@ -1,8 +1,6 @@
-"""What all questions to people have in common: who has a part in the run, and what a call can have brought.
+"""Who acts and which tools they may see; who may read a run and act on it; and the answers that people may give.
 
-Who acts, and which tools it may see.
-
-Who may read a run, and who may act on it: whoever started it, and those whom a grant allows it.
+A run may be read and acted on by the principal that started it and by those who have a grant.
 """
 
 from collections.abc import Sequence

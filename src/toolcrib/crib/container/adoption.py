@@ -1,7 +1,7 @@
-"""Taking what other systems offer into a realm, and deciding on what was held back.
+"""Stores imported providers and tools in a realm, and applies decisions on changes that were held back.
 
 An import is one transaction: the provider, its tools, their baselines and their life-cycle states are stored together
-or not at all. `registry.adoption` decides; nothing here calls a tool.
+or not at all. `core.registry.changes.adoption` decides; nothing here calls a tool.
 """
 
 import json

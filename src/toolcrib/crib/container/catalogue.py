@@ -1,6 +1,6 @@
-"""The definitions that a crib acts on: read realm by realm, added by the program, checked and saved.
+"""The definitions of a crib: read by realm, added by the program, checked and saved.
 
-What is added is saved when the crib is opened or next asked for anything, in the order in which it was added.
+Added definitions are saved, in order, when the crib is opened or next used.
 """
 
 import asyncio

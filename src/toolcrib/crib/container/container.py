@@ -1,4 +1,4 @@
-"""The parts of a crib, made once and wired together. Nothing is connected and nothing runs here."""
+"""Makes the parts of a crib once and connects them. It opens no connection and starts no run."""
 
 import os
 import secrets

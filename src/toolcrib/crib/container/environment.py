@@ -1,10 +1,6 @@
-"""The runtimes of a crib by the kind of tool that they execute, with the connections that they hold.
+"""The parts of a crib that reach outside the process: store, shared state, credentials and the runtimes of all kinds.
 
-What a crib is given of the world: a value, made by `Crib` and read where the parts are wired.
-
-What the processes of one crib share, wired: in Redis where there is one, else in the store, or each for itself.
-
-What keeps and finds credentials, wired: variables, the vault, connections, and the way to providers.
+Shared state (results, rates, caps) is in Redis if it is configured, else in the store or in each process.
 """
 
 from collections.abc import Mapping, Sequence

@@ -1,7 +1,4 @@
-"""Model services that an operator has described, as providers of models. Described, not connected: no I/O here.
-
-The model that a tool is defined with in code, and the one that a run asks in its place.
-"""
+"""Model services that an operator has defined, as model providers, and the choice of a run's model. No I/O."""
 
 import re
 from collections.abc import Callable, Mapping

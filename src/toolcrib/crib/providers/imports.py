@@ -1,6 +1,6 @@
-"""Bringing in what other systems offer: a provider and its tools, from a description or from the system itself.
+"""Imports a provider and its tools, from a description or from the system itself.
 
-Importing defines; it never calls a tool, and it starts nothing that the operator has not allowed.
+An import only makes definitions. It calls no tool, and starts no program that the operator has not allowed.
 """
 
 from base64 import b64encode

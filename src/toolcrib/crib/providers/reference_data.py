@@ -1,6 +1,6 @@
-"""Reference data of providers, from outside any run: what was read last, and reading it now.
+"""Reference data of providers outside of runs: show the last snapshot, and sync it.
 
-Agentic tools read what they need by themselves. This is for whoever wants to look first, or to have it read in time.
+Agentic tools sync what they need by themselves; use this to inspect the values or to sync them in advance.
 """
 
 from collections.abc import Sequence

@@ -1,4 +1,4 @@
-"""The secrets of a crib: set by name, listed without values, used by definitions as `${secret:NAME}`.
+"""The secrets of a crib: set by name, listed without values, used in definitions as `${secret:NAME}`.
 
 await crib.secrets.set("CRM_TOKEN", token)
 crib.add(BearerAuth(token="${secret:CRM_TOKEN}"), …)

@@ -1,11 +1,11 @@
-"""The inbox of a crib: calls that wait for a person, at any depth and in any process, and the decisions on them.
+"""The inbox of a crib: all calls that wait for an approval, with previews, and the decisions on them.
 
     [waiting] = (await crib.approvals.page()).items
     await crib.acting_as(ann).approvals.decide(waiting.approval_id, approve=True)
 
-A decision is a signal in the journal. Who serves the store carries the run on, with all runs above it; this does not.
-
-What would happen if a waiting call were approved, as far as it can be said without doing anything.
+The inbox contains calls of nested runs and of runs in other processes. A decision is a signal in the journal: a
+process that serves the store resumes the run and its parents. A preview shows what an approved call would do, without
+doing it.
 """
 
 from collections.abc import Sequence

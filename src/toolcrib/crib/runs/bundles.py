@@ -1,12 +1,8 @@
-"""What is put into a bundle: a run with its family, and everything in the store that these name.
+"""Bundles: export a run to one file, and replay it from that file without a store, settings or a network.
 
-Nothing is guessed from what kind of event names it: whatever looks like the hash of a definition, the digest of a text
-or the id of a run is looked up, in what is found too. So a bundle has what later kinds of events name as well. Names
-are anybody's to write: what is of another realm, or not for the eyes of whom the bundle is for, is left out.
-
-Replays of recorded runs: what was recorded is read, and the code of today is run on that alone.
-
-Bundles: a run is written into one file, and replayed from it alone, without a store, settings or a network.
+A bundle contains the run, its nested runs, and everything in the store that they refer to. Each value that looks like
+a definition's hash, a blob's digest or a run id is looked up, recursively, so that future event types are covered too.
+Because any text may contain such values, data of other realms, or that the recipient may not see, is left out.
 """
 
 import re

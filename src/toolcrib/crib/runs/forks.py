@@ -1,15 +1,10 @@
-"""Forks of runs: a run is gone back to, something is changed, and what then comes of it is held against what came.
+"""Forks of runs: continue from an earlier event of a run with changes, and compare the results.
 
     fork = await crib.forks.fork(run_id, at=12, changes={"model": "openai:gpt-5"})
     diff = await crib.forks.compare(run_id, fork.run_id)
 
-A fork is a new run, of whoever makes it: their rights as they are now count, and it has a budget of its own. Nothing of
-the other run changes.
-
-What a fork shall have different, from how people write it: `model=…`, `prompt=…`, `tool:NAME=VERSION`, `policy=…`.
-
-Only names are read here, and values checked as far as they have a shape of their own. What they mean for a run, and
-who may change it, is the matter of `forks`.
+A fork is a new run of the principal that makes it: that principal's current rights apply, and the fork has its own
+budget. The other run does not change. Changes are written as `model=…`, `prompt=…`, `tool:NAME=VERSION` or `policy=…`.
 """
 
 from collections.abc import Callable, Mapping, Sequence

@@ -1,4 +1,4 @@
-"""A rehearsal: what would become of the parked runs if definitions, or the code, were others.
+"""Rehearsals: test whether parked runs could continue after a change of definitions or code.
 
     async def changes(crib: Crib) -> None:
         await crib.save(new_definition)
@@ -6,13 +6,10 @@
 
     report = await crib.rehearse(changes)
 
-The changes are made in a shadow of the store. Each parked run is copied there with all that are nested in it, what it
-asks of people is approved, and it is driven by the same engine, code, policies and definitions that would drive it, up
-to the first thing that it would do to the world: there it is stopped. So nothing is dispatched, no model is asked, and
-nothing is written. What a run would do after that nobody knows; of the tools that it may call then, those are told that
-would be refused.
-
-What a rehearsal has found, in words: readings of what a run did in it, and of what it may do later. No I/O.
+The changes are made in a shadow of the store. Each parked run is copied there with its nested runs, its approvals are
+granted, and the usual engine drives it up to its first external effect, where it stops. No call is dispatched, no
+model is asked, and the store is not written. What the run would do after that is unknown; the report lists the tools
+that it may call then and that would be refused.
 """
 
 import asyncio

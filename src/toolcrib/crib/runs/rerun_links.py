@@ -1,7 +1,7 @@
-"""Which runs take up which: a link that is left with the run that ended, as a signal, before the new run is made.
+"""Links from ended runs to the runs that continue them: a signal to the ended run, stored before the new run.
 
-A run that came to no good end is taken up once, because what its successor has done since, it does not know; whoever
-wants to go on goes on with the last one. A run that has succeeded may be run anew any number of times.
+A run that failed has at most one successor, because it does not know what the successor has done since; to continue,
+continue the last one. A run that succeeded may be rerun any number of times.
 """
 
 from collections.abc import Mapping

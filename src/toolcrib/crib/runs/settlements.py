@@ -1,10 +1,10 @@
-"""What people say of calls whose run has ended without knowing whether they took effect.
+"""Settlements: a person's answer, after a run has ended, whether a call with an unknown outcome took effect.
 
     await crib.acting_as(ann).settlements.settle(run_id, "pay", happened=True, output={"id": "p_1"})
     await crib.instances.resume(run_id)          # goes on with that output
 
-The journal of a run that has ended stays as it is: what is said is left with it as a signal. Calls of runs that have
-not ended are asked about in the inbox (see `crib.approvals`).
+The journal of the ended run does not change: a settlement is stored as a signal to the run. For runs that have not
+ended, the inbox asks the same question (see `crib.approvals`).
 """
 
 from collections.abc import Mapping

@@ -1,4 +1,4 @@
-"""The life of tools in a crib: deprecating and blocking them, whom that concerns, and what providers want to change.
+"""The life cycle of tools: deprecate and block them, show who is affected, and review changes that providers made.
 
 await crib.lifecycle.deprecate("search@1.0.0", message="Slow.", replacement="find")
 report = await crib.lifecycle.impact("search@1.0.0")

@@ -1,10 +1,10 @@
-"""Looking around in the catalogue: page by page, and by what tools do. Nobody sees what no grant of theirs names.
+"""Lists and searches the catalogue, and keeps definitions by name: prompt fragments, service accounts, workflow steps.
 
-What a crib keeps by name: prompt fragments, service accounts, workflow steps and conditions; saved, listed, removed.
+    await crib.fragments.save(PromptFragment(name="tone", text="Answer briefly and kindly."))
+    await crib.accounts.save(ServiceAccount(name="deal-bot", grants=("ai://tools/crm/*/execute",)))
+    await crib.steps.save(StepRegistration(name="orders.validate", tool="validate_order"))
 
-await crib.fragments.save(PromptFragment(name="tone", text="Answer briefly and kindly."))
-await crib.accounts.save(ServiceAccount(name="deal-bot", grants=("ai://tools/crm/*/execute",)))
-await crib.steps.save(StepRegistration(name="orders.validate", tool="validate_order"))
+Without a matching grant, a tool is not listed.
 """
 
 from collections.abc import Callable, Mapping, Sequence

@@ -1,7 +1,7 @@
-"""What the tools for writing workflows do: find what a step can call, and keep a draft for a person to publish.
+"""The operations behind the tools that write workflows: find what a step can call, and save a draft.
 
-Both act for whoever calls them: what that principal may not execute is not found, and no draft names it. Nothing here
-publishes.
+Both act as the caller: tools that this principal may not execute are not found and cannot be used in a draft. Only a
+person publishes.
 """
 
 from collections.abc import Callable

@@ -1,12 +1,12 @@
-"""Instances of workflows: begun, read, carried on, taken up where they ended, run anew from a step, cancelled.
+"""Instances of workflows: start, read, resume, rerun from a step, cancel.
 
     instance = await crib.instances.start("fulfil", {"order_ids": ["o1"]})
     instance.status, [(step.step, step.status) for step in instance.steps]
     instance = await crib.instances.resume(instance.run_id)          # after the fix
     instance = await crib.instances.rerun(instance.run_id, "notify")
 
-An instance is a run. What it tells of itself is a reading of its journal; a run that takes up another one is a new run,
-and what it took over stands in its own journal.
+An instance is a run, and its state is derived from its journal. Continuing an ended run makes a new run; what it
+reuses is recorded in its own journal.
 """
 
 from toolcrib.contracts import (

@@ -1,6 +1,6 @@
-"""Calls that agents have made inside a workflow, looked up so that one of them becomes a step of its own.
+"""Finds calls that agents made inside a workflow, so that one of them can become a step of its own.
 
-What the step is, and what reads it, is decided in `toolcrib.workflows`; here the runs are read.
+This module reads the runs; `toolcrib.workflows` makes the step.
 """
 
 from collections.abc import Iterable, Sequence

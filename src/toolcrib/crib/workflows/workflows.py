@@ -1,16 +1,12 @@
-"""Workflows of a crib: checked, drafted, published, read, removed.
+"""Workflows of a crib: check, draft, publish, read and remove them.
 
-graph = await crib.workflows.check(definition)          # tells all that is wrong, and saves nothing
-draft = await crib.workflows.draft(definition)          # keeps it beside the published one
-done = await crib.workflows.publish("order_fulfillment")
-print(done.tool.ref, done.impact, done.problems)
+    graph = await crib.workflows.check(definition)          # tells all that is wrong, and saves nothing
+    draft = await crib.workflows.draft(definition)          # keeps it beside the published one
+    done = await crib.workflows.publish("order_fulfillment")
+    print(done.tool.ref, done.impact, done.problems)
 
-What is published is a tool: it is called, listed and searched for like every other one.
-
-Drafts of workflows as the store keeps them: under the name of the workflow, with revisions of their own.
-
-They are read from the store each time, because nothing runs them and few are looked at. What may be a draft, and what
-becomes of one, is not decided here.
+A published workflow is a tool: it is called, listed and searched for like any other. Drafts are stored under the name
+of the workflow, with their own revisions, and are read from the store each time.
 """
 
 from collections.abc import Sequence

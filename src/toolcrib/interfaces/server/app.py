@@ -1,4 +1,4 @@
-"""The application: routes, the edge around them, and a life in which the crib is open and its runs are driven."""
+"""The ASGI application: routes, middleware, and a lifespan during which the crib is open and drives its runs."""
 
 import asyncio
 import contextlib

@@ -1,7 +1,7 @@
-"""The server as a process: the first API key, uvicorn.
+"""Runs the server as a process: creates the first API key, and starts uvicorn.
 
-A process that is told to stop takes no more work, and what is under way has some seconds to end; then its runs are
-queued for whoever serves the store next. What had to be dropped in the middle of an effect waits for its lease.
+When the process is stopped, it accepts no more requests, and active calls have some seconds to end. Then its runs are
+queued for other processes. A run that was interrupted during an effect waits until its lease expires.
 """
 
 import asyncio

@@ -1,9 +1,4 @@
-"""`toolcrib settings`: what is set, and where.
-
-`toolcrib doctor`: what this machine can do, found out by trying it.
-
-`toolcrib schema`: the contracts as JSON Schema.
-"""
+"""`toolcrib settings`, `toolcrib doctor` (what this machine supports) and `toolcrib schema` (contracts as JSON Schema)."""
 
 import asyncio
 import os

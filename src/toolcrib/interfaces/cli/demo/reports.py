@@ -1,7 +1,4 @@
-"""What the demonstration with the CRM prints: for people, and as one JSON document.
-
-What the research demonstration prints: for people, and as one JSON document.
-"""
+"""The output of the demos: as text, and as one JSON document."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass, replace

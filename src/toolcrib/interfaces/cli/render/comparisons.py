@@ -1,7 +1,4 @@
-"""Two runs side by side, as tables: in numbers, where they part, and what differs.
-
-The candidates of an evaluation side by side: in total, by task, and where they differ.
-"""
+"""Comparisons as tables: two runs (figures, first difference, all differences), and the candidates of an evaluation."""
 
 import json
 from collections.abc import Iterable

@@ -1,4 +1,4 @@
-"""A workflow drawn as a tree: steps that only follow one another stand in a row, those side by side on branches."""
+"""Draws a workflow as a tree: sequential steps in a row, parallel steps on branches."""
 
 from collections import Counter, defaultdict
 from collections.abc import Iterator, Mapping, Sequence

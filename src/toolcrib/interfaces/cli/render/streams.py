@@ -1,6 +1,6 @@
-"""Reading a run's journal again and again until the run ends: it may be driven by another process.
+"""Follows a run on the terminal, and prints an agent's text as it is streamed, with its calls.
 
-An agent's words on the terminal as they are said, and its calls beside them.
+The journal is polled until the run ends, because another process may drive the run.
 """
 
 import json

@@ -1,7 +1,4 @@
-"""Lists of tools, runs and settings as tables.
-
-What an import kept, changed and dropped, short enough for a terminal; `--json` tells all of it.
-"""
+"""Tables of tools, runs, settings and changes, and summaries of imports. `--json` prints all details."""
 
 import re
 import sys

@@ -1,7 +1,4 @@
-"""`toolcrib approval`: the inbox of calls that wait for a person.
-
-`toolcrib run settle`: say afterwards whether a call took effect.
-"""
+"""`toolcrib approval`: the inbox of calls that wait for an approval. `toolcrib run settle`: settle unknown outcomes."""
 
 import json
 from collections.abc import Sequence

@@ -1,6 +1,6 @@
-"""The crib of an application, named on the command line as `module:name`, the way that ASGI servers name theirs.
+"""Loads the crib of an application, given on the command line as `module:name`, as for ASGI servers.
 
-Only who starts the process names it; nothing that is stored is ever imported.
+Only the person who starts the process can name it; stored names are never imported.
 """
 
 import importlib

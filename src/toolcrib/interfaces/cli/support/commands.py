@@ -1,4 +1,4 @@
-"""Commands made from functions over an open crib, and how their results are printed: as text, or with `--json`.
+"""Makes commands from functions over an open crib, and prints their results as text or with `--json`.
 
     @app.command("list")
     @shows(RUNS)
@@ -6,8 +6,8 @@
         \"\"\"List runs, the newest first.\"\"\"
         return await crib.store.journal.runs(crib.principal.realm, limit=limit)
 
-The function's parameters are the command's; `--store` and `--json` are added. A `Resource` makes the commands `list`,
-`show` and `remove` of whatever is kept by name.
+The parameters of the function are those of the command; `--store` and `--json` are added. A `Resource` makes the
+commands `list`, `show` and `remove` of things that are kept by name.
 """
 
 import inspect

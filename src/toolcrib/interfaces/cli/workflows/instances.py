@@ -1,4 +1,4 @@
-"""`toolcrib instance`: runs of workflows, step by step; carried on, run anew from a step, told, cancelled."""
+"""`toolcrib instance`: show, resume, rerun, signal and cancel instances of workflows."""
 
 import json
 import sys

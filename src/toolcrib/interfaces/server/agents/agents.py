@@ -1,4 +1,4 @@
-"""Routes over agents: their definitions, and the tools that one would have."""
+"""Routes of agents: their definitions, and the tools that an agent would have."""
 
 import sys
 from typing import Annotated, Final

@@ -1,6 +1,6 @@
-"""Routes over conversations: listed, read with their turns, named, closed, deleted. Messages are sent to agents.
+"""Routes of executions of agents (start, follow, continue) and of conversations (list, read, change, delete).
 
-Routes that ask agents, and tell how an execution stands. Every execution is a run like all others.
+Every execution is a run.
 """
 
 from typing import Annotated, Any, Final, TypeAlias

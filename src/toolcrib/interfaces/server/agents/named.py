@@ -1,4 +1,4 @@
-"""Routes over what is kept by name, all alike: prompt fragments, service accounts, the vocabulary of workflows."""
+"""Routes of resources kept by name: prompt fragments, service accounts, steps and conditions of workflows."""
 
 from collections.abc import Callable
 from dataclasses import dataclass

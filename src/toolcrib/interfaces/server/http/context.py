@@ -1,8 +1,6 @@
-"""What callers over the network may not define or see, beyond what a crib itself forbids.
+"""What each route receives: the crib, the caller, the checks that routes share, and saving definitions for callers.
 
-What every route is handed: the crib, the caller, and the checks that they share.
-
-Where a caller saves definitions: with its own grants, and under the operator's rules for what comes over HTTP.
+Callers over the network have restrictions beyond those of the crib: for instance, they may not define Python tools.
 """
 
 from collections.abc import Awaitable, Callable, Iterable, Mapping

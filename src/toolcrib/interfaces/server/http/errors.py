@@ -1,6 +1,6 @@
-"""One shape for all that goes wrong: `{"error": {"code", "message", "details"}}`, with the status of the error tree.
+"""The error response, `{"error": {"code", "message", "details"}}`, with the status of each error; and JSON Merge Patch.
 
-JSON Merge Patch (RFC 7396): what is null goes, what is given replaces, objects are merged.
+A merge patch (RFC 7396) removes fields that are null, replaces other fields, and merges objects.
 """
 
 from collections.abc import Mapping

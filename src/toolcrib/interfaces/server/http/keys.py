@@ -1,7 +1,7 @@
 """API keys: `tcb_<12 hex id>_<43 characters>`, shown once and stored as an HMAC.
 
-The secret part has 256 random bits, so a keyed hash is as good as a slow one and a thousand times faster. The key of
-that hash, the pepper, is not in the database: who steals the database can neither use nor test a key.
+The secret part has 256 random bits, so a keyed hash is as safe as a slow hash and a thousand times faster. The key of
+the hash (the pepper) is not in the database: with the database alone, keys can neither be used nor tested.
 """
 
 import hashlib

@@ -1,6 +1,6 @@
-"""What every request passes before a route sees it: failures become answers, large bodies are cut off, callers named.
+"""The middleware of every request: error responses, the limit of the body's size, and authentication.
 
-Plain ASGI, so that nothing of the application can be reached around it. Whatever is not named as open needs a key.
+It is plain ASGI, so no part of the application is reachable without it. All paths except listed ones require a key.
 """
 
 import asyncio

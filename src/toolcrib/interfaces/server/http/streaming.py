@@ -1,8 +1,7 @@
-"""Runs as server-sent events (WHATWG HTML, section 9.2): the raw journal, or what a run says and does.
+"""Runs as server-sent events (WHATWG HTML, section 9.2): the raw journal, or a readable stream.
 
-Whoever drives the run, here or in another process, its events are found in the store; so a subscriber can leave, come
-back with the last id it saw, and miss nothing. Text that a model is still writing is heard in the process that drives
-the run, by those who follow what it says.
+Events are read from the store, whichever process drives the run, so a client can reconnect with its last event id
+without missing any. Text that a model is still writing is available only in the process that drives the run.
 """
 
 from collections.abc import AsyncGenerator, AsyncIterator

@@ -1,8 +1,6 @@
-"""Routes that run tools. All of them make a run of the crib's; none has another way in.
+"""Routes that execute tools, each as a run, and routes of the approval inbox.
 
-Each looks first whether another process has changed a definition: a tool that was blocked there runs nowhere any more.
-
-Routes over the inbox: calls that wait for a person, whoever started them and however deep they are.
+Each first reads definitions that other processes have changed, so a tool that was blocked there is not executed.
 """
 
 from typing import Annotated

@@ -1,7 +1,4 @@
-"""Routes over runs: what happened, what happens, and what a waiting run is told.
-
-Routes over forks of runs: one is made, and held against the run that it was made of.
-"""
+"""Routes of runs: read, stream, answer, settle, resume, cancel, fork and compare them."""
 
 from functools import partial
 from tempfile import SpooledTemporaryFile

@@ -1,9 +1,4 @@
-"""Routes over agentic tools: their definitions, their prompts, their exports.
-
-The list of all tools in short, whatever their kind, and their exports.
-
-Routes over the executions of agentic tools: readings of the same runs and journals as under `/executions`.
-"""
+"""Routes of agentic tools: definitions, prompts, exports and executions; and the short list of all tools with exports."""
 
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Annotated

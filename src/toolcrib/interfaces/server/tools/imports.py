@@ -1,4 +1,4 @@
-"""Routes over imported tools: importing, asking a provider again, and deciding on what a provider wants to change."""
+"""Routes of imports: import tools, sync a provider, and decide on changes that a provider made."""
 
 from typing import Annotated, Any
 

@@ -1,11 +1,7 @@
-"""Routes over providers and the connections to them: defined, tried out, made by people in a browser, given up.
+"""Routes of providers, their connections and reference data, and of secrets. No route returns the value of a secret.
 
-The redirect of an authorization server has no API key. It counts only in the browser that began: that has a ticket, in
-a cookie, for this one state. Everybody else's redirect is told how to be finished with a key.
-
-Routes over providers: the reference data that they declare, as it was read last, and reading it now.
-
-Routes over secrets: written, listed by name, removed. No route reads a value.
+The redirect of an authorization server has no API key. It is accepted only in the browser that started the connection,
+which has a cookie for this one state. Other browsers get instructions for completing the connection with a key.
 """
 
 from html import escape

@@ -1,4 +1,4 @@
-"""Routes over the catalogue: tools are listed, made, revised, retired, and imported from an OpenAPI document."""
+"""Routes of the catalogue: list, create, change and remove tools, and import an OpenAPI document."""
 
 from typing import Annotated, Final, cast
 

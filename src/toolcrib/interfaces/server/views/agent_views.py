@@ -1,9 +1,4 @@
-"""Requests and answers about agentic tools: flat objects for nested contracts.
-
-Taking definitions out of the catalogue, and what is still going on with them.
-
-Requests and answers about agents. What an agent is asked and answers are contracts.
-"""
+"""Requests and responses of agents and agentic tools: flat objects for nested contracts."""
 
 from typing import Any, Final, Literal, Self, TypeAlias
 

@@ -1,4 +1,4 @@
-"""What views are made from: fields taken from contracts by name, and pages of them."""
+"""The base of views: fields taken from contracts by name, and pages of views."""
 
 from typing import Generic, Self, TypeVar
 

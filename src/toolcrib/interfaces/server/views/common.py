@@ -1,9 +1,4 @@
-"""Requests and answers of the REST surface, where they are more than a contract by itself.
-
-How REST shows where an execution stands: as the contract says, with what follows from each envelope and an address.
-
-Contracts are frozen, so a narrower type of a field is safe, which the type checker cannot know.
-"""
+"""Requests and responses of tools, calls, runs and imports that are not plain contracts."""
 
 from typing import TYPE_CHECKING, Annotated, Literal, Self, TypeAlias
 

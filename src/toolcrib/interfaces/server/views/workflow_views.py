@@ -1,4 +1,4 @@
-"""Requests and answers about workflows and their runs, where they are more than a contract by itself."""
+"""Requests and responses of workflows and their instances that are not plain contracts."""
 
 import json
 from typing import Annotated, Any, Final, Literal, Self, TypeAlias

@@ -1,4 +1,4 @@
-"""Routes over instances of workflows: begun, read, followed, carried on, run anew from a step, told, cancelled."""
+"""Routes of instances of workflows: start, read, stream, resume, rerun, signal and cancel them."""
 
 from typing import Annotated, Any, Final
 

@@ -1,7 +1,4 @@
-"""Routes over workflows: checked, published, read as documents and as graphs, taken back and taken out.
-
-Routes over drafts of workflows: kept beside what is published, and run by nobody.
-"""
+"""Routes of workflows and their drafts: check, publish, read as documents and graphs, revert and remove them."""
 
 from typing import Annotated, Final
 

@@ -1,6 +1,6 @@
-"""Evaluations: a dataset of tasks, the candidates that are held against it, and what came of it side by side.
+"""Evaluations: a dataset of tasks, the candidates to compare, and the results.
 
-A candidate is a version of an agent or of any other tool, with its own model, another one, or scripts in its place.
+A candidate is a version of an agent or another tool, with its own model, another model, or scripted turns.
 """
 
 from decimal import Decimal

@@ -1,7 +1,4 @@
-"""What was taken out of a store because nobody needs it any more, and what was kept although it is old.
-
-What would become of the runs that are parked if definitions, or the release of the code, were others.
-"""
+"""Reports of maintenance: what pruning removed and kept, and what a rehearsal found about parked runs."""
 
 from typing import Literal, Self, TypeAlias
 

@@ -1,4 +1,4 @@
-"""The contracts as JSON Schema 2020-12, for people and programs in other languages (`toolcrib schema`)."""
+"""The contracts as JSON Schema 2020-12, for people and for programs in other languages (`toolcrib schema`)."""
 
 import ast
 import inspect

@@ -1,1 +1,4 @@
-"""What every contract stands on: the base model, errors, identities, principals, envelopes and questions."""
+"""The basis of all contracts: the base model, errors, identities, principals, envelopes and implementations.
+
+Imported by the other modules of `contracts`; other packages import from `toolcrib.contracts`.
+"""

@@ -1,11 +1,7 @@
-"""What every contract shares: strict, immutable pydantic models and the scalar types of the wire.
+"""The base model of contracts (strict and immutable), the scalar types of JSON, JSON pointers and retry policies.
 
-This module holds no shape of its own. All JSON is snake_case; time is UTC with microseconds (RFC 3339); money is US
-dollars as an exact decimal in Python and a JSON number on the wire.
-
-JSON pointers (RFC 6901): the names in them, and what they lead to in a document.
-
-How often a failed attempt is repeated: of one tool, or of all tools of a provider that say nothing themselves.
+All JSON is snake_case. Times are UTC with microseconds (RFC 3339). Money is US dollars: an exact decimal in Python, a
+number in JSON.
 """
 
 import re

@@ -1,11 +1,7 @@
-"""The receipt of one tool call, whatever the tool is made of (001, section 3.2).
+"""The envelope: the result of one tool call, the same for every kind of tool; and the pinned outputs of an agent.
 
-A call that waits (for an approval, for a client) is an event of its run; an envelope exists only once the call has
-ended.
-
-What every agent node puts out, and how a user pins one tool's result to a stable handle.
-
-The shapes are those of 001, sections 3.1 and 4.2.
+An envelope exists only once the call has ended; a call that waits (for an approval, for a client) is an event of its
+run.
 """
 
 from typing import Final, Literal, TypeAlias

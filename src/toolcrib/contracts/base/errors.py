@@ -1,7 +1,6 @@
-"""The one error vocabulary: what a tool call may return as data, and what the library raises.
+"""The errors: what a tool call may return as data, and what the library raises.
 
-A tool's failure never crosses the executor as an exception; it is a `ToolError` in the envelope. Exceptions are for the
-people who call the library. The tree:
+The failure of a tool is no exception: it is a `ToolError` in the envelope. Exceptions are for callers of the library:
 
     ToolcribError
     ├── InvalidInput            the caller's data is wrong
@@ -20,7 +19,7 @@ people who call the library. The tree:
     │   └── StoreUnavailable    the store, without which a run can neither go on nor end: it goes on later
     └── ModelError              a model provider failed; `kind` says how
 
-Each leaf has a stable `code`, says whether trying the same again can help (`retryable`) and its HTTP status.
+Each leaf has a stable `code`, an HTTP status, and says whether a retry can help (`retryable`).
 """
 
 from collections.abc import Sequence

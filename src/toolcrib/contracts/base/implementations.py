@@ -1,4 +1,4 @@
-"""What a tool is made of: the base of the shapes that the kinds of tools have."""
+"""The base class of implementations: the shapes of the kinds of tools."""
 
 from collections.abc import Callable, Mapping, Sequence
 from importlib import import_module

@@ -1,6 +1,6 @@
-"""How callers authenticate to a provider. A credential stands here by reference only, never as a value.
+"""How calls authenticate to a provider. Credentials are references here, never values.
 
-A reference is `${env:NAME}`, a variable that the operator has released, or `${secret:NAME}`, which the vault keeps.
+A reference is `${env:NAME}` (a variable that the operator has released) or `${secret:NAME}` (a secret in the vault).
 """
 
 import re

@@ -1,10 +1,6 @@
-"""How a provider is reached: over plain HTTP, as an MCP server, as a gRPC server, or as a database.
+"""How a provider is reached (HTTP, MCP, gRPC, a database), what a test of it found, and metadata of secrets and grants.
 
-What a look at a provider tells: whether it can be reached and lets us in, and what it offers.
-
-What may be told of a secret in the vault: everything but its value.
-
-What may be told of the connections that people make to providers: everything but their tokens.
+Nothing here contains the value of a secret or a token.
 """
 
 from typing import Annotated, Final, Literal, TypeAlias, get_args

@@ -1,15 +1,8 @@
-"""Reference data: the valid values of an argument, where they are listed, and a reading of them at one moment.
+"""Providers, their reference data, service accounts and prompt fragments.
 
-A source says where a list comes from. A snapshot names what a sync brought, by the hash of its content; the values
-themselves are a blob, not a contract.
-
-A provider: a system that tools talk to, with its address, its authentication and its default headers.
-
-A service account: an identity of its own that an agent may act as, with grants of its own (004, `principalRef`).
-
-Who may write an agent that acts as an account needs `ai://accounts/{name}/execute`; who calls the agent does not.
-
-A piece of prompt that many agents share: a tone, a company rule, a description of the company (004, prompt refs).
+A reference source says where valid values are listed. A snapshot identifies one reading of them by its content hash;
+the values are stored as a blob. To save an agent that acts as a service account, an author needs
+`ai://accounts/{name}/execute`; a caller of the agent does not.
 """
 
 import re
@@ -53,7 +46,7 @@ class ReferenceSource(Contract):
 
 
 class ProviderData(Contract):
-    """Reference data that a provider declares, by name (`integrationId` and `dataTypes` of 000, section 4.3)."""
+    """Reference data that a provider declares, by name."""
 
     provider: str
     data_types: tuple[str, ...] = Field(min_length=1)

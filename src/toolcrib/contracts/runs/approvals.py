@@ -1,7 +1,7 @@
-"""Approvals: what the inbox shows of a call that waits, or has waited, for a person.
+"""Approvals: how the inbox shows a call that waits, or has waited, for a person's decision.
 
-A row is a reading of its run's journal that the store keeps with it; the journal is the truth, and a decision is a
-signal to the run. It is not the tool's own permission, which is checked besides.
+An approval is derived from its run's journal and stored beside it; the decision is a signal to the run. Approvals are
+separate from the tool's permission, which is checked in any case.
 """
 
 from hashlib import sha256

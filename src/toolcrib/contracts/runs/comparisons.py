@@ -1,7 +1,4 @@
-"""How two runs differ: in their ends and costs, in what they called, were answered and were allowed.
-
-What a replay of a recorded run found: the same events, or where it first went another way.
-"""
+"""Comparisons: how two runs differ (ends, costs, calls, results, decisions), and where a replay diverged."""
 
 from typing import Literal, TypeAlias
 

@@ -1,8 +1,8 @@
-"""The journal's vocabulary: everything that can happen in a run, one model each.
+"""The events of the journal: everything that can happen in a run, one model each.
 
-A run's events are numbered 1..n without a gap and only ever appended. No event repeats the history: a model call
-stores the messages that are new, a call its own input and output. Trace, cost, live timeline and recovery are
-readings of this log.
+The events of a run are numbered 1..n without gaps and only appended. No event repeats earlier content: a model call
+stores the new messages, a call its own input and output. Trace, costs, stream and recovery are derived from the
+journal.
 """
 
 from typing import Annotated, Literal, TypeAlias

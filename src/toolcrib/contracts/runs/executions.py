@@ -1,16 +1,8 @@
-"""What an agent is asked, and how its execution stands (004, request and response models; contracts, section 5).
+"""Requests to agents and agentic tools, the state of their executions, their questions, and conversations.
 
-An agentic tool is asked and answers in the same shapes.
-
-Questions that a run asks whoever gave it its task, and the answers that it goes on with.
-
-A question is about what the task says or what would follow from it; it is no request for permission, which an approval
-is. It waits in the run that asks: the answer is a signal, which any process may leave.
-
-Conversations with agents, and their turns (004).
-
-A turn is a run: its request has the message, its journal what was said and called. A conversation says only whose it is
-and how far it has come; it holds no copy of what was said.
+A question asks for information about the task; it is no request for permission, which is an approval. The run waits,
+and the answer is a signal, which any process may send. Each turn of a conversation is a run, whose journal has the
+messages and calls; the conversation stores only its owner and its progress.
 """
 
 from typing import Final, Literal, TypeAlias
@@ -157,7 +149,7 @@ class ReturnedCall(ClientResult):
 
 
 class AgentRequest(Contract):
-    """What an agent is asked (`AgentExecutionRequest` of 004), or what its client brings back."""
+    """A message or task for an agent, or the results of its client calls."""
 
     message: str | None = None
     """The user's words; an agentic tool takes them as its `task`. Null if results are brought."""
@@ -193,7 +185,7 @@ class WaitingApproval(Contract):
 
 
 class AgentResponse(AgentOutputs):
-    """How an execution stands (contracts, section 5): a reading of its journal, at any time and for every end."""
+    """The state of an execution, derived from its journal, at any time and however it ends."""
 
     agent: str
     """`name@version` of the agent or agentic tool."""

@@ -1,7 +1,7 @@
-"""Forks: runs that begin with what another run knew at one of its events, and go on from there, changed or not.
+"""Forks: runs that continue from an event of another run, with or without changes.
 
-A fork says which run, up to where, and what is different. It is a part of a run's request, so any process can carry it
-on. How two runs differ is told in `run_diffs`; what is taken from the other run is in `recordings`.
+A fork is part of a run's request, so any process can drive it. Comparisons of runs are in `comparisons`; what a fork
+copies from the other run is in `recordings`.
 """
 
 from typing import Final

@@ -1,4 +1,4 @@
-"""Runs: one execution of a tool, an agentic tool, an agent or a workflow (contracts, section 6)."""
+"""Runs: one execution of a tool, an agentic tool, an agent or a workflow, with request, state, result and signals."""
 
 from typing import Literal, TypeAlias
 
@@ -53,7 +53,7 @@ Purpose: TypeAlias = Literal[
     "verification",
     "question",
 ]
-"""Why a model was called. The first four are of 000, section 4.2. `verification`: a second reading of a task."""
+"""Why a model was called. `verification`: a second reading of a task."""
 
 ENDED: frozenset[str] = frozenset({"completed", "incomplete", "failed", "timed_out", "cancelled"})
 WAITING: frozenset[str] = frozenset({"awaiting_approval", "awaiting_client", "awaiting_answer"})

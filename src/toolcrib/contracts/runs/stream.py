@@ -1,7 +1,7 @@
-"""What a subscriber sees while a run goes on. Each carries the number of the journal's event that it tells of.
+"""The messages that a subscriber receives while a run is active. Each has the number of the event that it refers to.
 
-Deltas are no journal events: they carry the number of the model call's `model_started` and an offset into its text. A
-number that is new at a position begins the text there anew: the attempt before it has failed, and its text is void.
+Deltas are not events of the journal: they have the number of their `model_started` event and an offset into the text.
+A new number at a position restarts the text: the attempt before has failed, and its text is discarded.
 """
 
 from typing import Annotated, Literal, TypeAlias

@@ -1,14 +1,8 @@
-"""A run's trace: what happened, step by step, as REST, the command line and the browser show it.
+"""Traces: what happened in a run, step by step, with its costs; and settlements of unknown outcomes.
 
-A reading of the run's journal, which stores nothing of its own. The shape follows 000, sections 3.4, 4.2 and 10. A
-trace of a run that goes on shows how far it is.
-
-What a run cost, call by call (000, section 4.7). A reading of its trace, which stores nothing of its own.
-
-Settlements: what a person says of a call after its run has ended without knowing whether the call took effect.
-
-It is a signal to the run that has ended, so the first answer counts. The run's journal stays as it is: a run that takes
-up that one, and readers of its trace, take the answer together with it.
+A trace is derived from the journal and not stored; the trace of an active run shows the steps so far. A settlement is
+a person's answer whether a call took effect, sent as a signal to the ended run; the first answer counts. The journal
+does not change: traces and runs that continue the run read the settlement beside it.
 """
 
 from typing import Annotated, Final, Literal, TypeAlias

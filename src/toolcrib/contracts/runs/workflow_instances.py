@@ -1,9 +1,7 @@
-"""How a run of a workflow stands: a reading of its journal, step by step (004, WorkflowInstance).
+"""The state of a workflow instance, step by step, derived from its journal; and what it reuses of an earlier instance.
 
-What a run of a workflow takes over from the one that it takes up, read once and kept with it.
-
-It is stored as a text of the run (its digest stands in the journal), so the run can be replayed and carried on when the
-one before is gone.
+What a rerun reuses is read once and stored as a blob of the new run, so that the run can be replayed and resumed even
+if the earlier one is deleted.
 """
 
 from typing import Final, Literal, TypeAlias

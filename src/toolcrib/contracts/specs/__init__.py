@@ -1,1 +1,4 @@
-"""What definitions are made of: models, guardrails, agents and workflow steps."""
+"""The parts of definitions: models, limits, guardrails, agents, workflow steps and sandboxes.
+
+Imported by the other modules of `contracts`; other packages import from `toolcrib.contracts`.
+"""

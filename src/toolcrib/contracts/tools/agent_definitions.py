@@ -1,9 +1,7 @@
-"""The definition of an agent as people write it: one flat document (004, agent definition).
+"""The definition of an agent as an author writes it: one flat document.
 
-It is stored as a tool of kind `agent`. What is the tool's and what is the implementation's is decided here and nowhere
-else; both ways are lossless.
-
-What flat documents of agents and workflows share: what they are called, and what holds for their calls.
+It is stored as a tool of kind `agent`. Only this module divides its fields between the tool and the implementation;
+the conversion is lossless in both directions.
 """
 
 import json

@@ -1,6 +1,6 @@
-"""What helps an author of an agentic tool: proposals of texts, the history of a prompt, a prompt's test.
+"""Authoring of agentic tools: proposals of texts, the history of a prompt, the test of a prompt.
 
-A proposal is a value: nothing is stored until somebody accepts it, and then it is a new revision like any other.
+A proposal is a value: nothing is stored until it is accepted; then it becomes a new revision.
 """
 
 from typing import Literal, TypeAlias

@@ -1,8 +1,7 @@
-"""What one definition of a tool says differently from another, and how much that matters to those who call it.
+"""The differences between two definitions of a tool, classified by their effect on callers; the drift of bound tools.
 
-A change has a class for each difference; the worst decides. The rules are those of `registry.changes`.
-
-What has changed in the tools of an agentic tool since its prompt was made.
+Each difference has a class, and the worst one is the class of the change. The rules are in
+`core.registry.changes.classification`. Drift is what has changed in an agentic tool's tools since its prompt was made.
 """
 
 from typing import Final, Literal, TypeAlias

@@ -1,13 +1,11 @@
-"""What an import kept, changed and dropped: the loss report, which says nothing less than all of it.
+"""The result of an import: what was adopted, held back and lost.
 
-A report is data for people and programs alike: the command line shows it short, the API whole, and a provider keeps its
-`summary`. It describes one import and is no definition; nothing runs by it.
+A loss report lists everything that an import kept, changed and dropped. The command line prints a summary, the API
+returns all of it, and a provider stores its `summary`.
 
-What an import did with each tool that another system offers, and what waits for a person to look at it.
-
-The first import of a tool is trusted. What it offered then is its baseline, by content hash: a tool that is stored with
-another content was changed by a person and is never overwritten; an offer with another content is a change that is
-classified. What was held back never becomes the baseline.
+The first import of a tool is trusted: its content hash is the baseline. A stored tool with another content was edited
+by a person and is never overwritten; an offer with another content is a change, which is classified. An offer that was
+held back never becomes the baseline.
 """
 
 from collections import Counter

@@ -1,7 +1,7 @@
-"""The definition of a tool, and the immutable revision under which it is stored.
+"""The definition of a tool, and the immutable revision that stores it.
 
-A definition is what an author writes; its content hash names it. A revision adds what the crib knows: number, life-
-cycle state, realm and author. Runs, pins, approvals and caches name the hash.
+A definition is what an author writes; its content hash identifies it. A revision adds what the crib knows: number,
+life-cycle state, realm and author. Runs, pins, approvals and caches refer to the hash.
 """
 
 from typing import Literal, TypeAlias
@@ -37,7 +37,7 @@ class Example(Contract):
 
 
 class ErrorRule(Contract):
-    """What one HTTP status or error code means for this tool (error semantics of 004)."""
+    """What one HTTP status or error code means for this tool."""
 
     when: str
     """A status (`429`), a class (`5xx`) or an error code (`TIMEOUT`)."""
@@ -66,7 +66,7 @@ class SecretReference(Contract):
 
 
 class ToolDefinition(Contract):
-    """Everything that an author says about a tool (contracts, section 4)."""
+    """Everything that an author says about a tool."""
 
     name: str = Field(pattern=NAME_PATTERN)
     """Unique per realm."""
@@ -128,7 +128,7 @@ class ToolDefinition(Contract):
     """Runs alone: a barrier among the calls of one answer."""
     max_output_bytes: int = Field(default=2 * 1024 * 1024, ge=1)
     runs_on: Literal["server", "client"] = "server"
-    """`client`: the server side validates and prepares, the client performs the act (002)."""
+    """`client`: the server side validates and prepares, the client performs the act."""
 
     security_uri: str | None = None
     """Permission needed; `ai://tools/{category}/{name}/execute` if null, of an agent or a workflow

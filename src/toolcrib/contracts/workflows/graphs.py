@@ -1,8 +1,7 @@
-"""A workflow as a graph, and what is wrong with it: nothing here is ever dropped, what is broken is marked.
+"""The graph of a workflow with its problems, the impact of changes to a tool, drafts, and publications.
 
-Whom a tool concerns: what is bound to it, directly or through others, and the runs that have pinned it.
-
-What lies between writing a workflow and running it: a draft that nobody can run yet, and what publishing it did.
+A graph shows broken parts and marks them as problems. An impact report lists what is bound to a tool, directly or not,
+and the runs that have pinned it.
 """
 
 from typing import Literal, TypeAlias

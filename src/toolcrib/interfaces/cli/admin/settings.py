@@ -1,4 +1,4 @@
-"""`toolcrib settings`, `toolcrib doctor` (what this machine supports) and `toolcrib schema` (contracts as JSON Schema)."""
+"""`toolcrib settings`, `toolcrib doctor` (checks the machine) and `toolcrib schema` (JSON Schemas of contracts)."""
 
 import asyncio
 import os

@@ -1,4 +1,4 @@
-"""`toolcrib workflow draft`, `drafts`, `discard`, `undo`, `publish`, `revert`, `remove`, `materialize`: drafts of workflows."""
+"""`toolcrib workflow draft`, `drafts`, `discard`, `undo`, `publish`, `revert`, `remove`, `materialize`: drafts."""
 
 from collections.abc import Sequence
 from pathlib import Path

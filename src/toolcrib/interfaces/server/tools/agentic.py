@@ -1,4 +1,4 @@
-"""Routes of agentic tools: definitions, prompts, exports and executions; and the short list of all tools with exports."""
+"""Routes of agentic tools: definitions, prompts, exports and executions; and a short list of all tools."""
 
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Annotated

@@ -88,7 +88,7 @@ class ServerSettings(Contract):
     self_approval: bool = False
     """Whether who has started a run, or acts in it, may decide on its calls that wait for a person."""
     drain_s: float = Field(default=5.0, ge=0, le=3600)
-    """Seconds that what is under way has to end when the process is told to stop."""
+    """Seconds for active calls to end when the process is stopped."""
 
 
 class RetentionSettings(Contract):
@@ -107,7 +107,7 @@ class SandboxSettings(Contract):
     """How code tools are run."""
 
     min_isolation: Isolation = "language"
-    """The least that may stand between code and the machine, whatever a tool says."""
+    """The weakest isolation of code that is allowed, whatever a tool declares."""
     allow_unjailed: bool = False
     """Whether Monty may run where no jail can be made."""
     warm: int = Field(default=0, ge=0, le=64)
@@ -126,7 +126,7 @@ class Settings(Contract):
     """All settings. `docs/settings.md` explains each, and why some defaults are not those of the specification."""
 
     store: str = Field(default="sqlite:///toolcrib.db", min_length=1, repr=False)
-    """URL of the store; like `base_url` not in a representation, for what may stand before its host."""
+    """URL of the store; like `base_url`, it is left out of `repr`, because it may contain credentials."""
     blobs: str | None = Field(default=None, repr=False)
     """URL of the folder or bucket of the store's blobs; where the store has them otherwise if null."""
     redis: str | None = Field(default=None, repr=False)
@@ -214,7 +214,7 @@ def load_settings(
     """Read the settings.
 
     Args:
-        given: Explicit values by key; null stands for one that was not given.
+        given: Explicit values by key; null means not given.
         environment: `os.environ` if null.
         folder: Where `toolcrib.toml` is looked for; the working directory if null.
 
@@ -253,7 +253,7 @@ def variable_of(key: str) -> str:
 
 
 def value_of(settings: Settings, key: str) -> Json:
-    """A setting's value as JSON; what stands before the host in a URL is masked."""
+    """A setting's value as JSON; credentials in URLs are masked."""
     value: Json = settings.model_dump(mode="json")
     for name in key.split("."):
         value = value[name]

@@ -44,7 +44,7 @@ async def use_tools_with_ai(
     Args:
         model: `provider:model`, a whole configuration, or a model itself, which needs a crib of its own.
         tools: What it may call. Those that the crib does not have are added to it.
-        system_prompt: What the model is told before its tools; the same in every request.
+        system_prompt: The system prompt, before the tools; the same in every request.
         user_prompt: The task.
         response_format: JSON Schema of the final answer, an object; null for text.
         limits: What the run may spend.

@@ -79,7 +79,7 @@ def pointer_names(pointer: str) -> list[str]:
 
 
 def resolve_pointer(document: Json, pointer: str) -> Json:
-    """What a pointer leads to; null if that is nowhere."""
+    """The value at a pointer; null if there is none."""
     node = document
     for name in pointer_names(pointer):
         if isinstance(node, dict):
@@ -99,15 +99,15 @@ class RetryPolicy(Contract):
     """How often a failed attempt is repeated, and how long to wait in between."""
 
     count: int = Field(default=0, ge=0, le=10)
-    """Retries after the first attempt."""
+    """Maximum number of retries after the first attempt."""
     backoff: Backoff = "exponential"
     base_s: float = Field(default=0.5, ge=0)
-    """Seconds of the first wait."""
+    """Seconds before the first retry."""
     max_s: float = Field(default=30.0, ge=0)
-    """Seconds of the longest wait; a longer `retry-after` of the other side ends the retries."""
+    """Maximum seconds between attempts; a longer `retry-after` of the server ends the retries."""
 
     def wait_s(self, attempt: int) -> float:
-        """Seconds to wait after a failed attempt, as long as nobody asks for more.
+        """Seconds to wait after a failed attempt, unless the server asks for more.
 
         Args:
             attempt: Its number, from 1.

@@ -102,7 +102,7 @@ class Reason(StrEnum):
 
 
 Effect: TypeAlias = Literal["none", "done", "unknown"]
-"""What a failed call has changed all the same: nothing that anybody knows of; some of it, or all; nobody knows."""
+"""The effect of a failed call: none is known; some or all of it took effect; or unknown."""
 
 
 class ToolError(Contract):
@@ -222,7 +222,7 @@ class Fenced(ToolcribError):
 
 
 class ReconnectRequired(ToolcribError):
-    """A provider refuses the credentials, or there are none: a person has to connect it anew."""
+    """A provider refuses the credentials, or there are none: a person has to connect it again."""
 
     code = "reconnect_required"
     http_status = 424
@@ -239,8 +239,8 @@ class Unavailable(ToolcribError):
 class StoreUnavailable(Unavailable):
     """The store cannot be reached, read or written.
 
-    It is never the end of a run, since nobody can write that down: whoever finds the run when the store is back goes on
-    with it from its journal.
+    It never ends a run, because the end could not be stored: when the store is back, a process resumes the run
+    from its journal.
     """
 
     code = "store_unavailable"

@@ -19,7 +19,7 @@ DELEGATES: Final[frozenset[Literal["agent", "agentic", "code", "composite", "wor
 
 
 class Implementation(Contract):
-    """What a tool is made of. Each kind of tool has one subclass, its shape, with a `kind` of its own.
+    """The implementation of a tool. Each kind of tool has one subclass, its shape, with its own `kind`.
 
     As the type of a field it is the union of all shapes, tagged by `kind`. The executor knows none of them: what it
     needs to know of a kind is said by the members of this class.

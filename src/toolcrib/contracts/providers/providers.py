@@ -35,7 +35,7 @@ class ReferenceSource(Contract):
     applies_to: tuple[str, ...] = ()
     """Property names in the tools' schemas whose values this list closes."""
     max_age_s: float = Field(default=0.0, ge=0)
-    """Seconds for which all runs of the realm may use what one of them has read; 0: each run reads it anew."""
+    """Seconds for which all runs of the realm may share one reading; 0: each run reads again."""
     sync_every_s: float | None = Field(default=None, ge=10, le=31_536_000)
     """Seconds between readings by a serving process, for a list that a provider declares; null for none."""
     max_loss: float = Field(default=0.5, ge=0, le=1)
@@ -59,7 +59,7 @@ class ReferenceSnapshot(Contract):
     provider: str
     name: str
     tool: str | None
-    """The tool that lists the values; null if they stand in the provider's definition."""
+    """The tool that lists the values; null if they are in the provider's definition."""
     id: str | None = None
     """Content hash of the values; null if they were never read."""
     size: int = 0
@@ -74,7 +74,7 @@ class ReferenceSnapshot(Contract):
 
 
 class ReferenceReading(Contract):
-    """What readings of a list brought, as long as they brought the same."""
+    """Consecutive readings of a list with the same result."""
 
     id: str
     """Content hash of the values: what a run that used them has in its trace."""
@@ -168,7 +168,7 @@ class ServiceAccount(Contract):
     """A disabled account can do nothing, also in runs that have begun."""
 
     def principal(self, realm: str) -> Principal:
-        """Who acts: `account:{name}`, which is nobody else's id.
+        """The principal that acts: `account:{name}`, which no other principal can have as id.
 
         It has secrets and connections of its own, and none of the person's who called or who is named like it.
         """
@@ -177,7 +177,7 @@ class ServiceAccount(Contract):
 
 
 def account_of(principal: Principal) -> str | None:
-    """Name of the service account that a principal is; null if it is none."""
+    """Name of the principal's service account; null if it is not a service account."""
     is_account = principal.kind == "service" and principal.id.startswith(_PREFIX)
     return principal.id.removeprefix(_PREFIX) if is_account else None
 

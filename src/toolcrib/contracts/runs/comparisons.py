@@ -75,7 +75,7 @@ class DecisionDiff(Contract):
     position: str
     kind: DecisionKind
     before: str | None = None
-    """In words, such as `allow`, or `deny (allow_list)`; null if nobody decided, as the next."""
+    """In words, such as `allow`, or `deny (allow_list)`; null if there was no decision; also the next field."""
     after: str | None = None
 
 
@@ -107,7 +107,7 @@ class Divergence(Contract):
 
     run_id: str
     event: int
-    """Number of the recorded event that it was held against, or that comes next where the recording has no such one."""
+    """Number of the recorded event that it was compared with, or the next one if there is no counterpart."""
     field: str
     """What differs, as `t1.c2.input.company` or `output`; an event that only one side has is named as a whole, with
     the other side null: `call_started t1.c2`."""
@@ -127,7 +127,7 @@ class Replay(Contract):
     divergence: Divergence | None = None
     """The first one: of this run, else of a nested one."""
     status: RunStatus
-    """Of the run as recorded, like the next two; how it stands if it has not ended."""
+    """Of the recorded run, like the next two; its current state if it has not ended."""
     stop_reason: StopReason | None = None
     output: Json = None
     envelopes: tuple[ToolEnvelope, ...] = ()

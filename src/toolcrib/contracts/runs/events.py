@@ -113,13 +113,13 @@ class ModelStarted(Contract):
     tools: str | None = None
     """Digest of the blob with the tools that the model was offered."""
     messages: Json = None
-    """Messages that are new and stand nowhere else in the journal; tool results are in their envelopes."""
+    """New messages that are not yet in the journal; tool results are in their envelopes."""
     history: int = 0
     """Number of messages sent in all."""
     decision: GuardDecision | None = None
     """Why it may be sent, with what it may use at most; null in what older releases wrote."""
     request_hash: str | None = None
-    """Content hash of all that the model is asked, whoever it is; null in what older releases wrote."""
+    """Content hash of the request, independent of the model; null in events of older releases."""
 
 
 class ModelFailed(Contract):
@@ -166,7 +166,7 @@ class ModelFinished(Contract):
     decision: GuardDecision | None = None
     """What a guardrail has found in the answer: `deny` if it is withheld, `allow` if parts of it are replaced."""
     taken_from: int | None = None
-    """Of a fork: the event of the other run that the answer was taken from; nobody was asked then."""
+    """In a fork: the event of the other run that has this answer; no model was asked."""
 
 
 class CallStarted(Contract):
@@ -183,7 +183,7 @@ class CallStarted(Contract):
     idempotency_key: str
     decision: GuardDecision
     attempt: int = 1
-    """2 and more: repeated after a crash."""
+    """2 or more: repeated after a crash."""
 
 
 class CallFinished(Contract):
@@ -195,11 +195,11 @@ class CallFinished(Contract):
     decision: GuardDecision | None = None
     """Given for a call that was denied, and so has no `call_started`."""
     taken_from: int | None = None
-    """Of a fork: the event of the other run that the outcome was taken from."""
+    """In a fork: the event of the other run that has this outcome."""
 
 
 class CallDoubted(Contract):
-    """A call has failed, and nobody knows whether it took effect: its lookup or a person is asked before it ends."""
+    """A call failed with an unknown outcome: its lookup or a person is asked whether it took effect."""
 
     type: Literal["call_doubted"] = "call_doubted"
     position: str
@@ -208,7 +208,7 @@ class CallDoubted(Contract):
 
 
 class ApprovalRequested(Contract):
-    """A call waits for a person. The decision must name these hashes."""
+    """A call waits for a person's decision, which must name these hashes."""
 
     type: Literal["approval_requested"] = "approval_requested"
     position: str
@@ -243,7 +243,7 @@ class ApprovalRequested(Contract):
 
 
 class ApprovalDecided(Contract):
-    """A person has decided, or the time is over (`decision` null)."""
+    """A person has decided, or the time has expired (`decision` null)."""
 
     type: Literal["approval_decided"] = "approval_decided"
     position: str
@@ -254,7 +254,7 @@ class ApprovalDecided(Contract):
 
 
 class ApprovalWithdrawn(Contract):
-    """A request holds no longer, decided or not: its call has ended otherwise, or something has changed since."""
+    """A request is no longer valid, decided or not: its call has ended otherwise, or something has changed."""
 
     type: Literal["approval_withdrawn"] = "approval_withdrawn"
     position: str
@@ -262,7 +262,7 @@ class ApprovalWithdrawn(Contract):
     """Of the request."""
     reason: str
     for_good: bool = False
-    """Nobody is asked again: the step that has asked has ended without an answer."""
+    """The question is not repeated: the step that asked has ended without an answer."""
 
 
 class ClientHandoff(Contract):
@@ -275,7 +275,7 @@ class ClientHandoff(Contract):
 
 
 class ClientReturned(Contract):
-    """The client's result is there."""
+    """A client has returned a result."""
 
     type: Literal["client_returned"] = "client_returned"
     position: str
@@ -284,12 +284,12 @@ class ClientReturned(Contract):
 
 
 class SignalAwaited(Contract):
-    """The run asked for a signal that was not there yet."""
+    """The run waits for a signal that has not arrived."""
 
     type: Literal["signal_awaited"] = "signal_awaited"
     name: str
     wake_at: Timestamp | None = None
-    """When the wait ends without it; a sleep is a wait for a signal that nobody sends."""
+    """When the wait times out; a sleep is a wait for a signal that is never sent."""
     position: str | None = None
     """Of the part of the program that waits, where several may wait for one signal; null for all of it."""
 
@@ -306,7 +306,7 @@ class SignalReceived(Contract):
 
 
 class FailedCall(Contract):
-    """How the call failed in whose place another tool is called."""
+    """The failure of the call that a fallback replaces."""
 
     tool: str
     """`name@version`."""
@@ -318,7 +318,7 @@ class FailedCall(Contract):
     tokens: int = 0
     cost_usd: Usd | None = None
     tainted: bool = False
-    """It had read what outsiders can write, which its error may tell."""
+    """It had read untrusted content, which its error may contain."""
 
 
 class ChildStarted(Contract):
@@ -334,7 +334,7 @@ class ChildStarted(Contract):
 
 
 class ProgressMade(Contract):
-    """Something the run's code wanted to tell; at most once per key."""
+    """Progress that the run's program reports; at most once per key."""
 
     type: Literal["progress_made"] = "progress_made"
     key: str
@@ -380,7 +380,7 @@ Event: TypeAlias = Annotated[
 
 
 class RunEvent(Contract):
-    """A numbered event of a run, as the journal keeps it and as every surface shows it."""
+    """A numbered event of a run, as stored in the journal and shown by all interfaces."""
 
     run_id: str
     number: int = Field(ge=1)

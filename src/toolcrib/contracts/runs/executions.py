@@ -25,12 +25,12 @@ LONGEST_ANSWER: Final = 20_000
 
 
 class Choice(Contract):
-    """One of the answers that a question expects; others may be given in words."""
+    """One of the answers that a question offers; other answers are free text."""
 
     value: str = Field(max_length=500)
     """What to answer."""
     label: str
-    """What people call it."""
+    """The label for people."""
     outcome: str = ""
     """What would happen then."""
 
@@ -56,7 +56,7 @@ class ChangePreview(Contract):
 
 
 class OpenQuestion(Contract):
-    """What a run asks, and waits to be told."""
+    """A question of a run, which waits for the answer."""
 
     run_id: str
     position: str
@@ -66,12 +66,12 @@ class OpenQuestion(Contract):
     reason: QuestionReason
     choices: tuple[Choice, ...] = ()
     assumptions: tuple[str, ...] = ()
-    """What was taken for granted, a sentence each."""
+    """The assumptions that were made, one sentence each."""
     preview: ChangePreview | None = None
 
 
 class Answer(Contract):
-    """What a run is told: one of the choices by its value, or words."""
+    """An answer to a question: the value of one of the choices, or free text."""
 
     answer: str = Field(min_length=1, max_length=LONGEST_ANSWER)
 
@@ -105,7 +105,7 @@ class Conversation(Contract):
     tokens: int = 0
     """Input and output tokens of the turns that have ended."""
     summary: str | None = None
-    """What the turns that are no longer shown to the model have come to."""
+    """A summary of the turns that the model is no longer shown."""
     summarized_turns: int = 0
     """How many turns, from the first on, the summary is of."""
     shared_context: JsonObject = Field(default_factory=dict)
@@ -125,7 +125,7 @@ class ConversationTurn(Contract):
     run_id: str
     message: str
     response: str | None = None
-    """Null as long as the run goes on."""
+    """Null while the run is active."""
     status: RunStatus
     call_ids: tuple[str, ...] = ()
     """Of the calls that were made, in order."""
@@ -152,11 +152,11 @@ class AgentRequest(Contract):
     """A message or task for an agent, or the results of its client calls."""
 
     message: str | None = None
-    """The user's words; an agentic tool takes them as its `task`. Null if results are brought."""
+    """The user's message; the `task` of an agentic tool. Null if results of client calls are sent."""
     params: JsonObject | None = None
     """Arguments as the `input_schema` says, instead of a message."""
     context: JsonObject = Field(default_factory=dict)
-    """Variables that the agent is told; they are kept in the conversation's shared context."""
+    """Variables for the agent; they are stored in the conversation's shared context."""
     conversation_id: str | None = None
     """Null begins a new one."""
     session_id: str | None = None
@@ -208,8 +208,8 @@ class AgentResponse(AgentOutputs):
     error: ToolError | None = None
     warnings: tuple[str, ...] = ()
     tool_calls: tuple[ToolEnvelope, ...] = ()
-    """Prepared calls that wait for the client, those of nested runs among them."""
+    """Prepared calls that wait for the client, including those of nested runs."""
     question: OpenQuestion | None = None
-    """What it asks, or a run that is nested in it; the next message of the conversation answers it."""
+    """The open question of the run or of a nested run; the next message of the conversation answers it."""
     approvals: tuple[WaitingApproval, ...] = ()
-    """Calls that wait for a person, those of nested runs among them."""
+    """Calls that wait for a person, including those of nested runs."""

@@ -63,7 +63,7 @@ class ToolCallEnd(Contract):
 
 
 class ToolCallInDoubt(Contract):
-    """A call has failed, and somebody is asked whether it took effect: its envelope comes later."""
+    """A call failed with an unknown outcome, and a person is asked whether it took effect; its envelope follows."""
 
     type: Literal["tool_call_in_doubt"] = "tool_call_in_doubt"
     number: int
@@ -95,7 +95,7 @@ class HandoffPending(Contract):
 
 
 class StepEnded(Contract):
-    """A step of a workflow has come to its end. What its calls have put out was told with them."""
+    """A step of a workflow has ended. The outputs of its calls were sent with the calls."""
 
     type: Literal["step"] = "step"
     number: int

@@ -66,7 +66,7 @@ class OutcomeTold(Contract):
     happened: bool
     """False: it did not, and may be made once more."""
     output: Json = None
-    """What the call that took effect has brought."""
+    """The output of the call that took effect."""
     reason: str | None = None
     """How that is known, for the record."""
 
@@ -93,7 +93,7 @@ class FailedAttempt(Contract):
     status: int = 0
     """HTTP status, 0 if there was no answer."""
     retry_in_s: float | None = None
-    """Seconds until the next attempt; null if there was to be none."""
+    """Seconds until the next attempt; null if no further attempt was planned."""
 
 
 class LLMStep(Contract):
@@ -113,7 +113,7 @@ class LLMStep(Contract):
     reasoning: str | None = None
     """What the model gave as its reasons: its thinking, or `reasoning` in an answer of JSON."""
     decision: str | None = None
-    """What it decided: the tools that it called, or its answer, shortened. Null as long as there is none."""
+    """The model's decision: the tools that it called, or its answer, shortened. Null until there is one."""
     tokens: int = 0
     """Input and output tokens."""
     input_tokens: int = 0
@@ -125,7 +125,7 @@ class LLMStep(Contract):
     attempts: int = 1
     failures: tuple[FailedAttempt, ...] = ()
     latency_ms: int | None = None
-    """Of the attempt that succeeded; null as long as there is none."""
+    """Of the attempt that succeeded; null until there is one."""
 
 
 class ToolStep(Contract):
@@ -157,14 +157,14 @@ class ToolStep(Contract):
     """How often the call was started again after a crash."""
     cached: bool = False
     reused: str | None = None
-    """Id of the run that made the call, if this one has taken over what came of it."""
+    """Id of the run that made the call, if this run reuses its result."""
     truncated: bool = False
     http_status: int | None = None
     metadata: JsonObject = Field(default_factory=dict)
     """Allow-listed response headers and paging."""
     cost: Usd | None = None
     latency_ms: int | None = None
-    """From start to end; null as long as the call goes on."""
+    """From start to end; null while the call is active."""
     child_run_id: str | None = None
     child: "Trace | None" = None
     """The nested run, if the tool is a run of its own and its trace was read too."""

@@ -38,7 +38,7 @@ class ItemError(Contract):
 
 
 class SettledStep(Contract):
-    """How a step has ended, as the journal tells it. An output that a call has put out stands there, and not here."""
+    """How a step has ended, from the journal. The output of a call is in the call's event, not here."""
 
     step: str
     status: StepStatus
@@ -83,7 +83,7 @@ class StepWait(Contract):
 
 
 class StepInstance(SettledStep):
-    """A step as it stands."""
+    """The current state of a step."""
 
     title: str | None = None
     started_at: Timestamp | None = None
@@ -105,9 +105,9 @@ class InstanceSummary(Contract):
     error: ToolError | None = None
     warnings: tuple[str, ...] = ()
     rerun: Rerun | None = None
-    """The run that it takes up, if it takes up one."""
+    """The run that it continues, if any."""
     parent_run_id: str | None = None
-    """The run that has called it; null for one that nobody called."""
+    """The run that called it; null if it is not nested."""
     dry_run: bool = False
     cost_usd: Usd | None = None
     made_by: str
@@ -116,7 +116,7 @@ class InstanceSummary(Contract):
 
 
 class WorkflowInstance(InstanceSummary):
-    """A run of a workflow as it stands."""
+    """The current state of a run of a workflow."""
 
     input: JsonObject = Field(default_factory=dict)
     output: Json = None
@@ -141,7 +141,7 @@ TAKEN_UP: Final = "taken_up"
 
 
 class EarlierCall(Contract):
-    """A call that the run has made which is taken up."""
+    """A call of the run that is continued."""
 
     envelope: ToolEnvelope
     asked: Json = None
@@ -153,13 +153,13 @@ class EarlierCall(Contract):
 
 
 class Takeover(Contract):
-    """What there is of the run that is taken up."""
+    """What is reused of the run that is continued."""
 
     run_id: str
     tainted: bool = False
     """It had read what outsiders can write."""
     steps: dict[str, SettledStep] = Field(default_factory=dict)
-    """Those that stand as they are, by name, with their outputs."""
+    """The steps that are not run again, by name, with their outputs."""
     calls: dict[str, EarlierCall] = Field(default_factory=dict)
     """Calls of the others, by position."""
     schemas: dict[str, JsonSchema] = Field(default_factory=dict)

@@ -84,7 +84,7 @@ class DriftChange(Contract):
 
 
 class DriftReport(Contract):
-    """An agentic tool held against its tools as they are now."""
+    """An agentic tool compared with its tools as they are now."""
 
     tool: str
     """`name@version` of the agentic tool."""

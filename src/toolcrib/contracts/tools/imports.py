@@ -68,7 +68,7 @@ class ProviderBaseline(Contract):
 
 
 class AdoptedTool(Contract):
-    """What became of one tool."""
+    """The result for one tool."""
 
     tool: str
     adoption: Adoption
@@ -85,7 +85,7 @@ class ImportOutcome(Contract):
     tools: tuple[AdoptedTool, ...] = ()
     """As they are offered; those that are gone last."""
     warnings: tuple[str, ...] = ()
-    """Which workflows go on with what they were published with, and which break, because of what was done."""
+    """Which workflows keep what they were published with, and which break, because of this import."""
 
     def counts(self) -> dict[Adoption, int]:
         """How many tools there are of each adoption, of those that there are."""
@@ -167,7 +167,7 @@ class Loss(Contract):
 
 
 class OperationImport(Contract):
-    """What became of one operation."""
+    """The result for one operation."""
 
     operation: str
     """`GET /deals/{id}`."""

@@ -93,11 +93,11 @@ class ToolDefinition(Contract):
     side_effects: SideEffects = "writes"
     """Unless said otherwise a tool is taken to write."""
     deletes: bool | None = None
-    """Whether a call may take away what no other call brings back; what its operation says if null: the method of HTTP,
+    """Whether a call may delete what no other call can restore; if null, its operation decides: the method of HTTP,
     the operation on an entity. Nothing says it of other kinds."""
     untrusted: bool | None = None
-    """Whether outsiders can write what it brings; if null, yes of `http`, `mcp`, `grpc` and `plugin`, no of the others.
-    What a tool that calls others brings is untrusted too if something of what they brought is."""
+    """Whether its output is untrusted content; if null, yes for `http`, `mcp`, `grpc` and `plugin`, no for other kinds.
+    The output of a tool that calls others is untrusted too if an output of theirs is."""
     idempotent: bool = False
     """Repeating a call with the same arguments changes nothing more."""
     idempotency_key: str | None = None
@@ -105,7 +105,7 @@ class ToolDefinition(Contract):
     reconcile: str | None = None
     """Tool that answers whether a key took effect."""
     on_unknown: UnknownOutcome = "fail"
-    """What becomes of a write of which nothing and nobody else can tell whether it took effect."""
+    """What happens to a write whose outcome is unknown and cannot be looked up."""
     transactional: bool = False
     cache: CachePolicy = "none"
     cache_ttl_s: float | None = Field(default=None, gt=0)
@@ -123,7 +123,7 @@ class ToolDefinition(Contract):
     requires_confirmation: bool = False
     """Every call waits for a person."""
     confirmation_expires_s: float | None = Field(default=None, gt=0, le=31_536_000)
-    """Seconds after which a call that nobody decided is denied; null for never."""
+    """Seconds after which a call without a decision is denied; null for never."""
     sequential: bool = False
     """Runs alone: a barrier among the calls of one answer."""
     max_output_bytes: int = Field(default=2 * 1024 * 1024, ge=1)

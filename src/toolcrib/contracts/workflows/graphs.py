@@ -60,7 +60,7 @@ class GraphNode(Contract):
     """Names of its outputs: of an agent's node always the same, and its pins."""
     state: GraphState = "ok"
     reason: str | None = None
-    """Why it is held, or broken and what to do; of one that is ok, what has changed all the same."""
+    """Why it is held, or why it is broken and what to do; if it is ok, what has changed nevertheless."""
 
 
 class GraphEdge(Contract):
@@ -80,13 +80,13 @@ class GraphEdge(Contract):
 
 
 class WorkflowGraph(Contract):
-    """All nodes and edges of a definition, whatever has become of what it is bound to."""
+    """All nodes and edges of a definition, also if a tool that it is bound to is missing."""
 
     workflow: str
     """`name@version`."""
     content_hash: str | None = None
     side_effects: SideEffects | None = None
-    """The most that a run does; null if nobody could tell yet."""
+    """The maximum side effects of a run; null if not yet known."""
     nodes: tuple[GraphNode, ...] = ()
     edges: tuple[GraphEdge, ...] = ()
     problems: tuple[WorkflowProblem, ...] = ()
@@ -119,7 +119,7 @@ class Dependent(Contract):
     """What the proposed change does to it; null if none is proposed. To a workflow that is held: what it would do once
     that is published again."""
     held: bool = False
-    """Of a workflow: its runs go on with the revision that it was published with, whatever the change does."""
+    """Of a workflow: its runs keep the revision that it was published with, whatever the change does."""
     reasons: tuple[str, ...] = ()
     """Of a workflow, why it is so judged."""
     edges: tuple[GraphEdge, ...] = ()
@@ -132,7 +132,7 @@ class Dependent(Contract):
 
 
 class PinnedRun(Contract):
-    """A run that has not ended and goes on with a certain revision of the tool."""
+    """A run that has not ended and uses a certain revision of the tool."""
 
     run_id: str
     tool: str
@@ -162,7 +162,7 @@ class WorkflowDraft(Contract):
 
     definition: WorkflowDefinition
     note: str = ""
-    """What its author wants whoever publishes it to know."""
+    """A note of its author for the person who publishes it."""
     authored_by: str | None = None
     """The agent that has written it; null for a person."""
     run_id: str | None = None
@@ -185,4 +185,4 @@ class Publication(Contract):
     impact: ImpactReport | None = None
     """Whom the new revision concerns; null if there was nothing of its name before."""
     problems: tuple[WorkflowProblem, ...] = ()
-    """Warnings: what is wrong with it is told before."""
+    """Warnings; errors are reported before publishing."""

@@ -35,7 +35,7 @@ class WorkflowDefinition(WorkflowParts, CallRules, Identity):
         return {name: said[name] for name in sorted(said, key=lambda name: (name in parts, name in rules))}
 
     def tool(self) -> ToolDefinition:
-        """The workflow as a tool. Without `side_effects` it is taken to write, until publishing has looked at it."""
+        """The workflow as a tool. Without `side_effects` it counts as writing, until it is published."""
         inside: dict[str, Any] = {name: getattr(self, name) for name in WorkflowParts.model_fields}
         around: dict[str, Any] = {name: getattr(self, name) for name in _AROUND}
         if self.side_effects is not None:

@@ -70,13 +70,13 @@ class Agents:
         Args:
             after: A name; empty for the beginning.
             limit: At most so many.
-            text: What must stand in name, title, description or tags.
+            text: Text to find in name, title, description or tags.
         """
         facets: dict[Facet, str | None] = {"kind": "agent"}
         return await self._listing.page(after=after, limit=limit, text=text, facets=facets)
 
     async def remove(self, name: str) -> None:
-        """Take an agent out of the catalogue; its runs go on, and its conversations can be read.
+        """Remove an agent from the catalogue; its runs continue, and its conversations remain readable.
 
         Raises:
             NotFound: There is no such agent.

@@ -51,7 +51,7 @@ _SENTENCE_ENDS: Final = (". ", "? ", "! ")
 
 @dataclass(frozen=True, slots=True)
 class OpenTurn:
-    """A turn that a run may be created for, by whoever is first."""
+    """A turn for which one run may be created; the first one wins."""
 
     run_id: str
     """The id that the run must have."""
@@ -129,7 +129,7 @@ def refuse_closed(conversation: Conversation) -> None:
 
 
 def under_way(conversation: Conversation, run: Run, waiting_for: tuple[str, ...]) -> Conflict:
-    """The error for a message, or another change, while a turn goes on or waits."""
+    """The error for a message, or another change, while a turn is active or waits."""
     turn = f"turn {conversation.turn_count} of conversation {conversation.conversation_id!r}"
     if run.status in WAITING:
         what = f"waits in run {run.run_id!r} ({run.status}) for {', '.join(waiting_for)}"
@@ -190,7 +190,7 @@ class Conversations:
 
         Args:
             agent: The agent that is asked.
-            request: With the message, and the conversation if it goes on.
+            request: With the message, and the id of the conversation to continue, if any.
             who: Who asks.
 
         Raises:
@@ -223,7 +223,7 @@ class Conversations:
             raise await self._under_way(found, run) from None
 
     async def settle(self, run: Run) -> None:
-        """Count a turn that has ended; does nothing for any other run. Done later by others if nobody does it."""
+        """Count an ended turn; does nothing for other runs. If it is not called, a later operation does the same."""
         known = run.request.conversation_id
         found = await self._store.conversations.get(run.realm, known) if known and run.request.turn else None
         if found is not None:
@@ -298,16 +298,16 @@ class Conversations:
         """A conversation.
 
         Raises:
-            NotFound: There is none, or it is another's.
+            NotFound: It does not exist, or belongs to another principal.
             PermissionDenied: The caller may not read conversations.
         """
         return await self._require_access(conversation_id, await self._actor.authorize(), "read")
 
     async def own(self, conversation_id: str) -> Conversation:
-        """A conversation of the caller's own, which it may go on with; no grant makes another's its own.
+        """A conversation of the caller, which it may continue; grants on other conversations do not count.
 
         Raises:
-            NotFound: There is none, or it is another's.
+            NotFound: It does not exist, or belongs to another principal.
         """
         return await self._of(conversation_id, await self._actor.authorize())
 
@@ -334,7 +334,7 @@ class Conversations:
         """Set the title, the status or the variables; what is null stays.
 
         Raises:
-            NotFound: There is none, or it is another's.
+            NotFound: It does not exist, or belongs to another principal.
             PermissionDenied: The caller may not read conversations.
             InvalidInput: The variables are too large.
         """
@@ -355,7 +355,7 @@ class Conversations:
         """Delete a conversation. The runs of its turns stay in the journal, for audit.
 
         Raises:
-            NotFound: There is none, or it is another's.
+            NotFound: It does not exist, or belongs to another principal.
             PermissionDenied: The caller may not delete conversations.
             Conflict: A turn is under way or waits.
         """

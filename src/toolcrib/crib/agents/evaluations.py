@@ -104,7 +104,7 @@ def check_form(check: EvaluationCheck) -> None:
 
     Raises:
         InvalidExpression: Its path is not well formed.
-        InvalidDefinition: Its schema is none.
+        InvalidDefinition: Its schema is invalid.
     """
     match check:
         case PathCheck(path=path) | ToolOutputCheck(path=path):
@@ -219,7 +219,7 @@ def _short_json(value: Json) -> str:
 
 
 MOST_AT_ONCE = 4
-"""Runs at the same time, if nobody says how many."""
+"""Default number of simultaneous runs."""
 
 
 class _Try(NamedTuple):
@@ -236,7 +236,7 @@ class _Try(NamedTuple):
 
 
 class Evaluations:
-    """Evaluates, in the name of whoever asks.
+    """Runs evaluations as the principal that asks for them.
 
     Args:
         parts: Run the tasks.

@@ -34,14 +34,14 @@ class Questions:
 
         Raises:
             NotFound: No such run, or none of the principal's realm.
-            PermissionDenied: It is somebody else's.
+            PermissionDenied: It belongs to another principal.
         """
         await self._actor.authorize()
         await self._actor.check_run(self._journal, run_id, "read")
         return open_question(await read_tree(self._journal, run_id))
 
     async def answer(self, run_id: str, answer: str, *, position: str | None = None) -> Result:
-        """Answer what a run asks, and carry it on until it ends or waits again.
+        """Answer the question of a run, and drive the run until it ends or waits again.
 
             result = await deals("Give the Globex deals to Rafael")
             if result.question:
@@ -54,7 +54,7 @@ class Questions:
 
         Raises:
             NotFound: No such run, or none of the principal's realm.
-            PermissionDenied: It is somebody else's.
+            PermissionDenied: It belongs to another principal.
             Conflict: It asks nothing, or something else, or was answered before.
             InvalidInput: The answer is empty, or too long.
         """
@@ -63,7 +63,7 @@ class Questions:
         return Result(driven.result, driven.log)
 
     async def leave(self, run_id: str, answer: str, *, position: str | None = None) -> None:
-        """Answer a question for a serving engine to go on with. The first answer counts; raises as `answer`."""
+        """Answer a question, and let a serving engine resume the run. The first answer counts; raises as `answer`."""
         if not answer.strip() or len(answer) > LONGEST_ANSWER:
             msg = f"an answer has 1 to {LONGEST_ANSWER} characters, and this has {len(answer.strip())}; say it shorter"
             raise InvalidInput(msg if answer.strip() else "the answer is empty; name a choice, or answer in words")

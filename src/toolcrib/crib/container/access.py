@@ -22,7 +22,7 @@ RunVerb: TypeAlias = Literal["execute", "read"]
 
 @dataclass(frozen=True, slots=True)
 class Actor:
-    """Who acts through a crib. Each operation authorizes it anew, and so sees what others have changed meanwhile."""
+    """The actor of a crib. Each operation authorizes it again, and so sees recent changes of other processes."""
 
     catalogue: Catalogue
     home: str
@@ -30,7 +30,7 @@ class Actor:
     principal: Principal
     """In whose realm and name everything is done."""
     is_application: bool = False
-    """Whether nobody was named: the application acts, and answers for whom it lets see and decide."""
+    """Whether no principal was named: the application itself acts, and is responsible for who may see and decide."""
 
     @property
     def caller(self) -> Principal | None:
@@ -38,10 +38,10 @@ class Actor:
         return None if self.is_application else self.principal
 
     async def authorize(self, *, newest: bool = False) -> Principal:
-        """Who acts, with the store open and the definitions of the realm at hand.
+        """Open the store, read the realm's definitions, and return the principal.
 
         Args:
-            newest: Whether what other processes have saved meanwhile must be seen.
+            newest: Whether to read definitions that other processes have saved since.
         """
         await self.catalogue.open(self.home)
         realm = self.principal.realm
@@ -53,7 +53,7 @@ class Actor:
 
         Raises:
             NotFound: The caller's realm has no such run.
-            PermissionDenied: It is somebody else's.
+            PermissionDenied: It belongs to another principal.
         """
         if self.caller is not None:
             await run_for(journal, run_id, self.caller, verb)
@@ -85,7 +85,7 @@ async def run_for(journal: Journal, run_id: str, who: Principal, verb: RunVerb) 
 
     Raises:
         NotFound: The realm has no such run.
-        PermissionDenied: It is somebody else's.
+        PermissionDenied: It belongs to another principal.
     """
     try:
         run = await journal.run(run_id)
@@ -138,7 +138,7 @@ async def participants_of(journal: Journal, run_id: str) -> set[str]:
 
 
 def validate_output(tool: ToolRevision, output: Json) -> Json:
-    """What a person says that a call has brought, as JSON.
+    """The output of a call as a person states it, as JSON.
 
     Raises:
         InvalidInput: It is not what the tool promises.

@@ -52,7 +52,7 @@ _ATTEMPTS: Final = 5
 _OF_PROVIDER: Final = "provider:"
 """Begins the name of a provider's baseline; no tool has a colon in its name."""
 _CONCERNING: Final = frozenset({"changed", "held", "gone", "returned"})
-"""What changes how a tool stands that was there before."""
+"""The decisions that change the state of an existing tool."""
 
 
 @dataclass(slots=True)
@@ -149,7 +149,7 @@ class Adoptions:
 
         Raises:
             NotFound: No such tool, or nothing is proposed for it.
-            Conflict: The tool has changed meanwhile.
+            Conflict: The tool has changed since.
         """
         seen = await self._definitions.changes(who.realm)
         current, baseline, proposal = await self._require_proposal(name, who)
@@ -165,7 +165,7 @@ class Adoptions:
 
         Raises:
             NotFound: No such tool, or nothing is proposed for it.
-            Conflict: The tool has changed meanwhile.
+            Conflict: The tool has changed since.
         """
         seen = await self._definitions.changes(who.realm)
         current, baseline, proposal = await self._require_proposal(name, who)
@@ -218,7 +218,7 @@ class Adoptions:
         return decisions
 
     async def _standing(self, realm: str, name: str, baseline: Baseline | None, offered: str) -> NameState:
-        """How a name stands; the definition of its baseline is read only if something else is offered."""
+        """The state of a name; the definition of its baseline is read only if a different one is offered."""
         compared = baseline is not None and baseline.adopted != offered
         adopted = (
             await self._registry.get_revision(realm, baseline.adopted) if baseline is not None and compared else None
@@ -234,7 +234,7 @@ class Adoptions:
     async def _store(
         self, decisions: Sequence[Decision], who: Principal, seen: int, others: Sequence[Definition] = ()
     ) -> None:
-        """Store it all in one transaction, and have it at hand."""
+        """Store everything in one transaction, and add it to the catalogue in memory."""
         at = self._clock.now()
         definitions = list(others)
         states: list[VersionState] = []

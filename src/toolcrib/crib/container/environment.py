@@ -49,10 +49,10 @@ class DefinitionOptions:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class SharingOptions:
-    """What the processes of a crib share beside its store, and how they divide the work."""
+    """What the processes of a crib share besides its store, and how they divide the work."""
 
     blobs: str | None = None
-    """URL of the folder or bucket of the store's blobs, if they shall not lie where the store has them."""
+    """URL of the folder or bucket of the store's blobs, if they are not stored with the store."""
     redis: str | None = None
     """URL of the Redis server by which they share results, rate limits and budgets; each has its own if null."""
     budgets: Sequence[str] = ()

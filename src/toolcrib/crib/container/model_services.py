@@ -139,7 +139,7 @@ def llm_of(
         model: `provider:model`, or a whole configuration.
         base_url: Address of the model's server, beside `provider:model`.
         default: What is taken if no model is named.
-        models: Checks it, and is told to trust its address.
+        models: Checks the reference, and trusts the address of the service from then on.
 
     Raises:
         InvalidSettings: The reference is malformed, its provider unknown, or there is none.

@@ -38,7 +38,7 @@ class Plugins:
     makers: Mapping[str, Callable[[PluginHost], object]] = field(
         default_factory=dict[str, Callable[[PluginHost], object]]
     )
-    """What shall make runtimes, by name."""
+    """The functions that make runtimes, by name."""
     model_providers: Mapping[str, Provider] = field(default_factory=dict[str, Provider])
     guardrails: Mapping[str, GuardrailMaker] = field(default_factory=dict[str, GuardrailMaker])
     """What makes checks of the parameters of custom guardrails, by name."""

@@ -33,7 +33,7 @@ from toolcrib.kinds.table import connection_kind
 
 
 class Connections:
-    """What people do with connections.
+    """Tests providers, and makes, lists and revokes connections.
 
     Args:
         parts: Of the crib.
@@ -62,7 +62,7 @@ class Connections:
         """Reach a provider with the caller's credentials, by one harmless request or connection.
 
         Raises:
-            NotFound: There is no such provider. All else that goes wrong is in the answer.
+            NotFound: There is no such provider. All other errors are in the result.
         """
         who = await self._actor.authorize(newest=True)
         provider = self._provider(name, who)
@@ -112,7 +112,7 @@ class Connections:
 
         Raises:
             NotFound: There is no such provider.
-            InvalidInput: Nobody connects to it in a browser, or an address is not protected.
+            InvalidInput: Its authentication does not use a browser, or an address is not protected.
             InvalidSettings: There are no master keys.
             ReconnectRequired: The client's own id or secret is missing.
             Unavailable: The authorization server cannot be reached.
@@ -126,13 +126,13 @@ class Connections:
             raise in_the_tree(failure.error) from failure
 
     async def finish(self, redirected: str | Mapping[str, str]) -> Consent:
-        """Take in what a person has come back with.
+        """Complete a connection with the address to which the browser was redirected.
 
         Args:
             redirected: The whole URL that the browser was sent to, or its parameters: `state` and `code`.
 
         Raises:
-            NotFound: The state is unknown, used, expired or somebody else's, or the provider is gone.
+            NotFound: The state is unknown, used, expired or another principal's, or the provider is gone.
             InvalidInput: The server refused, or the answer is not its.
             ReconnectRequired: The token endpoint refused.
             Unavailable: The authorization server cannot be reached.

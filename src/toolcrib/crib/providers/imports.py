@@ -113,12 +113,12 @@ class Imports:
             name: The provider's name.
             descriptors: A serialized `FileDescriptorSet`, instead of asking the server by reflection.
             auth: Authentication, also for reflection; what the provider has, if there is one already.
-            authority: Name that the server's certificate is held against, if it is not the host.
+            authority: Name that the server's certificate must have, if it is not the host.
             accept: Take over also changes that could harm callers, and that a person would have to look at.
 
         Raises:
             InvalidSettings: The packages for gRPC are not installed.
-            InvalidDefinition: The address is none, or the descriptors cannot be used.
+            InvalidDefinition: The address is invalid, or the descriptors cannot be used.
             ReconnectRequired: The server refuses the credentials, or there are none.
             InvalidInput: The server has no reflection, or refuses it.
             Unavailable: The server cannot be reached.
@@ -159,7 +159,7 @@ class Imports:
             accept: Take over also changes that could harm callers, and that a person would have to look at.
 
         Raises:
-            InvalidDefinition: The name or the address is none, or it is a program and a URL.
+            InvalidDefinition: The name or the address is invalid, or both a program and a URL are given.
             PermissionDenied: The program may not be started, or the policy forbids the address.
             ReconnectRequired: The server refuses the credentials, or there are none.
             Unavailable: It cannot be connected, or does not answer.
@@ -210,7 +210,7 @@ class Imports:
 
         Args:
             name: The provider's name.
-            database: An engine of the application, which each process binds anew, or a reference to a URL:
+            database: An engine of the application, which each process must bind, or a reference to a URL:
                 `${env:SHOP_DATABASE_URL}`.
             *things: Mapped classes, with or without the decorator `entity`, and tables.
 
@@ -244,7 +244,7 @@ class Imports:
             accept: Take over also changes that could harm callers, and that a person would have to look at.
 
         Raises:
-            InvalidDefinition: The name or the reference is none.
+            InvalidDefinition: The name or the reference is invalid.
             ReconnectRequired: The database refuses the credentials, or the reference leads to none.
             Unavailable: The database cannot be reached.
             EgressDenied: The policy forbids the address, or it is the store of a crib.

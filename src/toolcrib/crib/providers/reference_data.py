@@ -61,7 +61,7 @@ class ReferenceData:
         ]
 
     async def history(self, provider: str, name: str) -> Sequence[ReferenceReading]:
-        """What the last readings of a list brought, newest first, those that were not believed among them.
+        """The results of the last readings of a list, newest first, including those that were rejected as implausible.
 
         Raises:
             NotFound: No such provider, or it declares no such list.

@@ -166,7 +166,7 @@ class Capture:
         return family
 
     async def _read_by(self, writer: BundleWriter, family: Iterable[str], realm: str) -> None:
-        """Write the other runs that these name: turns before them, runs that they take up."""
+        """Write the other runs that these refer to: earlier turns, and runs that they continue."""
         known = set(family)
         while waiting := sorted(self._mentioned - known):
             for run_id in waiting:
@@ -265,18 +265,18 @@ def _names(value: Json) -> Iterator[tuple[DefinitionKind, str]]:
 
 
 _IN_MEMORY: Final = 16 * 1024 * 1024
-"""Bytes of a bundle that is replayed at once; a larger one lies on the disk meanwhile."""
+"""Bytes of a bundle that is kept in memory for a replay; a larger one is written to disk."""
 
 
 async def replay_run(parts: CribServices, run_id: str, *, parked: bool = False) -> Replay:
     """Make the events of a run again from what its store has of it, and tell where they are others.
 
-    A nested run is replayed with its callers, on whose budget it drew; what is told is of itself.
+    A nested run is replayed with its callers, whose budget it used; the result is about the nested run only.
 
     Args:
         parts: Have the store.
         run_id: The run.
-        parked: Replay also a run that has not ended, as far as it has come.
+        parked: Also replay a run that has not ended, up to its last event.
 
     Raises:
         NotFound: There is no such run.

@@ -75,7 +75,7 @@ class Wanted(Struct, frozen=True):
 
 
 def read_changes(given: Mapping[str, Json]) -> Wanted:
-    """Read what a fork shall have different.
+    """Read the changes of a fork.
 
     Args:
         given: Values by name: `model`, `prompt`, `policy` (an object), `tool:NAME`, `input` (an object) or
@@ -159,22 +159,22 @@ class Forks:
         anew: bool = False,
         wait: bool = True,
     ) -> Run:
-        """Begin a run with what another one knew at an event, and go on from there.
+        """Start a run with what another run knew at an event, and continue from there.
 
         What that run called and asked later is taken from it where it is the same; the rest runs.
 
         Args:
-            run_id: The run; it may go on, wait or have ended, and may be a fork itself.
+            run_id: The run; it may be active, wait or have ended, and may be a fork itself.
             at: Number of the last event that is known; `step:NAME` or `turn:N` for what was known before a step of a
                 workflow or a turn of an agent; null for the beginning.
             changes: What is different, by name: `model`, `prompt`, `tool:NAME`, `policy`, `input.FIELD`,
                 `temperature`… as `docs/forks.md` lists them.
             allow_writes: Make calls with side effects that are not in the recording; else they are skipped.
-            anew: Take nothing from the recording that came after the event.
+            anew: Reuse nothing of the recording after the event.
             wait: Drive it here until it ends or waits; else a serving engine does.
 
         Returns:
-            The fork as it stands. One that is refused has ended, and says why.
+            The current state of the fork. A refused fork has ended, and contains the reason.
 
         Raises:
             NotFound: There is no such run, event, step or turn, or no such version of a tool.
@@ -282,7 +282,7 @@ _OF_ITS_OWN: JsonObject = {
     "allowance": None,
     "timeout_s": None,
 }
-"""What a fork has of no other run: nobody calls it, and its budget is that of its tool."""
+"""What a fork does not copy: it is not nested, and its budget is that of its tool."""
 
 
 def _input(given: Json, events: Sequence[RunEvent], fork: Fork, wanted: Wanted) -> Json:

@@ -98,13 +98,13 @@ def reasons_of_events(run: Run, events: Sequence[RunEvent], *, before: int) -> I
 
 
 def reason_of_ability(run: Run, missing: str) -> RehearsalReason:
-    """A run that this process, as it would be, could not carry on."""
+    """The reason for a run that this process could not resume after the change."""
     next_step = "add what is missing, unchanged, keep a process that has it until the run has ended, or cancel the run"
     return _reason("cannot_run_here", run, run.request.tool, missing, next_step, verdict="will_strand")
 
 
 def reason_of_failure(run: Run, failure: Exception) -> RehearsalReason:
-    """A run that nobody could drive."""
+    """The reason for a run that no process could drive."""
     next_step = "put back what is missing, or cancel the run"
     message = f"the run cannot be carried on: {failure}"
     return _reason("fails", run, run.request.tool, message, next_step, verdict="will_strand")
@@ -215,12 +215,12 @@ _OPEN: Final[tuple[RunStatus, ...]] = ("queued", "running", "awaiting_approval",
 _PAGE: Final = 200
 _SOMEBODY: Final = "rehearsal"
 _STOPPED: Final = "rehearsal"
-"""The signal that a run waits for which has come to the edge of the world."""
+"""The signal that a run waits for once it has reached its first external effect."""
 _SLEEP: Final = "sleep:"
 
 
 class ShiftedClock:
-    """A clock that can be put forward, and on which nobody has to wait.
+    """A clock that can be advanced, and whose waits end at once.
 
     Args:
         clock: The time as it is.
@@ -317,7 +317,7 @@ class Rehearsal:
         )
 
     async def _bring_in(self, root: str) -> AsyncIterator["_Copy"]:
-        """Copy a run and all that are nested in it, each as if it could go on now, and answer what it asks."""
+        """Copy a run with its nested runs, make each ready to resume now, and answer its questions."""
         waiting = [root]
         while waiting:
             try:
@@ -432,7 +432,7 @@ class _UnknownFunctions(PythonRuntime):
     """The Python functions of another process, of which nothing is known here."""
 
     def serves(self, tool: ToolRevision) -> bool:
-        """True: nobody can tell."""
+        """True, because it cannot be determined."""
         del tool
         return True
 

@@ -54,16 +54,16 @@ class Settlements:
     ) -> Settlement:
         """Record the outcome of a call whose result is unknown, in a run that has ended. The first answer counts.
 
-        The application itself need not be asked: it answers for having asked somebody.
+        The application itself needs no grant: it is responsible for asking a person.
 
-        A run that takes this one up goes by it: what took effect is not done again and has the output that is told;
+        A run that continues this one uses the answer: a call that took effect is not repeated and has the given output;
         what did not is made once more, with the same idempotency key.
 
         Args:
             run_id: The run that made the call.
             position: Of the call in it, as the trace shows it.
             happened: Whether it took effect.
-            output: What it has brought then, as its output schema wants it.
+            output: The output of the call, if it took effect; it must match the output schema.
             reason: How that is known, for the record.
             allow_self: Whether who has a part in the run may say it.
 
@@ -114,7 +114,7 @@ class Settlements:
         return envelopes[position]
 
     async def _check_open(self, run: Run, envelope: ToolEnvelope) -> None:
-        """Refuse what is known, and what nobody would go by any more."""
+        """Refuse an outcome that is known, or that would have no use any more."""
         call = f"the call of {envelope.name!r} at {envelope.position!r} of run {run.run_id}"
         if not run.ended:
             msg = f"{call} cannot be settled while the run is {run.status}; wait for its end, or cancel it"

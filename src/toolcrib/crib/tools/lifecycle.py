@@ -38,7 +38,7 @@ _UNDER_WAY: Final[tuple[RunStatus, ...]] = (
     "awaiting_answer",
 )
 _MOST_RUNS: Final = 1000
-"""Of each status that are looked at, the newest ones."""
+"""Maximum number of runs of each status that are examined, the newest first."""
 
 
 class ToolLife:
@@ -72,7 +72,7 @@ class ToolLife:
         Args:
             ref: `name` or `name@version`.
             message: Why.
-            sunset: From when on nobody should use it any more.
+            sunset: The time after which it should not be used any more.
             replacement: The tool to use instead.
 
         Raises:
@@ -168,7 +168,7 @@ class ToolLife:
 
         Raises:
             NotFound: No such tool, or nothing is proposed for it.
-            Conflict: The realm has changed meanwhile.
+            Conflict: The realm has changed since.
         """
         return await self._adoptions.accept(name, await self._actor.authorize())
 
@@ -177,7 +177,7 @@ class ToolLife:
 
         Raises:
             NotFound: No such tool, or nothing is proposed for it.
-            Conflict: The realm has changed meanwhile.
+            Conflict: The realm has changed since.
         """
         return await self._adoptions.reject(name, await self._actor.authorize())
 
@@ -209,7 +209,7 @@ class ToolLife:
         return None if proposal is None else proposal.definition
 
     async def _runs(self, target: ToolRevision, realm: str) -> Sequence[PinnedRun]:
-        """Runs under way that go on with this revision, or began with another one of the name."""
+        """Active runs that use this revision, or started with another revision of the name."""
         journal = self._parts.outside.store.journal
         found: list[Run] = []
         for status in _UNDER_WAY:
@@ -237,7 +237,7 @@ def _as_saved(target: ToolRevision, proposed: ToolDefinition) -> ToolRevision:
 
 
 def _pin_of(run: Run, name: str) -> str | None:
-    """The revision of a name that a run goes on with."""
+    """The revision of a name that a run uses."""
     request = run.request
     if request.tool_name == name:
         return request.content_hash

@@ -56,7 +56,7 @@ class ToolListing:
         Args:
             after: A name; empty for the beginning.
             limit: At most so many.
-            text: What must stand in name, title, description or tags.
+            text: Text to find in name, title, description or tags.
             facets: What a tool must have: category, tag, kind of implementation, status; null for any.
             fits: What else must be true of it.
         """
@@ -101,7 +101,7 @@ class NamedThings(Generic[ItemT]):
         named: Has them.
         actor: Who acts.
         clock: Time.
-        check: Refuses what a principal may not save, or nobody could use.
+        check: Refuses what a principal may not save, or what could not be used.
     """
 
     def __init__(
@@ -141,7 +141,7 @@ class NamedThings(Generic[ItemT]):
         return self._named.current((await self._actor.authorize(newest=True)).realm)
 
     async def remove(self, name: str) -> None:
-        """Take one out. Runs that have begun keep their fragments; an account is gone at once.
+        """Remove one. Runs that have started keep their fragments; an account is removed with immediate effect.
 
         Raises:
             NotFound: There is none of this name.
@@ -150,10 +150,10 @@ class NamedThings(Generic[ItemT]):
 
 
 def check_grants(account: ServiceAccount, who: Principal) -> None:
-    """Nobody gives away what they do not have.
+    """Check that a principal gives an account only grants that it has itself.
 
     Raises:
-        PermissionDenied: The account would have a grant that its author has not.
+        PermissionDenied: The account would have a grant that its author does not have.
     """
     lacking = [grant for grant in account.grants if not permits(who.grants, grant)]
     if lacking:

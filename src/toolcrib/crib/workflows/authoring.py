@@ -112,7 +112,7 @@ class Authoring:
         """Number of the draft that is written over: an agent writes over drafts of its own only.
 
         Raises:
-            Conflict: Somebody else has written the draft of this name.
+            Conflict: Another principal has written the draft of this name.
         """
         try:
             present = await self._workflows_of(who).get_draft(name)

@@ -99,7 +99,7 @@ class Materials:
         Raises:
             NotFound: There is no such run, call, step or handle, or the tool is gone.
             PermissionDenied: The run is another's.
-            InvalidInput: Several calls are meant, or the step cannot stand there.
+            InvalidInput: Several calls match, or the step cannot be placed there.
             Conflict: The call cannot be repeated exactly, or the name is taken.
         """
         chosen = choose(past, await self._agent_requests(definition, past, who))

@@ -70,7 +70,7 @@ class Drafts:
         Args:
             draft: What is to be kept; its number is assigned here.
             who: In whose realm and name.
-            after: Number of the revision that the author has changed; 0 if there is none, null for any.
+            after: Number of the revision that the author has changed; 0 for a new draft, null for any.
 
         Raises:
             Conflict: Another revision has been saved since `after`.
@@ -92,7 +92,7 @@ class Drafts:
         return draft.model_copy(update=told)
 
     async def current(self, realm: str) -> Sequence[WorkflowDraft]:
-        """The newest revision of each, by name. In place of one that cannot be read stands what is wrong with it."""
+        """The newest revision of each, by name. If one cannot be read, the value is the error."""
         newest = {stored.name: stored for stored in await self._definitions.revisions("draft", realm)}
         return [_read(newest[name]) for name in sorted(newest)]
 
@@ -138,7 +138,7 @@ class Drafts:
         return (_read_valid(stored[-2]) if len(stored) > 1 else None), last
 
     async def remove(self, realm: str, name: str) -> bool:
-        """Take a draft out; false if there is none."""
+        """Remove a draft; false if there is none."""
         return await self._definitions.remove("draft", realm, name) > 0
 
 
@@ -212,7 +212,7 @@ class Workflows:
 
         Args:
             definition: The definition, or its document.
-            note: For whoever publishes it.
+            note: For the person who publishes it.
             authored_by: The agent that has written it; null for a person.
             run_id: The run in which it was written.
             tainted_by: What that run had read that outsiders can write.
@@ -271,7 +271,7 @@ class Workflows:
 
         Raises:
             NotFound: There is no draft of this name.
-            Conflict: It has been saved once more meanwhile.
+            Conflict: It has been saved again since.
         """
         who = await self._actor.authorize()
         before, last = await self._drafts.last_two(who.realm, name)
@@ -312,7 +312,7 @@ class Workflows:
             InvalidInput: No call is meant, or several; or the agent is asked for each element of a list.
             InvalidDefinition: The workflow would not be sound with the step; `problems` has all that is wrong.
             Conflict: The call failed, holds a secret, or is of a tool that is another one by now; the name is taken;
-                or the draft was saved by somebody else meanwhile.
+                or another principal has saved the draft since.
         """
         who = await self._actor.authorize(newest=True)
         draft = await self._drafts.find(who.realm, name)
@@ -346,8 +346,8 @@ class Workflows:
         Args:
             definition: The definition, its document, or the name of a draft.
             after: Number of the tool's revision that the author has changed; 0 for a new one; null for any.
-            draft: Number of the draft's revision that was looked at, where its name is given; null for the newest,
-                whoever has written it since.
+            draft: Number of the reviewed revision, if a draft's name is given; null for the newest,
+                whichever principal wrote it.
 
         Raises:
             NotFound: There is no draft of this name.
@@ -438,7 +438,7 @@ class Workflows:
         return self._require(who.realm, ref)
 
     async def graph(self, ref: str) -> WorkflowGraph:
-        """All steps and edges of a workflow, each with how it stands: as it was published, held at that, or broken.
+        """All steps and edges of a workflow, each with its state: ok, held at its published revision, or broken.
 
         The graph of what is not published is that of `check`.
 
@@ -454,7 +454,7 @@ class Workflows:
     async def of(self, ref: str) -> WorkflowDefinition:
         """A deterministic agentic tool as the workflow that it is: its plan, its steps and its answer.
 
-        It runs as the tool does, and is a definition like any other: it can be looked at, exported, changed, published.
+        It runs as the tool does, and is a definition like any other: it can be read, exported, changed and published.
 
         Args:
             ref: `name` or `name@range` of the tool.
@@ -472,13 +472,13 @@ class Workflows:
         Args:
             after: A name; empty for the beginning.
             limit: At most so many.
-            text: What must stand in name, title, description or tags.
+            text: Text to find in name, title, description or tags.
         """
         facets: dict[Facet, str | None] = {"kind": "workflow"}
         return await self._listing.page(after=after, limit=limit, text=text, facets=facets)
 
     async def remove(self, name: str) -> None:
-        """Take a workflow out of the catalogue; its runs go on.
+        """Remove a workflow from the catalogue; its runs continue.
 
         Raises:
             NotFound: There is no such workflow.

@@ -168,7 +168,7 @@ class DelegateRuntime:
     """Starts the nested run through the run that calls."""
 
     async def run(self, dispatch: Dispatch) -> Outcome:
-        """Run the tool as a run of its own, and bring back its output."""
+        """Run the tool as a nested run, and return its output."""
         check_nesting(dispatch.tool, dispatch.context)
         result = await dispatch.context.journal.spawn(
             dispatch.position,

@@ -68,7 +68,7 @@ async def import_graphql_api(source: GraphqlSource, context: ImportContext) -> "
         InvalidSettings: The package for GraphQL is not installed.
         InvalidDefinition: The address or the schema cannot be used, or the schema is larger than a limit.
         InvalidInput: The server does not tell its schema, or answers with something else.
-        ReconnectRequired: It refuses the credentials, or there are none.
+        ReconnectRequired: The server refuses the credentials, or there are none.
         Unavailable: It cannot be reached.
         EgressDenied: The policy forbids the address.
         Conflict: A tool would take the name of one that is not the provider's.

@@ -150,7 +150,7 @@ def open_parameters(function: Callable[..., Any]) -> Mapping[str, inspect.Parame
 
 
 def public_methods(thing: object) -> Mapping[str, Callable[..., Any]]:
-    """The methods of an object that are not private, by name. Properties are not looked at, so nothing happens here."""
+    """The public methods of an object, by name. Properties are not evaluated, so there are no side effects."""
     kind = type(thing)
     named = {name: inspect.getattr_static(kind, name) for name in dir(kind) if not name.startswith("_")}
     methods = (name for name, found in named.items() if isinstance(found, FunctionType | classmethod | staticmethod))
@@ -195,7 +195,7 @@ class ToolContext(Struct, frozen=True):
     """The crib's way out: what a function fetches through it is held to the crib's egress policy."""
     transact: Callable[[Work], Awaitable[Json]] = no_transaction
     """Of a tool with `transactional=True`: `await context.transact(work)` runs `work(connection)` in the store's own
-    database, once for the call, and brings what it returns. It commits together with the record that it has run."""
+    database, once for the call, and returns its result. It commits together with the record that it has run."""
 
 
 class ToolOptions(TypedDict, total=False):
@@ -287,7 +287,7 @@ class FunctionTool(Generic[P, R]):
             raise InvalidDefinition(msg) from error
 
     async def run(self, arguments: JsonObject, context: ToolContext) -> Json:
-        """Call the function with JSON arguments that match its schema, and bring its result back as JSON."""
+        """Call the function with JSON arguments that match its schema, and return its result as JSON."""
         return await self.invoke(self.values_of(arguments, context))
 
     def values_of(self, arguments: JsonObject, context: ToolContext) -> JsonObject:
@@ -307,7 +307,7 @@ class FunctionTool(Generic[P, R]):
         return given
 
     async def invoke(self, values: JsonObject) -> Json:
-        """Call the function with its keyword arguments, and bring its result back as JSON.
+        """Call the function with its keyword arguments, and return its result as JSON.
 
         A plain function runs in a thread, so that it does not hold up the event loop; if it has only begun something,
         as one around an async function does, that is awaited. Whether the result fits the output schema is checked by

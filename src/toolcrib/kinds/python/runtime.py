@@ -65,7 +65,7 @@ class PythonRuntime:
         """Call the function with the validated arguments.
 
         Whatever the function raises is its failure, not its caller's: also a validation error from inside it. What
-        its requests were refused is told as the same refusal of an HTTP tool.
+        its requests were refused gets the same error as an HTTP tool.
         """
         tool = dispatch.tool
         implementation = tool.definition.implementation

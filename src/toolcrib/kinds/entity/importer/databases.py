@@ -127,7 +127,7 @@ class Databases:
 
 
 def _refuse_store(connection: "sa.Connection") -> None:
-    """Refuse the store of a crib, whose keys and journals are nobody's rows.
+    """Refuse the store of a crib: its keys and journals must not be accessible as rows.
 
     Raises:
         EgressDenied: It is one.

@@ -33,13 +33,13 @@ _BUSY_S: Final = 5.0
 """Seconds to wait for another process's transaction in SQLite."""
 _POOLED_S: Final = 30.0
 _IDLE_S: Final = 1_800
-"""Seconds after which a connection is made anew."""
+"""Seconds after which a connection is replaced."""
 _DRIVERS: Final = {"postgresql": "postgresql+psycopg", "postgres": "postgresql+psycopg"}
 _EXTRAS: Final = {"psycopg": "postgres"}
 
 
 class Abandoned(Exception):
-    """Nobody waits for the work any more; it is rolled back."""
+    """The caller has gone; the operation is rolled back."""
 
 
 class EntityDatabase:
@@ -89,10 +89,10 @@ class EntityDatabase:
             raise
 
     def table(self, connection: sa.Connection, implementation: EntityImplementation) -> Table:
-        """The table of a tool, looked at again if it has no column of a name that the tool knows.
+        """The table of a tool; it is read again if a column of the tool is missing.
 
         Raises:
-            InvalidDefinition: It is none of the application's.
+            InvalidDefinition: It is not a table of the application.
             sqlalchemy.exc.NoSuchTableError: The database has none of this name.
         """
         place = (implementation.table_schema, implementation.table)
@@ -119,7 +119,7 @@ class EntityDatabase:
 
 
 class _Job:
-    """One piece of work, in a thread of its own until somebody stops it."""
+    """One operation in its own thread, which can be cancelled."""
 
     def __init__(
         self, engine: sa.Engine, work: Callable[[sa.Connection], Any], *, limit_s: float, writes: bool
@@ -211,7 +211,7 @@ def read_url(text: str) -> sa.URL:
     """A database's URL.
 
     Raises:
-        InvalidSettings: It is none; it may be another secret, so it is not repeated.
+        InvalidSettings: It is not a valid URL; the message does not repeat it, because it may be a secret.
     """
     try:
         url = sa.make_url(text)

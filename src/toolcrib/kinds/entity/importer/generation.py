@@ -254,7 +254,7 @@ def generate(
         losses: What was lost before, of the database as a whole.
 
     Raises:
-        InvalidDefinition: The provider's name is none.
+        InvalidDefinition: The provider's name is invalid.
     """
     tools: list[ToolDefinition] = []
     operations: list[OperationImport] = []
@@ -277,7 +277,7 @@ def provider_of(name: str, url: str | None) -> ProviderDefinition:
     """The provider that a database is.
 
     Raises:
-        InvalidDefinition: The name is none, or the URL is no reference; it may be a secret, so it is not repeated.
+        InvalidDefinition: The name is invalid, or the URL is no reference; the message does not repeat it.
     """
     if url is not None and not SECRET_REFERENCE.fullmatch(url):
         msg = "a database's URL is given by reference, such as ${env:SHOP_DATABASE_URL}; put it into that variable"

@@ -18,7 +18,7 @@ class EntityOptions:
     """Choices for the tools of one entity; what is null follows from the table.
 
     Raises:
-        InvalidDefinition: An operation that is excluded is none, or all are.
+        InvalidDefinition: An excluded operation is unknown, or all are excluded.
     """
 
     singular: str | None = None
@@ -32,9 +32,9 @@ class EntityOptions:
     exclude: Collection[EntityOperation] = frozenset()
     """Operations that get no tool."""
     searchable: Collection[str] | None = None
-    """Fields that may stand in filters and orders; all if null."""
+    """Fields that may be used in filters and orders; all if null."""
     read_only: Collection[str] = frozenset()
-    """Fields that nobody writes."""
+    """Fields that cannot be written."""
     tags: tuple[str, ...] = ()
     version: str | None = None
     """Field that changes with each update, if the mapping does not name one."""
@@ -84,7 +84,7 @@ def entity(
         max_rows: See there.
 
     Raises:
-        InvalidDefinition: An operation that is excluded is none, or all are.
+        InvalidDefinition: An excluded operation is unknown, or all are excluded.
     """
     options = EntityOptions(
         singular=singular,

@@ -63,7 +63,7 @@ def read_table(connection: sa.Connection, name: str, schema: str | None) -> "sa.
         schema: The schema that holds it.
 
     Raises:
-        sqlalchemy.exc.NoSuchTableError: There is none.
+        sqlalchemy.exc.NoSuchTableError: There is no such table.
     """
     with warnings.catch_warnings():
         # A type that SQLAlchemy does not know is told as a loss, not as a warning.

@@ -125,7 +125,7 @@ class _Computed:
 
 @dataclass(frozen=True, slots=True)
 class _Constant:
-    """Something that stands in the filter."""
+    """A literal value in the filter."""
 
     value: Any
     is_now: bool = False

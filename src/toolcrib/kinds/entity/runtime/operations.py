@@ -40,7 +40,7 @@ class _Work(NamedTuple):
         """The values that are to be written.
 
         Raises:
-            InvalidInput: One of them is none of the tool's.
+            InvalidInput: One of them is not a field of the tool.
         """
         made = self.request.implementation
         beside = {made.version_field, *(made.key if made.operation == "update" else ())}

@@ -17,7 +17,7 @@ from toolcrib.kinds.entity.runtime.values import BoundField
 from toolcrib.kinds.entity.shape import ROW_VERSION, EntityImplementation
 
 _DIGITS: Final = 16
-"""Of a row's hash: enough that nobody meets two equal ones of the same row."""
+"""Characters of a row's hash: enough to make collisions for one row improbable."""
 
 
 class Rows:
@@ -186,7 +186,7 @@ def _key_text(key: JsonObject) -> str:
 
 
 def _starts_empty(counter: BoundField) -> bool:
-    """Whether nobody else gives a new row its first version."""
+    """Whether a new row gets its first version here and not from the database."""
     return counter.column.default is None and counter.column.server_default is None
 
 

@@ -150,7 +150,7 @@ def _database_failure(who: str, problem: "SQLAlchemyError") -> CallFailed:
 
 
 def _request_failure(who: str, problem: ToolcribError | NetworkError) -> CallFailed:
-    """Why the database was not asked, or the call is none."""
+    """The error of a call that did not reach the database, or is invalid."""
     match problem:
         case EgressDenied() | NetworkError():
             code, reason = meaning_of(problem)

@@ -132,7 +132,7 @@ class _SchemaReader:
         self.operations: list[OperationImport] = []
 
     def read(self, root: _Root, name: str) -> None:
-        """Make a tool of a field, or say why there is none."""
+        """Make a tool of a field, or report why it is left out."""
         losses = Losses()
         tool: ToolDefinition | None = None
         if root.name in _INFRASTRUCTURE:

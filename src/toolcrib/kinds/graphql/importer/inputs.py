@@ -50,7 +50,7 @@ MAX_NOTE: Final = 300
 """Characters of the description of an argument or a field."""
 
 _MAX_READ: Final = 5_000
-"""Characters of a description that are looked at for a short one."""
+"""Maximum number of characters of a description that are searched for a short one."""
 
 _INPUTS: Final[Mapping[str, JsonSchema]] = MappingProxyType(
     {
@@ -112,7 +112,7 @@ def input_scalar(scalar: GraphQLScalarType) -> JsonSchema:
 
 
 def output_scalar(scalar: GraphQLScalarType) -> JsonSchema:
-    """The schema of what comes back. Servers write custom scalars as they like, so only their format is told."""
+    """The schema of an output. Servers write custom scalars in various ways, so only the format is given."""
     known = _OUTPUTS.get(scalar.name)
     if known is not None:
         return dict(known)
@@ -141,7 +141,7 @@ def note(description: str | None) -> str:
 
 
 def prose(description: str | None, limit: int | None = None) -> str:
-    """A description as plain text, of which so many characters are looked at; no lone surrogates are left in it."""
+    """A description as plain text, up to a number of characters; lone surrogates are removed."""
     return plain((description or "")[:limit].encode(errors="replace").decode())
 
 

@@ -226,7 +226,7 @@ def check_schema(schema: GraphQLSchema) -> GraphQLSchema:
 
 
 def _members(schema: GraphQLSchema) -> Iterator[tuple[str, str, Any]]:
-    """Where each name stands, the name and its type, of everything that is no introspection type."""
+    """The place, name and type of everything except introspection types."""
     for name, named in schema.type_map.items():
         if is_introspection_type(named):
             continue
@@ -295,7 +295,7 @@ async def introspect(
         within_s: Seconds for each of at most two questions.
 
     Raises:
-        CallFailed: The credentials are not at hand.
+        CallFailed: The credentials are not available.
         EgressDenied: The policy forbids the address.
         Unavailable: The server cannot be reached, or does not answer in time or with its own failure.
         ReconnectRequired: It refuses the credentials.

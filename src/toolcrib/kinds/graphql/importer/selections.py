@@ -43,7 +43,7 @@ from toolcrib.kinds.graphql.importer.inputs import (
 MAX_DEPTH: Final = 10
 MAX_COST: Final = 5_000
 MAX_CANDIDATES: Final = 20_000
-"""Fields that are looked at for one selection."""
+"""Maximum number of fields that are considered for one selection."""
 MAX_POSSIBLE_TYPES: Final = 12
 """Types of an interface or a union that are asked for."""
 MAX_PLACES: Final = 100
@@ -123,7 +123,7 @@ class _Node:
 
 
 class Selections:
-    """Makes the selections of one schema; types that were selected once are not looked at again.
+    """Makes the selections of one schema; the selection of a type is reused.
 
     Args:
         schema: The schema.

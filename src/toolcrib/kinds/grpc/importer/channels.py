@@ -123,12 +123,12 @@ def _encode_pem(pem: str | None) -> bytes | None:
 
 
 def as_is(data: bytes) -> bytes:
-    """How channels write and read messages: whoever calls has their bytes."""
+    """Identity serializer of channels: callers pass messages as bytes."""
     return data
 
 
 def target_of(route: "Route") -> str:
-    """The judged addresses as gRPC names them, which it connects to as they stand: those of the first one's family."""
+    """The checked addresses as a gRPC target without name resolution: those of the first one's address family."""
     is_v6 = ":" in route.addresses[0]
     same = [address for address in route.addresses if (":" in address) == is_v6]
     port = route.origin.port

@@ -62,7 +62,7 @@ def read_set(data: bytes) -> list[FileDescriptorProto]:
     """The files of a serialized `FileDescriptorSet`, as `protoc --descriptor_set_out` or `buf build` write it.
 
     Raises:
-        InvalidDefinition: It is none, it is empty, or it is too large.
+        InvalidDefinition: It is not a descriptor set, is empty, or is too large.
     """
     check_size(1, len(data))
     try:
@@ -149,7 +149,7 @@ def closure(files: Mapping[str, FileDescriptorProto], names: Iterable[str]) -> l
 def messages_only(files: Iterable[FileDescriptorProto]) -> bytes:
     """A set without comments and services: what it takes to read and write messages.
 
-    So it stays the same when a service gets another method or somebody rewrites a comment.
+    So it stays the same when a service gets another method or a comment changes.
     """
     kept = FileDescriptorSet()
     for file in files:
@@ -179,7 +179,7 @@ def service_names(files: Iterable[FileDescriptorProto]) -> Iterator[str]:
 
 
 def is_infrastructure(service: str) -> bool:
-    """Whether a service serves gRPC itself and nobody's purpose."""
+    """Whether a service belongs to gRPC itself, such as reflection and health checks."""
     return service.startswith(_INFRASTRUCTURE)
 
 

@@ -80,7 +80,7 @@ def import_grpc(
         source: Where the descriptors come from, for the report.
         services: Full names of the services that are served; null for all that the files define.
         auth: How calls authenticate.
-        authority: Name that the server's certificate is held against, if it is not the host.
+        authority: Name that the server's certificate must have, if it is not the host.
         names: Tools' names of an earlier import by `/package.Service/Method`, which stay.
 
     Returns:

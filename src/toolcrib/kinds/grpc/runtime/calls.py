@@ -293,7 +293,7 @@ def _words(problem: Exception) -> str:
 
 
 MAX_CODECS: Final = 1_000
-"""Methods whose descriptors are kept at hand."""
+"""Maximum number of methods whose descriptors are cached."""
 
 _HEADER_KEY: Final = "header:"
 _NAME: Final = re.compile(r"[0-9a-z_.-]+")
@@ -355,7 +355,7 @@ class GrpcCalls:
         """What a server says that it serves, asked over a connection of its own.
 
         Raises:
-            CallFailed: Its credentials are not at hand, or are no metadata.
+            CallFailed: Its credentials are not available, or are not valid metadata.
             EgressDenied: The policy forbids the address.
             Unavailable: The server cannot be reached, or does not answer in time.
             ReconnectRequired: It refuses the credentials.

@@ -257,7 +257,7 @@ def account_components(document: Document, losses: Losses) -> None:
 
 
 def _with_ancestors(places: Iterable[str]) -> set[str]:
-    """Places, and those that they stand inside of."""
+    """Places and their ancestors."""
     found: set[str] = set()
     for place in places:
         inside = place
@@ -315,7 +315,7 @@ def import_openapi(
         Definitions that are not stored anywhere yet, and everything that was not kept as it was.
 
     Raises:
-        InvalidDefinition: The name is none; it is no OpenAPI document, or exceeds a bound; or an override or selection
+        InvalidDefinition: The name is invalid; it is no OpenAPI document or exceeds a limit; or an override or selection
             names no operation or makes two tools of one name.
     """
     _check_name(name)

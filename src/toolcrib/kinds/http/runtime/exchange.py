@@ -165,7 +165,7 @@ class Exchange:
             raise bad_response(self.target.tool, response, str(problem)) from None
 
     async def outcome(self, response: HttpResponse) -> Outcome:
-        """What a call of one request brings back: its answer, in the form that the tool wants.
+        """The outcome of a call with one request: the response in the form that the tool declares.
 
         Raises:
             CallFailed: The answer has not that form.

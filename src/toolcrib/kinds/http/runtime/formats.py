@@ -43,7 +43,7 @@ def read_delimited(text: str, *, tabs: bool = False) -> JsonObject:
         tabs: Whether the delimiter is known to be a tab.
 
     Raises:
-        ValueError: It is none: a field is not closed, or there are too many columns.
+        ValueError: It is not valid CSV: a field is not closed, or there are too many columns.
     """
     lines = text.splitlines(keepends=True)
     delimiter = "\t" if tabs else _delimiter(text[:_SAMPLE])
@@ -65,7 +65,7 @@ def _pad_row(row: list[str], width: int) -> list[str]:
 
 
 def _delimiter(sample: str) -> str:
-    """The one that stands equally often in the most of the first lines; the comma if none does."""
+    """The delimiter with the same number of occurrences in most of the first lines; the comma if there is none."""
     lines = [line for line in sample.splitlines()[:20] if line.strip()]
     counts = {mark: [line.count(mark) for line in lines] for mark in _DELIMITERS}
     return max(_DELIMITERS, key=lambda mark: _evenness(counts[mark]))
@@ -88,10 +88,10 @@ class Unreadable(ValueError):
 
 
 def check_reader() -> None:
-    """Refuse to go on without what reads HTML.
+    """Check that the HTML parser is installed.
 
     Raises:
-        InvalidSettings: Names the extra that brings it.
+        InvalidSettings: Names the extra to install.
     """
     if find_spec("selectolax") is None:
         raise InvalidSettings("reading HTML needs selectolax; install it with: pip install 'toolcrib[web]'")
@@ -128,7 +128,7 @@ async def read_html(html: str, url: str) -> JsonObject:
 
 
 SHOWN_ROWS: Final = 50
-"""Rows of a table that stand in the output; a larger one is an attachment as well, whole."""
+"""Maximum number of a table's rows in the output; a larger table is also a complete attachment."""
 
 _HTML: Final = frozenset({"text/html", "application/xhtml+xml"})
 _CSV: Final = frozenset({"text/csv", "application/csv", "text/comma-separated-values"})
@@ -165,7 +165,7 @@ def check_form(implementation: HttpImplementation) -> None:
     """Refuse a form that this process cannot read, before anything is sent.
 
     Raises:
-        InvalidSettings: Names the extra that brings what is missing.
+        InvalidSettings: Names the extra to install.
     """
     if implementation.response in {"html", "readable"}:
         check_reader()

@@ -108,7 +108,7 @@ def _table(table: LexborNode) -> dict[str, Any]:
 def _grid(lines: list[LexborNode]) -> list[list[str]]:
     grid: list[list[str]] = []
     carried: dict[int, tuple[int, str]] = {}
-    """By column: for how many more rows a cell from above goes on, and what it says."""
+    """By column: the number of further rows that a cell from above spans, and its text."""
     for line in lines:
         row: list[str] = []
         for cell in line.css("td, th"):

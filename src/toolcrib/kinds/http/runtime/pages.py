@@ -32,7 +32,7 @@ _MAX_HEADER: Final = 20_000
 
 
 def find_link(header: str, relation: str) -> str | None:
-    """The first target with a relation, as it is written there; null if there is none.
+    """The first target with a relation, unresolved; null if there is none.
 
     Args:
         header: All `Link` fields of an answer, joined with commas.
@@ -60,7 +60,7 @@ class Page(NamedTuple):
     items: int
     """Items so far, with those of this page."""
     size: int | None
-    """Items that this page has at least if it is not the last one; null if nobody knows."""
+    """Minimum number of items of this page if it is not the last one; null if unknown."""
 
 
 class NextPage(NamedTuple):
@@ -168,7 +168,7 @@ async def follow(exchange: Exchange, paging: Paging) -> Outcome:
     """All pages as one list, as far as the caller, the tool and `MAX_LIST_BYTES` want it.
 
     Raises:
-        CallFailed: A page was refused or is none, or the pages run in a cycle, or lead to another origin.
+        CallFailed: A page was refused or is invalid, or the pages form a cycle, or lead to another origin.
     """
     arguments, enough, page_size = _begin(exchange, paging)
     place = first_place(paging)

@@ -22,7 +22,7 @@ from toolcrib.kinds.http.shape import HttpImplementation, HttpMethod
 
 _METHODS: Final = get_args(HttpMethod)
 _TOLD: Final = frozenset({ErrorCode.TIMEOUT, ErrorCode.NETWORK_ERROR, ErrorCode.PROVIDER_ERROR})
-"""Failures of a request that was let through, also if nobody answered it."""
+"""Failures of a request that was sent, with or without a response."""
 
 
 class HttpRuntime:
@@ -96,7 +96,7 @@ def apply_arguments(
     """The operation with what its arguments choose: the address, the method.
 
     Raises:
-        CallFailed: The address or the method is none, or this process cannot read the form of answers that the tool
+        CallFailed: The address or the method is invalid, or this process cannot read the response form that the tool
             wants.
     """
     try:

@@ -24,7 +24,7 @@ _DELIMITERS: Final = {"spaceDelimited": " ", "pipeDelimited": "|", "tabDelimited
 
 
 def path_piece(parameter: HttpParameter, value: Json) -> str:
-    """The text that stands for `{name}` in a path: styles simple, label and matrix, and those with a delimiter."""
+    """The text that replaces `{name}` in a path: styles simple, label and matrix, and those with a delimiter."""
     if parameter.content_type is not None:
         return _encode(as_media(parameter.content_type, value))
     if parameter.style in {"label", "matrix"}:

@@ -232,7 +232,7 @@ def tool_names(
 
     Args:
         offers: Of one server.
-        provider: Its name, which goes in front of a name that a tool of somebody else has.
+        provider: Its name, the prefix of a tool's name that another provider's tool already has.
         known: Names of an earlier import, which stay.
         taken: Names of tools that are not this provider's.
     """

@@ -42,7 +42,7 @@ class TransportTroubles:
     _kept: dict[str, CallFailed] = field(default_factory=dict[str, CallFailed])
 
     def keep(self, failure: CallFailed) -> JsonObject:
-        """The data of an error of the protocol that stands for a failure."""
+        """Keep a failure; returns the data of the protocol error that refers to it."""
         self.last = failure
         if len(self._kept) >= _MOST_KEPT:
             del self._kept[next(iter(self._kept))]
@@ -51,7 +51,7 @@ class TransportTroubles:
         return {_TICKET: ticket}
 
     def behind(self, data: Json) -> CallFailed | None:
-        """The failure that an error's data stands for; null if they stand for none."""
+        """The failure that an error's data refers to; null if there is none."""
         if not isinstance(data, dict):
             return None
         ticket = cast("JsonObject", data).get(_TICKET)
@@ -78,13 +78,13 @@ class SessionGone(CallFailed):
 
 
 def reconnect(provider: str, why: str) -> CallFailed:
-    """Its credentials are missing, refused or used up; a person has to connect the provider anew."""
+    """The credentials are missing, refused or expired; a person has to connect the provider again."""
     message = f"provider {provider!r}: {why}; reconnect it: check or renew its credentials, then call again"
     return CallFailed(error(ErrorCode.AUTH_REQUIRED, Reason.RECONNECT_REQUIRED, message))
 
 
 def credentials_failure(provider: str, failure: CallFailed) -> CallFailed:
-    """A failure to get credentials; where a token endpoint has refused, somebody has to reconnect."""
+    """A failure to get credentials; if a token endpoint has refused, a person has to reconnect."""
     if failure.error.code is not ErrorCode.AUTH_REQUIRED or failure.error.reason is Reason.MISSING_SECRET:
         return failure
     renewed = reconnect(provider, failure.error.message)

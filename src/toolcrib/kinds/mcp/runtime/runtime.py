@@ -39,7 +39,7 @@ class ResultReader:
     warnings: list[str] = field(default_factory=list[str])
 
     async def outcome(self, capability: McpCapability, result: JsonObject) -> Outcome:
-        """What a call brings back.
+        """The outcome of a call.
 
         Raises:
             CallFailed: The result says that the tool failed.

@@ -70,7 +70,7 @@ class McpServers:
         commands: Which programs may be started.
         environment: Variables of this process, of which a program gets a few.
         clock: Time.
-        idle_s: Seconds after which a connection that nobody uses is closed.
+        idle_s: Seconds after which an idle connection is closed.
         most: Connections at a time.
     """
 

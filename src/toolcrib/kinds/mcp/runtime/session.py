@@ -180,7 +180,7 @@ class McpSession:
         """Call a tool, read a resource or get a prompt; returns the result as the specification has it.
 
         Raises:
-            CallFailed: There is no result, or one that is none.
+            CallFailed: There is no result, or an invalid one.
         """
         request: types.CallToolRequest | types.ReadResourceRequest | types.GetPromptRequest
         match capability:

@@ -103,7 +103,7 @@ async def running(
 async def _read(
     process: asyncio.subprocess.Process, incoming: MemoryObjectSendStream[SessionMessage | Exception]
 ) -> None:
-    """Hand on messages until there are no more, or one is too long; a line that is none is left out."""
+    """Pass on messages until there are no more, or one is too long; invalid lines are ignored."""
     stdout = cast("asyncio.StreamReader", process.stdout)
     with incoming, suppress(ValueError, anyio.BrokenResourceError):  # a line over the limit is a ValueError
         while line := await stdout.readline():
@@ -228,7 +228,7 @@ class GuardedTransport(httpx2.AsyncBaseTransport):
         return None
 
     def _error_response(self, failure: CallFailed) -> httpx2.Response:
-        """An answer that is an error of the protocol, and stands for the failure."""
+        """A response with a protocol error that refers to the failure."""
         said = {"code": _INTERNAL_ERROR, "message": failure.error.message, "data": self.troubles.keep(failure)}
         if self.failed is not None:
             self.failed()

@@ -370,7 +370,7 @@ def read_operations(document: Document, losses: Losses) -> Iterator[ApiOperation
 
     Args:
         document: The document.
-        losses: Takes paths that are none; what an operation loses is its own.
+        losses: Receives invalid paths; the losses of an operation are recorded with it.
     """
     reader: Reader = (OpenApi2 if document.dialect == "2.0" else OpenApi3)(document).operation
     count = 0
@@ -399,7 +399,7 @@ def read_operations(document: Document, losses: Losses) -> Iterator[ApiOperation
 
 
 def _item(document: Document, node: Node, losses: Losses) -> Node:
-    """A Path Item Object; what stands beside its `$ref` is added to what the reference leads to."""
+    """A Path Item Object; the fields beside its `$ref` are added to the referenced object."""
     if not isinstance(node.object.get("$ref"), str):
         return node
     target = document.library.resolve(Node({"$ref": node.object["$ref"]}, node.place, node.base), losses)

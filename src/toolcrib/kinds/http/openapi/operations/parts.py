@@ -41,7 +41,7 @@ class BodyField:
     schema: Node
     required: bool
     description: Node | None = None
-    """Where a description of its own stands."""
+    """Position of its own description."""
     encoding: FieldEncoding | None = None
 
 
@@ -131,7 +131,7 @@ class ApiPath:
 
     @property
     def place(self) -> str:
-        """Where it stands."""
+        """Its position."""
         return self.item.place
 
 

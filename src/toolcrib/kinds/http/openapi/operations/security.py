@@ -255,7 +255,7 @@ _DESCRIBED: Final = re.compile(
 
 
 def repeated_tokens(operations: Sequence[ApiOperation], security: Security) -> frozenset[str]:
-    """Names of the parameters and form fields that carry the bearer token; empty if there is none to carry."""
+    """Names of the parameters and form fields that repeat the bearer token; empty if there is no token."""
     ways = (security.auth, *security.schemes.values())
     if not any(isinstance(way, BearerAuth | OAuth2Auth | AuthorizationCodeAuth) for way in ways):
         return frozenset()

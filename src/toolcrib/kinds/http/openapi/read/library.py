@@ -188,7 +188,7 @@ def base_uri(node: Node) -> str:
 
 
 def uri_of(base: str, reference: str) -> str:
-    """A reference as an absolute URI, or as a normal path where the base is none either."""
+    """A reference as an absolute URI, or as a normalized path if the base is not absolute either."""
     joined = urljoin(base, reference)
     parts = urlsplit(joined)
     if parts.scheme or not parts.path:
@@ -262,7 +262,7 @@ def _dialect(version: str) -> Dialect | None:
 
 
 def _describe_value(root: Json) -> str:
-    """What stands there instead of a document, for whoever gave the wrong file or address."""
+    """Describes a value that is not a document, for the error about a wrong file or address."""
     if root is None:
         return "nothing"
     if isinstance(root, str):

@@ -51,7 +51,7 @@ class Bounds:
 
 
 class Nothing:
-    """What stands where a pointer leads nowhere; JSON has no value for it, for null is one."""
+    """The value at a pointer without a target. Null cannot be used, because it is a JSON value."""
 
 
 NOTHING = Nothing()

@@ -257,10 +257,10 @@ class _Copy:
         self._uri = uri
         self._count = 0
         self._repeated: dict[int, tuple[JsonObject, list[str]]] = {}
-        """Objects with keys that stand twice, by identity; held, so that no other object gets their identity."""
+        """Objects with duplicate keys, by identity; kept, so that no other object gets the same identity."""
 
     def parse_json(self, text: str) -> Json:
-        """The value of a JSON text; null if it is none, for a YAML flow mapping starts with a brace as well."""
+        """The value of a JSON text; null if it is not JSON, because a YAML flow mapping also starts with a brace."""
         try:
             return json.loads(
                 text, object_pairs_hook=self._object, parse_int=_integer, parse_constant=str, strict=False

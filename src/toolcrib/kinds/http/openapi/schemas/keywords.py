@@ -120,7 +120,7 @@ def compiles(pattern: str) -> bool:
 
 
 def _bare_pattern(pattern: str) -> str | None:
-    """What stands between the slashes of JavaScript's notation."""
+    """The pattern between the slashes of JavaScript's notation."""
     match = _DELIMITED.fullmatch(pattern)
     if match is None:
         return None
@@ -215,7 +215,7 @@ def drop_wrong_defaults(schema: JsonSchema, definitions: dict[str, JsonSchema], 
     Args:
         schema: As converted.
         definitions: What its references lead to.
-        place: Where it stands in the document.
+        place: Its position in the document.
         losses: Takes the defaults that are removed.
     """
     for found, where in list(_with_default(schema, place)):

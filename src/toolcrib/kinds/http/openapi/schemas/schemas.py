@@ -234,7 +234,7 @@ class SchemaConverter:
 
         Args:
             schema: As converted.
-            place: Where it stands, for what is lost now.
+            place: Its position, for the report of losses.
             losses: Takes what is lost, and the definitions that lost something.
         """
         limit = MAX_DEFINITIONS_BYTES[self._direction]
@@ -304,7 +304,7 @@ class SchemaConverter:
         return _nullable(result) if any(node.flag(keyword) for keyword in _NULLABLE) else result
 
     def _alone(self, node: Node, losses: Losses) -> Node:
-        """Before OpenAPI 3.1, what stands beside a reference counts for nothing."""
+        """Before OpenAPI 3.1, fields beside a reference are ignored."""
         if self._document.dialect == "3.1" or not isinstance(node.object.get("$ref"), str):
             return node
         for keyword in node.object.keys() - _BESIDE_REFERENCES:

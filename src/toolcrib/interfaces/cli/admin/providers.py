@@ -211,7 +211,7 @@ def disconnect(name: Name, shared: Shared = False, store: Store = DEFAULT_STORE)
 
 
 def _explain_problem(problem: ValueError) -> str:
-    """What is wrong with a definition, without what stands in it, which may be a secret."""
+    """The errors of a definition, without its values, which may be secrets."""
     from pydantic import ValidationError
 
     errors = problem.errors() if isinstance(problem, ValidationError) else []

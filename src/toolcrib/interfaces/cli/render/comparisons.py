@@ -13,7 +13,7 @@ if TYPE_CHECKING:
     from toolcrib.contracts.runs.comparisons import CallDiff, RunDiff, RunFacts, ValueDiff
 
 _MOST_FAILURES = 20
-"""Failed runs that are told one by one."""
+"""Maximum number of failed runs that are listed one by one."""
 
 
 def print_evaluation(report: "Evaluation") -> None:

@@ -111,7 +111,7 @@ def print_probes(probes: "Sequence[SandboxProbe]") -> None:
 
 
 def print_rows(columns: Sequence[str], rows: Sequence[Sequence[str]]) -> None:
-    """Any small table of text; what is long in its last column goes on below, so that nothing is cut off."""
+    """A small table of text; long values of the last column are wrapped, so that nothing is cut off."""
     table = _table(*columns)
     table.columns[-1].no_wrap, table.columns[-1].overflow = False, "fold"
     for row in rows:
@@ -163,7 +163,7 @@ def print_differences(change: "ToolChange") -> None:
 
 
 def print_outcome(outcome: "ImportOutcome") -> None:
-    """What became of the tools of an import that was not the first, without those that stayed as they were."""
+    """The changes of tools in a repeated import, without unchanged tools."""
     table = _table("Tool", "", "Why")
     told = [found for found in outcome.tools if found.adoption not in {"new", "unchanged"}]
     for found in told:

@@ -92,7 +92,7 @@ def _reference(data: JsonObject) -> Iterator[tuple[str, str]]:
 
 
 Line: TypeAlias = tuple[str, str]
-"""A label and what stands behind it."""
+"""A label and the text after it."""
 
 _PURPOSES: Final[dict[Purpose, str]] = {
     "planning": "Planning",

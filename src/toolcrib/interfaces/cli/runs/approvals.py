@@ -128,7 +128,7 @@ def settle(
 
 
 def _acting(crib: "Crib", who: str | None) -> "ActingCrib":
-    """The crib as somebody of its realm uses it; as the application itself if nobody is named."""
+    """The crib as a user of its realm; as the application itself if no user is named."""
     return crib if who is None else crib.acting_as(crib.principal.model_copy(update={"id": who}))
 
 

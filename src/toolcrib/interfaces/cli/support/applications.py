@@ -26,7 +26,7 @@ def load_crib(name: str, *, store: str | None = None, engine: str | None = None)
         engine: Likewise.
 
     Raises:
-        InvalidInput: There is none.
+        InvalidInput: There is no such crib.
     """
     from toolcrib.crib import Crib
 

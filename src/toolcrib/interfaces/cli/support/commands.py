@@ -37,7 +37,7 @@ class Ending(Protocol):
 
     @property
     def status(self) -> "RunStatus":
-        """How it stands."""
+        """Its status."""
         ...
 
 
@@ -72,7 +72,7 @@ class Table(Generic[T]):
     """Prints things as a table with one row for each.
 
     Args:
-        columns: For each title, what stands below it: text, a number, a time in UTC, or yes or no; empty if null.
+        columns: For each title, the value in its column: text, a number, a time in UTC, or yes or no; empty if null.
     """
 
     def __init__(self, columns: Mapping[str, Callable[[T], object]]) -> None:

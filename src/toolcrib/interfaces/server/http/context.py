@@ -65,7 +65,7 @@ def demand(caller: Principal, uri: str) -> None:
     """Let a caller pass who has a grant for a security URI.
 
     Raises:
-        PermissionDenied: There is none; the message names it.
+        PermissionDenied: The grant is missing; the message names it.
     """
     if not permits(caller.grants, uri):
         msg = f"principal {caller.id!r} has no grant for {uri!r}; ask the realm's owner for it"
@@ -76,7 +76,7 @@ async def run_of(crib: ActingCrib, caller: Principal, run_id: str) -> Run:
     """A run of the caller's realm.
 
     Raises:
-        NotFound: There is none; a run of another realm is told apart from none by nothing.
+        NotFound: There is no such run; runs of other realms give the same error.
     """
     try:
         run = await crib.store.journal.run(run_id)
@@ -133,7 +133,7 @@ def demand_run(caller: Principal, run: Run) -> None:
 
 
 def demand_execute(caller: Principal, run: Run) -> None:
-    """Let a caller pass who has started the run, or may carry on the runs of its tool."""
+    """Allow a caller that has started the run, or may execute its tool."""
     if run.made_by != caller.id:
         demand(caller, f"ai://runs/{run.request.tool_name}/execute")
 
@@ -171,7 +171,7 @@ async def demand_import(crib: ActingCrib, caller: Principal, name: str, *, named
         caller: Who imports.
         name: Of the provider.
         named: What may be references to secrets in what is imported.
-        accept: Whether the provider may be moved elsewhere, and the secrets that it has with it.
+        accept: Whether the provider may move to another address, together with its secrets.
     """
     demand(caller, f"ai://providers/{name}/write")
     demand(caller, tool_uri("*", "*", "write"))
@@ -298,7 +298,7 @@ class DefinitionWriter:
         after: int | None = None,
         draft: int | None = None,
     ) -> Publication:
-        """Publish a workflow, or its draft, in the revision that was looked at if its number is given.
+        """Publish a workflow, or its draft; in the reviewed revision if its number is given.
 
         Raises:
             NotFound: There is no draft of this name.
@@ -324,7 +324,7 @@ class DefinitionWriter:
     async def demand_parts(self, definition: WorkflowDefinition | JsonObject) -> None:
         """Let pass who may see the tools that a workflow calls, whose schemas its check tells of, and use its secrets.
 
-        What does not have the shape of a definition names none, and is held against none.
+        A document without the shape of a definition names no definition, and is not compared with one.
         """
         if not isinstance(definition, WorkflowDefinition):
             return

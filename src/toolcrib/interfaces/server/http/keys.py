@@ -20,7 +20,7 @@ from toolcrib.core.policy import permits
 from toolcrib.infrastructure.store import ApiKey, ApiKeys
 
 Authenticator: TypeAlias = Callable[[str], Awaitable[Principal]]
-"""Tells who holds a bearer token; raises `Unauthenticated` if nobody does."""
+"""Returns the principal of a bearer token; raises `Unauthenticated` if there is none."""
 
 _KEY: Final = re.compile(r"tcb_([0-9a-f]{12})_[A-Za-z0-9_-]{43}")
 _SCOPE: Final = re.compile(r"ai://(?:\*|[a-z]+(?:/[A-Za-z0-9_.*-]+)+)")
@@ -76,10 +76,10 @@ class KeyRing:
         return text
 
     async def authenticate(self, text: str) -> Principal:
-        """The principal that a key stands for.
+        """The principal of a key.
 
         Raises:
-            Unauthenticated: It is no key, unknown, or expired. An unknown and a wrong key are told apart by nothing.
+            Unauthenticated: It is malformed, unknown or expired. Unknown and wrong keys give the same error.
         """
         match = _KEY.fullmatch(text)
         key = await self._keys.get(match[1]) if match else None

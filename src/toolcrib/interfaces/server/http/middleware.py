@@ -26,7 +26,7 @@ _NO_KEY: Final = "this path needs an API key; send the header 'Authorization: Be
 
 
 class Failures:
-    """Answers for every exception that nobody handled: as the tree says, or with an id under which it is logged."""
+    """Responds to each unhandled exception: with the status of its class, or with the id under which it is logged."""
 
     def __init__(self, app: ASGIApp) -> None:
         self._app = app

@@ -63,11 +63,11 @@ async def start_stream(crib: ActingCrib, run_id: str, place: str, *, drive: bool
         crib: Has the run; the crib of who follows.
         run_id: The run.
         place: Where the subscriber is.
-        drive: Whether this process drives the run, beside the answer; it goes on when nobody listens any more.
+        drive: Whether this process drives the run as well; the run continues after the client has left.
 
     Raises:
         NotFound: There is no such run.
-        PermissionDenied: It is somebody else's, and the caller has no grant to read it.
+        PermissionDenied: It belongs to another principal, and the caller has no grant to read it.
         InvalidInput: The run has no such place.
     """
     told = crib.executions.follow_closely(run_id, after=place, drive=drive)

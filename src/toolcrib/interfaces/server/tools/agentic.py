@@ -138,7 +138,7 @@ async def change_agentic_tool(
 ) -> AgenticView:
     """Store a new revision that differs by a JSON Merge Patch (RFC 7396); a prompt that is null becomes the default.
 
-    With `If-Match`, the change is refused if somebody else has made another revision since; without, if that happened
+    With `If-Match`, the change is refused if there is a newer revision; without it, if one was made
     while the patch was applied.
     """
     current = await _find(crib, caller, name)
@@ -152,7 +152,7 @@ async def change_agentic_tool(
 
 @router.delete("/{name}")
 async def remove_agentic_tool(name: str, crib: CribDep, caller: Caller) -> RemovalView:
-    """Take a tool out of the catalogue. Runs under way go on with their revision; saving it again brings it back."""
+    """Remove a tool from the catalogue. Active runs keep their revision; saving it again restores it."""
     tool = await _find(crib, caller, name)
     demand_write(caller, tool.definition)
     return await remove_tool(crib, caller, tool)

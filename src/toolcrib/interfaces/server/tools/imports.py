@@ -80,7 +80,7 @@ router = APIRouter(prefix="/ai", route_class=JsonRoute, tags=["tools"])
 
 @router.post("/tools/{name}/status")
 async def set_status(name: str, body: StatusBody, crib: CribDep, caller: Caller) -> ToolRevision:
-    """Deprecate, block or bring back a version."""
+    """Deprecate, block or reactivate a version."""
     ref = await _writable(crib, caller, name, body.version)
     life = crib.lifecycle
     match body.status:

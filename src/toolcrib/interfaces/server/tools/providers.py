@@ -71,7 +71,7 @@ class ConnectedBody(Contract, defer_build=False):
 
 @providers.get("")
 async def list_providers(crib: CribDep, caller: Caller) -> ProviderPage:
-    """The providers that the caller may read. Secrets stand in them by reference only."""
+    """The providers that the caller may read. They contain references to secrets, never values."""
     await crib.authorize(newest=True)
     found = crib.providers.current(caller.realm)
     seen = (each for each in found if permits(caller.grants, f"ai://providers/{each.name}/read"))
@@ -228,7 +228,7 @@ async def sync_reference_data(
 
 @router.get("/{name}/reference-data/{list_name}/history")
 async def reference_data_history(name: str, list_name: str, crib: CribDep, caller: Caller) -> ReadingPage:
-    """What the last readings of a list brought, newest first."""
+    """The results of the last readings of a list, newest first."""
     demand(caller, f"ai://providers/{name}/read")
     await crib.authorize(newest=True)
     return ReadingPage(items=tuple(await crib.reference_data.history(name, list_name)))
@@ -257,7 +257,7 @@ async def list_secrets(crib: CribDep, caller: Caller) -> SecretPage:
 
 @secrets_router.put("/{name}")
 async def set_secret(name: str, body: SecretBody, crib: CribDep, caller: Caller) -> SecretEntry:
-    """Set a secret of the caller or of the realm, or set it anew."""
+    """Set or replace a secret of the caller or of the realm."""
     _demand(caller, name, body.scope)
     return await crib.secrets.set(name, body.value.get_secret_value(), scope=body.scope)
 

@@ -163,7 +163,7 @@ async def change_tool(
 ) -> ToolRevision:
     """Store a new revision that differs by a JSON Merge Patch (RFC 7396): what is null goes, what is given replaces.
 
-    With `If-Match`, the change is refused if somebody else has made another revision since; without, if that happened
+    With `If-Match`, the change is refused if there is a newer revision; without it, if one was made
     while the patch was applied.
     """
     await crib.authorize(newest=True)

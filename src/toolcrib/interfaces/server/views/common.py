@@ -68,7 +68,7 @@ class InvokeBody(CallBody):
     """What a run is started with."""
 
     wait: bool = True
-    """False: answer at once with the run's id; the run goes on by itself."""
+    """False: respond at once with the run's id; the run continues in the background."""
 
 
 class NamedInvokeBody(InvokeBody):
@@ -120,7 +120,7 @@ class InvokeView(View):
 
 
 class RunAccepted(Contract):
-    """A run that goes on by itself, or waits; `GET /executions/{run_id}` tells how it stands."""
+    """A run that continues in the background, or waits; `GET /executions/{run_id}` returns its state."""
 
     run_id: str
     status: RunStatus
@@ -205,7 +205,7 @@ class ImportView(View):
     report: LossReport
     """What was kept, changed and dropped, operation by operation."""
     outcome: ImportOutcome | None
-    """What became of each tool: new, changed, held for a person…"""
+    """The result for each tool: new, changed, held for a person…"""
 
     @classmethod
     def of(cls, imported: ImportedApi) -> Self:
@@ -264,7 +264,7 @@ class DecisionBody(Contract, defer_build=False):
     happened: bool | None = None
     """To `question: outcome`, with `approved: true`: the call took effect, or it is to be made once more."""
     output: Json = None
-    """What the call that took effect has brought."""
+    """The output of the call that took effect."""
 
 
 class SettleBody(OutcomeTold, defer_build=False):
@@ -272,7 +272,7 @@ class SettleBody(OutcomeTold, defer_build=False):
 
 
 class AnswerBody(Answer, defer_build=False):
-    """What a run is told that has asked a question."""
+    """The answer to a question of a run."""
 
     position: str | None = None
     """Of the question that is meant; the one that waits if null."""
@@ -292,7 +292,7 @@ class Health(Contract):
 
 
 class AgentAnswer(AgentResponse):
-    """How an execution stands."""
+    """The state of an execution."""
 
     tools_by_id: dict[str, EnvelopeView] = Field(default_factory=dict)  # pyright: ignore[reportIncompatibleVariableOverride] - frozen
     """Envelopes by `call_id`, of all calls that have ended, denied ones included."""
@@ -303,11 +303,11 @@ class AgentAnswer(AgentResponse):
 
 
 class Answering:
-    """Answers a request with how an execution stands.
+    """Responds to a request with the state of an execution.
 
     Args:
         request: Tells where the client has reached this server.
-        response: Gets its status and where the execution can be looked at again.
+        response: Gets the status code and the address of the execution.
     """
 
     def __init__(self, request: Request, response: Response) -> None:
@@ -319,7 +319,7 @@ class Answering:
         return self.to_answer(found) if found.status in ENDED else self.to_accepted(found)
 
     def to_accepted(self, found: AgentResponse) -> AgentAnswer:
-        """202, however it stands."""
+        """Respond with 202, whatever the state."""
         agent = found.agent.partition("@")[0]
         self._response.status_code = 202
         self._response.headers["Location"] = f"/api/v1/ai/agents/{agent}/executions/{found.run_id}"

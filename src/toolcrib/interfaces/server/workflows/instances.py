@@ -93,7 +93,7 @@ async def resume_instance(
     response: Response,
     body: Annotated[ResumeBody, Body(default_factory=ResumeBody)],
 ) -> WorkflowInstance:
-    """Carry an instance on. One that has failed or was cancelled is taken up by a new run of the workflow as it is now.
+    """Resume an instance. One that failed or was cancelled is continued by a new run of the workflow as it is now.
 
     What has succeeded is not done again. The answer is the new instance; the header `Location` names it.
     """
@@ -103,13 +103,13 @@ async def resume_instance(
 
 @router.post("/{run_id}/rerun", responses=_GOES_ON)
 async def rerun_instance(run_id: str, body: RerunBody, crib: CribDep, response: Response) -> WorkflowInstance:
-    """Run a step and all that follow it anew, in a new instance, with the outputs that the other steps had."""
+    """Run a step and all that follow it again, in a new instance, with the earlier outputs of the other steps."""
     return _standing(await crib.instances.rerun(run_id, body.step, wait=body.wait), response)
 
 
 @router.post("/{run_id}/signal", status_code=202)
 async def signal_instance(run_id: str, body: SignalBody, crib: CribDep) -> ToldSignal:
-    """Tell an instance what a step of it waits for; the instance then goes on by itself. The first one counts.
+    """Send an instance the signal that a step waits for; the instance then resumes. The first one counts.
 
     A signal never is an approval: those are decided in the inbox.
     """

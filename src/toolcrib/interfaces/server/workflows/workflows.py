@@ -95,7 +95,7 @@ async def list_workflow_revisions(name: str, crib: CribDep, caller: Caller) -> W
 
 @router.get("/{name}/graph")
 async def get_workflow_graph(name: str, crib: CribDep, caller: Caller, version: _Version = None) -> WorkflowGraph:
-    """All steps and edges, with how each stands now: ok, held or broken, and why."""
+    """All steps and edges with their current states: ok, held or broken, and why."""
     workflow = await find_workflow(crib, caller, name, version)
     return await crib.workflows.graph(_ref(workflow.name, version))
 
@@ -120,7 +120,7 @@ async def export_workflow(
     version: _Version = None,
     form: Annotated[DocumentFormat, Query(alias="format")] = "json",
 ) -> Response:
-    """The document that, published elsewhere, makes the same workflow."""
+    """The document that makes the same workflow when it is published in another crib."""
     workflow = await find_workflow(crib, caller, name, version)
     return document_of(WorkflowDefinition.of(workflow.definition), form)
 
@@ -165,7 +165,7 @@ async def materialize_call(name: str, body: MaterializeBody, crib: CribDep, call
 
 @router.delete("/{name}")
 async def remove_workflow(name: str, crib: CribDep, caller: Caller) -> RemovalView:
-    """Take a workflow out of the catalogue. Runs under way go on with their revision; publishing brings it back."""
+    """Remove a workflow from the catalogue. Active runs keep their revision; publishing restores it."""
     workflow = await find_workflow(crib, caller, name)
     demand_write(caller, workflow.definition)
     return await remove_tool(crib, caller, workflow)
@@ -226,7 +226,7 @@ async def save_draft(
 
 @drafts_router.post("/{name}/undo")
 async def undo_draft(name: str, crib: CribDep, caller: Caller) -> Undone:
-    """Take the last change of a draft back, whoever made it: a person, an agent, or a call that was materialized."""
+    """Undo the last change of a draft, by a person, an agent, or a materialized call."""
     demand(caller, _uri(name, "write"))
     return Undone(draft=await crib.workflows.undo(name))
 

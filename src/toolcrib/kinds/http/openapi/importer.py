@@ -315,7 +315,7 @@ def import_openapi(
         Definitions that are not stored anywhere yet, and everything that was not kept as it was.
 
     Raises:
-        InvalidDefinition: The name is invalid; it is no OpenAPI document or exceeds a limit; or an override or selection
+        InvalidDefinition: The name is invalid; it is no OpenAPI document or exceeds a limit; an override or selection
             names no operation or makes two tools of one name.
     """
     _check_name(name)

@@ -432,7 +432,7 @@ class ActingCrib:
         return await read_trace(self.store.journal, run_id)
 
     async def replay(self, run_id: str, *, parked: bool = False) -> Replay:
-        """Make the events of a run again, from its recording alone, and tell where they are others.
+        """Make the events of a run again from its recording alone, and report where they differ.
 
         No tool runs, no model is asked, nothing is written. With `parked`, a run that has not ended is replayed as far
         as it has come. `recorded_model` is for running it again for real.
@@ -547,7 +547,7 @@ class Crib(ActingCrib, Definer):
         prices: Prices | None = None,
         clock: Clock | None = None,
     ) -> Self:
-        """A crib as the operator wants it, the way that the command line and the server make theirs.
+        """A crib with the operator's settings, as the command line and the server use it.
 
         Args:
             settings: As `load_settings` reads them from the environment and `toolcrib.toml` if null.
@@ -584,12 +584,12 @@ class Crib(ActingCrib, Definer):
         )
 
     def acting_as(self, principal: Principal) -> ActingCrib:
-        """This crib for one principal: what it does, it does in the principal's realm and name, as far as it may.
+        """This crib for one principal: it acts in the principal's realm and with the principal's permissions.
 
             ann = crib.acting_as(Principal(id="ann", grants=("ai://tools/crm/*/execute",)))
             result = await ann.invoke("search_deals", {"text": "Acme"})
 
-        The crib itself is the application, which also sees and decides what no principal is asked for.
+        The crib itself acts as the application, which needs no grant to see and decide.
         """
         return ActingCrib(self._parts, Actor(self._catalogue, self.principal.realm, principal))
 

@@ -20,7 +20,7 @@ _logger = logging.getLogger(__name__)
 
 @contextlib.asynccontextmanager
 async def maintenance_loop(crib: Crib) -> AsyncGenerator[None]:
-    """Do it all beside the block."""
+    """Do the periodic work while the block runs."""
     keeping = [
         asyncio.create_task(by_the_clock(crib, every_s, work))
         for every_s, work in (

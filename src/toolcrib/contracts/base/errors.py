@@ -209,7 +209,7 @@ class Conflict(ToolcribError):
 
 
 class JournalDivergence(Conflict):
-    """Replayed code asked for another call at a position than the journal recorded there."""
+    """Replayed code made a different call at a position than the journal has recorded."""
 
     code = "journal_divergence"
 

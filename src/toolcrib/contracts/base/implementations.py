@@ -15,7 +15,7 @@ KINDS_TABLE: Final = "toolcrib.kinds.table"
 DELEGATES: Final[frozenset[Literal["agent", "agentic", "code", "composite", "workflow"]]] = frozenset(
     {"agent", "agentic", "code", "composite", "workflow"}
 )
-"""Kinds whose call is a run of its own, in which they call other tools."""
+"""Kinds whose call is a nested run, which calls other tools."""
 
 
 class Implementation(Contract):
@@ -55,7 +55,7 @@ class Implementation(Contract):
         return None
 
     def deletes(self, arguments: Mapping[str, Any]) -> bool | None:
-        """Whether a call with these arguments deletes something; null if nothing tells."""
+        """Whether a call with these arguments deletes something; null if unknown."""
         del arguments
         return None
 

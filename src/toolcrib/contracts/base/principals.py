@@ -28,7 +28,7 @@ class Principal(Contract):
     grants: tuple[str, ...] = ("ai://*",)
     """Patterns of security URIs; `*` stands for one segment, a trailing `*` for all that follow."""
     acts_for: str | None = None
-    """Id of the user whom an agent or a service acts for."""
+    """Id of the user for whom an agent or a service acts."""
 
     @property
     def user(self) -> str:

@@ -94,7 +94,7 @@ class SecretEntry(Contract):
     name: str
     scope: SecretScope
     version: int
-    """How often it has been set."""
+    """Number of times it was set."""
     made_by: str
     created_at: Timestamp
     """When this version was set."""

@@ -165,12 +165,12 @@ class ServiceAccount(Contract):
     grants: tuple[str, ...] = ()
     """Patterns of security URIs, as of any principal."""
     enabled: bool = True
-    """A disabled account can do nothing, also in runs that have begun."""
+    """A disabled account can do nothing, also in active runs."""
 
     def principal(self, realm: str) -> Principal:
         """The principal that acts: `account:{name}`, which no other principal can have as id.
 
-        It has secrets and connections of its own, and none of the person's who called or who is named like it.
+        It has its own secrets and connections, and none of the caller's or of a user with the same name.
         """
         grants = self.grants if self.enabled else ()
         return Principal(id=f"{_PREFIX}{self.name}", kind="service", realm=realm, grants=grants)
@@ -188,7 +188,7 @@ class PromptFragment(Contract):
     name: str = Field(pattern=NAME_PATTERN)
     """Unique per realm."""
     description: str = ""
-    """For authors: what it is good for."""
+    """Its purpose, for authors."""
     text: str = Field(min_length=1, max_length=100_000)
 
     @property

@@ -65,7 +65,7 @@ class AnswerDiff(Contract):
 
     position: str
     before: str | None = None
-    """What it said, with the calls that it wanted; null if it was not asked, as the next."""
+    """Its answer, with the calls that it requested; null if it was not asked; also the next field."""
     after: str | None = None
 
 
@@ -131,7 +131,7 @@ class Replay(Contract):
     stop_reason: StopReason | None = None
     output: Json = None
     envelopes: tuple[ToolEnvelope, ...] = ()
-    """Of the calls that the program asked for, in the order in which they began."""
+    """Of the calls of the program, in the order in which they started."""
     model_calls: int = 0
     """Model calls that were answered, or have failed."""
     events: int = 0

@@ -69,9 +69,9 @@ class RunSuspended(Contract):
     spent: Allowance | None = None
     """What it has spent so far; null in what older releases wrote, as the next."""
     left: Allowance | None = None
-    """What it may still spend, of which each thing that it waits for has an equal part."""
+    """Its remaining budget, divided equally among the things that it waits for."""
     tainted: bool = False
-    """Whether what it knows holds what outsiders can write."""
+    """Whether it has read untrusted content."""
 
 
 class RunFinished(Contract):
@@ -117,7 +117,7 @@ class ModelStarted(Contract):
     history: int = 0
     """Number of messages sent in all."""
     decision: GuardDecision | None = None
-    """Why it may be sent, with what it may use at most; null in what older releases wrote."""
+    """Why it may be sent, and its limits; null in events of older releases."""
     request_hash: str | None = None
     """Content hash of the request, independent of the model; null in events of older releases."""
 
@@ -140,7 +140,7 @@ class ModelFailed(Contract):
 
 
 class ModelDenied(Contract):
-    """A model was not asked, because a guardrail forbids it. Limits tell `LimitReached`."""
+    """A model was not asked, because a guardrail forbids it. For limits, see `LimitReached`."""
 
     type: Literal["model_denied"] = "model_denied"
     position: str
@@ -228,7 +228,7 @@ class ApprovalRequested(Contract):
     message: str = ""
     expires_at: Timestamp | None = None
     root_run_id: str | None = None
-    """The outermost run, which the person who asked for all this has started."""
+    """The outermost run, which the requesting person started."""
     callers: tuple[str, ...] = ()
     """The tools that are open above the call, outermost first: `name@version`."""
     requested_by: str | None = None

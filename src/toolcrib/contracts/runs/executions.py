@@ -36,7 +36,7 @@ class Choice(Contract):
 
 
 class PreviewedItem(Contract):
-    """An item before a change, and what it would get."""
+    """An item before a change, and its new values."""
 
     before: Json = None
     after: Json = None
@@ -135,7 +135,7 @@ class ConversationTurn(Contract):
 
 
 class ReturnedCall(ClientResult):
-    """What a client did with one of the calls that it was handed."""
+    """The result of one client call."""
 
     call_id: str = Field(min_length=1, max_length=500)
     """Or its position."""
@@ -204,7 +204,7 @@ class AgentResponse(AgentOutputs):
     output: Json = None
     """The structured answer, for `json` and `structured`; the whole output of an agentic tool."""
     handles: dict[str, Json] = Field(default_factory=dict)
-    """Outputs of the pinned handles, by name: always all of them."""
+    """Outputs of all pinned handles, by name."""
     error: ToolError | None = None
     warnings: tuple[str, ...] = ()
     tool_calls: tuple[ToolEnvelope, ...] = ()

@@ -26,7 +26,7 @@ class RecordedAnswer(Contract):
     event: int
     """As of a call."""
     request_hash: str
-    """Of all that the model was asked."""
+    """Of the request to the model."""
     end: ModelFinished
 
 
@@ -41,7 +41,7 @@ class RecordedFailure(Contract):
 
 
 class RecordedRun(Contract):
-    """A nested run of which more may be known than its end."""
+    """A nested run, possibly with more than its end."""
 
     run_id: str
     tool: str

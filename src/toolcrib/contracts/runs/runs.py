@@ -26,7 +26,7 @@ RunStatus: TypeAlias = Literal[
     "cancelled",
 ]
 """`awaiting_answer`: it has asked a question. `incomplete`: it has ended without doing what it was asked for, though
-nothing failed: its question was not answered, somebody declined, or its plan left out every step."""
+nothing failed: its question was not answered, a person declined, or its plan left out every step."""
 StopReason: TypeAlias = Literal[
     "final_answer",
     "question",
@@ -64,7 +64,7 @@ CLOCK = "clock"
 
 
 RerunMode: TypeAlias = Literal["resume", "from_step"]
-"""resume: what has succeeded is taken over, call by call, and what is repeated has the same idempotency keys.
+"""resume: results of successful calls are reused, and repeated calls have the same idempotency keys.
 from_step: a step and all that follow it are run again, and the outputs of the others are reused."""
 
 
@@ -254,4 +254,4 @@ class ClientResult(Contract):
     error: ToolError | None = None
     metadata: JsonObject = Field(default_factory=dict)
     tainted: bool = False
-    """Outsiders can write what it holds."""
+    """It contains untrusted content."""

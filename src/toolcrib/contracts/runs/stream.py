@@ -109,7 +109,7 @@ class StepEnded(Contract):
     """Elements that have failed."""
     error: ToolError | None = None
     reused: str | None = None
-    """Id of the run that it was taken over from."""
+    """Id of the run whose result is reused."""
 
 
 class StreamDone(Contract):

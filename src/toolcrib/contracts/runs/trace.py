@@ -33,7 +33,7 @@ class LLMCost(Contract):
 
 
 class ActionCost(Contract):
-    """One tool call that has a price: of its own, or what the nested run behind it cost."""
+    """One tool call with a price: its own, or the cost of its nested run."""
 
     position: str
     action: str
@@ -42,7 +42,7 @@ class ActionCost(Contract):
 
 
 class CostBreakdown(Contract):
-    """The parts add up to the total, where all of them are known."""
+    """The parts add up to the total if all of them are known."""
 
     total_cost_usd: Usd | None = None
     """Null means unknown."""
@@ -72,7 +72,7 @@ class OutcomeTold(Contract):
 
 
 class Settlement(OutcomeTold):
-    """The same as it is kept."""
+    """The settlement as it is stored."""
 
     made_by: str
     at: Timestamp
@@ -167,7 +167,7 @@ class ToolStep(Contract):
     """From start to end; null while the call is active."""
     child_run_id: str | None = None
     child: "Trace | None" = None
-    """The nested run, if the tool is a run of its own and its trace was read too."""
+    """The nested run, if there is one and its trace was read too."""
     fallback_run_id: str | None = None
     fallback: "Trace | None" = None
     """The run of the tool that was called instead when this one had failed."""
@@ -229,7 +229,7 @@ class ResumptionStep(Contract):
 
 
 class SignalStep(Contract):
-    """The run asked for a signal from outside, or slept."""
+    """The run waited for a signal, or slept."""
 
     type: Literal["signal"] = "signal"
     name: str
@@ -255,7 +255,7 @@ class LimitStep(Contract):
 
 
 class ProgressStep(Contract):
-    """Something that the run's code told."""
+    """Progress that the run's program reported."""
 
     type: Literal["progress"] = "progress"
     kind: str
@@ -286,7 +286,7 @@ class Trace(Contract):
     tool: str
     """`name@version`."""
     mode: AgenticMode | None = None
-    """Of an agentic tool, as its first model call tells; null before it."""
+    """Of an agentic tool, from its first model call; null before it."""
     task: str
     """What was asked: the task, or the input as JSON."""
     status: RunStatus

@@ -19,14 +19,14 @@ StepStatus: TypeAlias = Literal["pending", "running", "waiting", "succeeded", "p
 cut_off: what it depends on has not come to a good end, or the run has ended before it."""
 
 STEP_SETTLED: Final = "step_settled"
-"""Kind of the `progress_made` event that tells how a step has ended; its data is a `SettledStep`."""
+"""Kind of the `progress_made` event that records the end of a step; its data is a `SettledStep`."""
 
 STEP_KEY: Final = "step:"
 """Begins the key of that event; the name of the step follows."""
 
 
 MAX_ITEM_ERRORS: Final = 100
-"""Errors of elements that a step tells; the others are counted."""
+"""Maximum number of errors of elements that are stored; further ones are counted."""
 
 
 class ItemError(Contract):
@@ -62,11 +62,11 @@ class SettledStep(Contract):
     """Given if no call has put it out."""
     error: ToolError | None = None
     reused: str | None = None
-    """Id of the run that it was taken over from."""
+    """Id of the run whose result is reused."""
 
     @property
     def ok(self) -> bool:
-        """Whether it has put out something: all of it, or a part."""
+        """Whether it has an output, complete or partial."""
         return self.status in {"succeeded", "partial"}
 
 
@@ -123,7 +123,7 @@ class WorkflowInstance(InstanceSummary):
     steps: tuple[StepInstance, ...] = ()
     """All of them, in the order of the definition."""
     taken_up_by: tuple[str, ...] = ()
-    """Ids of the runs that take it up, in the order in which they began."""
+    """Ids of the runs that continue it, in the order in which they started."""
     tokens: int = 0
     """Input and output tokens, with those of nested runs."""
 

@@ -101,7 +101,7 @@ class AgentDefinition(AgentParts, CallRules, Identity):
     """Parameters: `message` and whatever else the model is to be told before it."""
 
     output_schema: JsonSchema | None = None
-    """What it puts out; null for what follows from the format of its answer."""
+    """The output schema; null to derive it from the format of the answer."""
 
     @field_validator("tools", mode="before")
     @classmethod
@@ -147,7 +147,7 @@ _AROUND = AgentDefinition.model_fields.keys() - AgentParts.model_fields.keys()
 
 
 def _output_schema(answer: JsonSchema | None) -> JsonSchema:
-    """What an agent puts out. A run that a limit ended has no `output`, but the `calls` that it made."""
+    """The output schema of an agent. A run that a limit ended has no `output`, but has its `calls`."""
     properties: JsonSchema = {
         "response": {"type": "string", "description": "What it answers, in words; empty if it came to no answer."},
         "calls": {"type": "array", "description": "What was done until a limit or a failure ended it."},

@@ -36,7 +36,7 @@ class VersionLife(Contract):
 
 
 class ToolProposal(Contract):
-    """A change that another system wants, whole, so that a person can read it; it runs nothing."""
+    """A complete change that another system proposes, for a person to read. It has no effect."""
 
     definition: ToolDefinition
     change: ToolChange
@@ -62,7 +62,7 @@ class Baseline(Contract):
 
 
 class ProviderBaseline(Contract):
-    """A provider as the last import made it, so that a person's settings are told from the import's."""
+    """A provider as the last import made it, to distinguish a person's settings from the import's."""
 
     offered: ProviderDefinition
 
@@ -98,7 +98,7 @@ class ImportOutcome(Contract):
 
 
 class ToolReview(Contract):
-    """A tool as it is and as its provider wants it, for the person who decides."""
+    """A tool as it is and as its provider proposes it, for the person who decides."""
 
     tool: str
     provider: str
@@ -192,7 +192,7 @@ class LossReport(Contract):
     losses: tuple[Loss, ...] = ()
     """Of the document as a whole."""
     operations: tuple[OperationImport, ...] = ()
-    """Every operation of the document that was asked for, in its order."""
+    """Each selected operation of the document, in its order."""
     components: dict[str, tuple[Loss, ...]] = Field(default_factory=dict)
     """Losses of shared parts by place."""
 

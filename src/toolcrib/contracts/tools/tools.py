@@ -116,7 +116,7 @@ class ToolDefinition(Contract):
     rate_limit: RateLimit | None = None
     estimated_latency_s: float | None = None
     cost_usd_per_call: Usd | None = None
-    """Reserved before each call, and what it costs if its output says nothing else."""
+    """The cost that is reserved before each call, and charged unless its output has another one."""
     cost_from: str | None = None
     """RFC 9535 path of what a call cost, in US dollars, in what the implementation returns."""
     cost_hint: str | None = None

@@ -121,7 +121,7 @@ class Dependent(Contract):
     held: bool = False
     """Of a workflow: its runs keep the revision that it was published with, whatever the change does."""
     reasons: tuple[str, ...] = ()
-    """Of a workflow, why it is so judged."""
+    """Of a workflow: the reason for this result."""
     edges: tuple[GraphEdge, ...] = ()
     """Of a workflow, the edges that the change breaks."""
 
@@ -136,7 +136,7 @@ class PinnedRun(Contract):
 
     run_id: str
     tool: str
-    """`name@version` of what it runs."""
+    """`name@version` of its tool."""
     status: RunStatus
     content_hash: str
     """The revision that it has pinned."""
@@ -158,7 +158,7 @@ class ImpactReport(Contract):
 
 
 class WorkflowDraft(Contract):
-    """A definition that is kept beside the published one of its name, and never in its place."""
+    """A definition that is stored beside the published one of the same name."""
 
     definition: WorkflowDefinition
     note: str = ""

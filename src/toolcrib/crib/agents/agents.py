@@ -28,7 +28,7 @@ class Agents:
 
     Args:
         parts: Of the crib.
-        listing: Of the crib: tells what a principal may see.
+        listing: The crib's listing, which knows what a principal may see.
         actor: Who acts.
     """
 

@@ -140,7 +140,7 @@ def under_way(conversation: Conversation, run: Run, waiting_for: tuple[str, ...]
 
 
 def turn_of(run: Run, events: Sequence[RunEvent]) -> ConversationTurn:
-    """A turn as its run tells it.
+    """A turn, read from its run.
 
     Args:
         run: The run.
@@ -184,7 +184,7 @@ class Conversations:
     # Turns ------------------------------------------------------------------------------------------------------------
 
     async def begin(self, agent: ToolRevision, request: AgentRequest, who: Principal) -> OpenTurn:
-        """Find out which turn a message would be. Create its run with `create`, and tell of its end with `settle`.
+        """Determine which turn a message would be. Create its run with `create`, and report its end with `settle`.
 
         Whatever becomes of the turn, nothing has to be taken back: until its run is created, others can be that turn.
 
@@ -195,7 +195,7 @@ class Conversations:
 
         Raises:
             NotFound: The conversation is not there, or another's.
-            Conflict: A turn of it is under way or waits, it is with another agent, or it is over.
+            Conflict: A turn of it is active or waits, it is with another agent, or it is closed.
             InvalidInput: The agent keeps no conversations, or the context is too large.
         """
         if not _persists(agent):
@@ -312,7 +312,7 @@ class Conversations:
         return await self._of(conversation_id, await self._actor.authorize())
 
     async def turns(self, conversation_id: str, *, after: int = 0, limit: int = 50) -> Sequence[ConversationTurn]:
-        """The turns after a place, in order; those whose run the store has forgotten are left out.
+        """The turns after a number, in order; turns whose run was deleted are left out.
 
         Raises:
             NotFound: There is no such conversation, or it is another's.
@@ -357,7 +357,7 @@ class Conversations:
         Raises:
             NotFound: It does not exist, or belongs to another principal.
             PermissionDenied: The caller may not delete conversations.
-            Conflict: A turn is under way or waits.
+            Conflict: A turn is active or waits.
         """
         found = await self._require_access(conversation_id, await self._actor.authorize(), "delete")
         await self._refuse_open(found)

@@ -240,7 +240,7 @@ class Executions:
 
 
 def _arguments(definition: ToolDefinition, request: AgentRequest) -> JsonObject:
-    """The input of a run, as the schema of the agent or the agentic tool wants it."""
+    """The input of a run, validated by the schema of the agent or agentic tool."""
     if not definition.has_model:
         msg = f"{definition.name!r} is neither an agent nor an agentic tool; call it as a tool"
         raise InvalidInput(msg)

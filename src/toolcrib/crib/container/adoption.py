@@ -127,7 +127,7 @@ class Adoptions:
         return replace(imported, outcome=ImportOutcome(provider=imported.provider.name, tools=told, warnings=warnings))
 
     async def review(self, name: str, who: Principal) -> ToolReview:
-        """A tool as it is, and as its provider wants it.
+        """A tool as it is, and as its provider proposes it.
 
         Raises:
             NotFound: No such tool, or no import has made it.

@@ -36,7 +36,7 @@ from toolcrib.workflows import Workflow
 
 @dataclass(frozen=True, slots=True)
 class DefinitionServices:
-    """What has the definitions, checks them and takes in those of other systems."""
+    """The parts that store, check and import definitions."""
 
     stored: StoredDefinitions
     catalogue: Catalogue

@@ -38,7 +38,7 @@ class DefinitionOptions:
     plugins: Plugins = NO_PLUGINS
     """Runtimes, model providers and guardrails of other packages, as `load_plugins` finds them."""
     model_services: Mapping[str, ModelService] = field(default_factory=dict[str, ModelService])
-    """Model providers by name, beside those that everybody has."""
+    """Model providers by name, in addition to the built-in ones."""
     prices: Prices = field(default_factory=Prices)
     """What models cost."""
     default_model: LLMConfig | None = None

@@ -51,7 +51,7 @@ def read_services(file: Path) -> Mapping[str, ModelService]:
 
 
 def service_providers(services: Mapping[str, ModelService]) -> dict[str, Provider]:
-    """Providers of models by name, beside those that everybody has.
+    """Model providers by name, in addition to the built-in ones.
 
     Raises:
         InvalidSettings: A name is taken or no name, or a template or path cannot be used.

@@ -177,7 +177,7 @@ class Imports:
         return await self.read(source)
 
     async def sync(self, name: str, *, accept: bool = False) -> ImportedApi:
-        """Ask a provider's server again what it offers, and take in what is new and changed.
+        """Import a provider again from its server: new tools are added, changes are adopted or held back.
 
         Args:
             name: Of a provider that is an MCP server, or a gRPC server with reflection.

@@ -24,7 +24,7 @@ from toolcrib.crib.container.container import CribServices
 
 
 class Invoke(Protocol):
-    """Makes one call of a tool as a run of its own."""
+    """Makes one call of a tool as a separate run."""
 
     async def __call__(self, ref: str, arguments: JsonObject, *, as_call: bool) -> Result:
         """The run, ended or waiting."""

@@ -57,7 +57,7 @@ async def replay_recording(parts: CribServices, recording: RecordedFamily, run_i
     Args:
         parts: Of the crib.
         recording: The family of runs.
-        run_id: The one of them to tell about.
+        run_id: The run of the bundle to report on.
         past: Reads the other runs that it has read.
     """
 
@@ -145,7 +145,7 @@ class Capture:
         )
 
     async def _family(self, writer: BundleWriter, root_id: str) -> Sequence[str]:
-        """Write a run and all that are nested in it; returns their ids."""
+        """Write a run with all its nested runs; returns their ids."""
         family, waiting = list[str](), [root_id]
         while waiting:
             run_id = waiting.pop(0)
@@ -269,7 +269,7 @@ _IN_MEMORY: Final = 16 * 1024 * 1024
 
 
 async def replay_run(parts: CribServices, run_id: str, *, parked: bool = False) -> Replay:
-    """Make the events of a run again from what its store has of it, and tell where they are others.
+    """Make the events of a run again from its store, and report where they differ.
 
     A nested run is replayed with its callers, whose budget it used; the result is about the nested run only.
 
@@ -295,7 +295,7 @@ async def replay_run(parts: CribServices, run_id: str, *, parked: bool = False) 
 
 
 async def replay_file(file: IO[bytes], name: str = "bundle") -> Replay:
-    """Make the events of a run again from its bundle alone, and tell where they are others.
+    """Make the events of a run again from its bundle alone, and report where they differ.
 
     Nothing of the machine is needed but this package: no store, no settings, no functions of an application.
 

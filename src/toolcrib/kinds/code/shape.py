@@ -23,7 +23,7 @@ class CodeImplementation(Implementation):
     tools: tuple[str, ...] = ()
     """Tools that the code may call, as functions: `name` or `name@range`."""
     isolation: Isolation = "language"
-    """The least that is wanted; the operator may want more. If nothing on the machine gives it, the call is refused."""
+    """The weakest isolation that is accepted; the operator may require more. Without it, calls are refused."""
     limits: SandboxLimits = SandboxLimits()
 
     @property

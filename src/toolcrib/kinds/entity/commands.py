@@ -24,7 +24,7 @@ Mapped: TypeAlias = "type | Table | Entity"
 
 
 class TableOptions(Contract):
-    """Choices for one table; what is left out follows from it."""
+    """Options for one table; defaults are derived from the table."""
 
     singular: str | None = None
     plural: str | None = None

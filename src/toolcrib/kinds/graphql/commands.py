@@ -67,7 +67,7 @@ async def import_graphql_api(source: GraphqlSource, context: ImportContext) -> "
     Raises:
         InvalidSettings: The package for GraphQL is not installed.
         InvalidDefinition: The address or the schema cannot be used, or the schema is larger than a limit.
-        InvalidInput: The server does not tell its schema, or answers with something else.
+        InvalidInput: The server does not provide its schema, or the response is not GraphQL.
         ReconnectRequired: The server refuses the credentials, or there are none.
         Unavailable: It cannot be reached.
         EgressDenied: The policy forbids the address.

@@ -139,7 +139,7 @@ def open_parameters(function: Callable[..., Any]) -> Mapping[str, inspect.Parame
     """The parameters that are still to be given.
 
     Raises:
-        InvalidDefinition: It is written in C, and does not tell its parameters.
+        InvalidDefinition: It is written in C, and its parameters are unknown.
     """
     try:
         parameters = inspect.signature(function).parameters

@@ -27,7 +27,7 @@ _PORT: Final = 5432
 
 
 class Databases:
-    """Opens databases when they are first asked for.
+    """Opens databases when they are first used.
 
     Args:
         route: Judges addresses that are not the operator's.
@@ -61,7 +61,7 @@ class Databases:
 
         Raises:
             InvalidDefinition: The provider is no database.
-            NotFound: No engine is bound, or the reference leads nowhere.
+            NotFound: No engine is bound, or the reference has no value.
             InvalidSettings: It leads to something that is no database's URL.
             EgressDenied: It may not be reached.
             NetworkError: The host has no address.
@@ -86,7 +86,7 @@ class Databases:
             return await self._open((realm, connection.url), url)
 
     async def close(self) -> None:
-        """Let go of all of them."""
+        """Close all databases."""
         for database in (*self._bound.values(), *(database for _, database in self._opened.values())):
             await database.close()
         self._bound.clear()

@@ -76,7 +76,7 @@ class EntityDatabase:
             writes: Whether it may change rows.
 
         Raises:
-            TimeoutError: It took longer, and is rolled back unless its commit was under way.
+            TimeoutError: It took longer, and is rolled back unless its commit had started.
             sqlalchemy.exc.SQLAlchemyError: The database refused or failed.
         """
         job = _Job(self.engine, work, limit_s=limit_s, writes=writes)
@@ -112,7 +112,7 @@ class EntityDatabase:
             self._tables |= tables
 
     async def close(self) -> None:
-        """Wait for the work that is under way, and let go of the connections if they are ours."""
+        """Wait for active operations, and close the connections unless the application owns them."""
         await asyncio.to_thread(self._threads.shutdown, cancel_futures=True)
         if not self._is_bound:
             self.engine.dispose()

@@ -148,7 +148,7 @@ def _of_state(problem: DBAPIError) -> Diagnosis:
 
 
 def _of_words(said: str) -> Diagnosis:
-    """A driver that has no connection tells why in words only."""
+    """A driver without a connection gives the reason as text only."""
     if _AUTHENTICATION.search(said):
         return Diagnosis(*_SHUT, _STATES["28"][1])
     return Diagnosis(*_AWAY, "the database cannot be reached; check that its server runs and that the address is right")

@@ -76,7 +76,7 @@ def read_table(connection: sa.Connection, name: str, schema: str | None) -> "sa.
 
 
 def _correct(column: "sa.Column[Any]", declared: str | None) -> None:
-    """See to what SQLAlchemy does not tell of a column, or tells otherwise than it is."""
+    """Correct what SQLAlchemy reports wrongly, or not at all, about a column."""
     if isinstance(column.type, DOMAIN):
         column.type = column.type.data_type
     if declared is None:

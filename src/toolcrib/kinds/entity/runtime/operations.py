@@ -102,7 +102,7 @@ def _search(work: _Work) -> Outcome:
 
 
 def _select_fields(work: _Work, row: JsonObject) -> JsonObject:
-    """The fields that are asked for; without being asked, no bytes. The version and the key are always there."""
+    """The requested fields; bytes only if requested explicitly. The version and the key are always included."""
     wanted: list[str] | None = work.request.arguments.get("select")
     made = work.request.implementation
     if wanted is None:

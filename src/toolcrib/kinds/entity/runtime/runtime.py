@@ -32,7 +32,7 @@ if TYPE_CHECKING:
 T = TypeVar("T")
 
 LOOK_S: Final = 60.0
-"""Seconds in which a database tells what tables it has."""
+"""Seconds within which a database must list its tables."""
 
 
 class EntityRuntime:
@@ -88,7 +88,7 @@ class EntityRuntime:
         )
 
     async def look(self, provider: ProviderDefinition, principal: Principal, work: "Callable[[sa.Connection], T]") -> T:
-        """Read what a database tells of itself.
+        """Run a function that reads the schema of a database.
 
         Args:
             provider: The database; it need not be stored.

@@ -68,7 +68,7 @@ _OTHERS: Final[Mapping[str, JsonSchema]] = {
 
 
 def well_known(full_name: str) -> JsonSchema | None:
-    """The schema of a type that is written in a way of its own; null for any other."""
+    """The schema of a type with a special JSON form; null for other types."""
     if not full_name.startswith(_PREFIX):
         return None
     name = full_name.removeprefix(_PREFIX)

@@ -352,7 +352,7 @@ class GrpcCalls:
         return await self._attempt(call, await self._credentials(call))
 
     async def reflect(self, provider: ProviderDefinition, principal: Principal) -> Reflected:
-        """What a server says that it serves, asked over a connection of its own.
+        """The services of a server by reflection, over a separate connection.
 
         Raises:
             CallFailed: Its credentials are not available, or are not valid metadata.

@@ -118,7 +118,7 @@ class DocumentContext:
 
 
 def make_tool(operation: ApiOperation, name: str, override: ToolOverride, source: DocumentContext) -> ToolDefinition:
-    """The tool of an operation, as the override wants it."""
+    """The tool of an operation, with the override applied."""
     library = source.document.library
     tokens = source.tokens if authenticates(operation) else frozenset[str]()
     arguments = read_arguments(operation, library, source.requests, source.security.credentials(), tokens)
@@ -232,7 +232,7 @@ _LEGACY_CONTAINERS: Final = ("definitions", "parameters", "responses")
 
 
 def account_document(document: Document, losses: Losses) -> None:
-    """Report what the document says beside its operations and no tool can say."""
+    """Report fields of the document outside of its operations that no tool can keep."""
     root = document.root
     account(root, DOCUMENT, losses)
     account(root.get("info"), INFO, losses)
@@ -247,7 +247,7 @@ def account_document(document: Document, losses: Losses) -> None:
 
 
 def account_components(document: Document, losses: Losses) -> None:
-    """Report the shared parts that nothing has asked for, once all tools are made."""
+    """Report the unused components, once all tools are made."""
     root, reached = document.root, _with_ancestors(document.library.reached)
     legacy = [root.get(name) for name in _LEGACY_CONTAINERS] if document.dialect == "2.0" else []
     for container in (*(root.get("components").get(name) for name in _CONTAINERS), *legacy):

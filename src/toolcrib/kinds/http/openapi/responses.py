@@ -90,7 +90,7 @@ def _successes(operation: ApiOperation) -> list[ApiResponse]:
 
 
 def _choose_media(media: Sequence[Media], losses: Losses) -> Sequence[Media]:
-    """JSON where it is offered, for that is what is asked for; else all."""
+    """JSON if it is offered, because requests ask for it; else all."""
     chosen = next((found for found in media if is_json(found.type)), None)
     chosen = chosen or next((found for found in media if is_lines(found.type)), None)
     if chosen is None:

@@ -26,7 +26,7 @@ OPEN_S: Final = 30.0
 
 @dataclass(frozen=True, slots=True)
 class _Known:
-    """A listing, and when it was asked for."""
+    """A listing, and the time of its request."""
 
     listing: ServerListing
     asked_at: float
@@ -71,7 +71,7 @@ class Connection:
 
     @property
     def secrets(self) -> tuple[str, ...]:
-        """What must not be shown of what it has sent, or given to its program."""
+        """The secrets that it has sent, or given to its program, for redaction."""
         return (*self.reach.secrets, *self._troubles.secrets)
 
     # Using ------------------------------------------------------------------------------------------------------------

@@ -110,7 +110,7 @@ def status_failure(provider: str, status: int, retry_after_s: float | None) -> C
 
 
 def network_failure(provider: str, problem: EgressDenied | NetworkError | InvalidInput | OSError) -> CallFailed:
-    """The network, its policy or the system let nothing through, or not all of it."""
+    """The error if the network, the egress policy or the system blocked the transfer."""
     match problem:
         case EgressDenied() | NetworkError():
             code, reason = meaning_of(problem)
@@ -142,7 +142,7 @@ def broken(provider: str, said: str = "") -> CallFailed:
 def connection_failure(
     provider: str, why: str, said: str = "", *, code: ErrorCode = ErrorCode.NETWORK_ERROR
 ) -> CallFailed:
-    """There is no connection to be had."""
+    """The error if no connection can be opened."""
     message = f"provider {provider!r}: its MCP server cannot be connected: {why}"
     return CallFailed(error(code, Reason.TOOL_FAILED, f"{message}{_server_words(said)}"), effect="none")
 

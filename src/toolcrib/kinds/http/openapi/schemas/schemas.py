@@ -104,7 +104,7 @@ def tell_apart(node: Node, result: JsonSchema, library: Library, losses: Losses)
         node: The Schema Object with a discriminator.
         result: What it was converted to; its alternatives get a `const`.
         library: Where the mapping leads.
-        losses: Takes what could not be told.
+        losses: Receives what could not be expressed.
     """
     discriminator = node.get("discriminator")
     field = field_of(discriminator)

@@ -57,7 +57,7 @@ class EgressSettings(Contract):
     allow: tuple[str, ...] = ()
     """Exceptions for local addresses: `127.0.0.1:8123`, `10.2.0.0/16:443`."""
     hosts: tuple[str, ...] = ("*",)
-    """Host names that may be asked for."""
+    """Host names that requests may have."""
     ports: tuple[int, ...] = (443, 80)
     max_redirects: int = Field(default=3, ge=0)
     max_bytes: int = Field(default=10 * 2**20, ge=1)
@@ -140,7 +140,7 @@ class Settings(Contract):
     released_env: tuple[str, ...] = (_RELEASABLE,)
     """Patterns of the variables that definitions may use as secrets."""
     lease_s: float = Field(default=10.0, ge=0.5, le=3600)
-    """Seconds after which the runs of a process that died are taken over."""
+    """Seconds after which other processes claim the runs of a process that died."""
     engine: Literal["local", "restate"] = "local"
     """Who drives runs: the processes that begin them, or the workers of a Restate cluster."""
     models_dir: Path | None = None

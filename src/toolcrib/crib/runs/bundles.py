@@ -95,7 +95,7 @@ _MOST_READ: Final = 1_000
 _UNSEEN: Final = "it was named, and whom this is for may not read it"
 
 Sees: TypeAlias = Callable[[Run | Definition], bool]
-"""Whether whom a bundle is for may read something; its own run, with those above and in it, needs no asking."""
+"""Whether the recipient of a bundle may read something; the run itself, its callers and nested runs are not checked."""
 
 
 class Capture:

@@ -139,7 +139,7 @@ class Forks:
 
     Args:
         parts: Of the crib.
-        executions: Of the crib: tells which runs a principal may read.
+        executions: The crib's executions, which know which runs a principal may read.
         actor: Who acts.
     """
 
@@ -331,7 +331,7 @@ def _event_before(events: Sequence[RunEvent], place: str) -> int:
 
 
 def _check_may_change(who: Principal, tool: ToolRevision) -> None:
-    """Refuse who could not write the definition: what it may do, and as whom, is not theirs to say.
+    """Refuse a principal that may not write the definition, and so may not change its rights or account.
 
     Raises:
         PermissionDenied: No grant lets them.

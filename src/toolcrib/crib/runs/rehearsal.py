@@ -111,7 +111,7 @@ def reason_of_failure(run: Run, failure: Exception) -> RehearsalReason:
 
 
 def reason_of_divergence(run: Run, found: Divergence) -> RehearsalReason:
-    """A run of which the code would now ask for something else than it has asked for."""
+    """The reason for a run whose code would now make different calls than recorded."""
     message = (
         f"event {found.event} of run {found.run_id} has {found.field} = {_short(found.expected)}, and the code would "
         f"now have {_short(found.got)}: it goes on with what was recorded, if it can"
@@ -400,7 +400,7 @@ class _Copy(Struct, frozen=True):
         return None
 
     async def write(self, journal: Journal, now: datetime) -> None:
-        """Write it into another journal, with the approval of all that it asks."""
+        """Write it into another journal, with all its approvals granted."""
         queued = self.run.model_copy(update={"status": "queued", "epoch": 0, "events": 1})
         journal.create(queued, self.events[0].event)
         await journal.claim(self.run.run_id, owner=_SOMEBODY, now=now, lease_s=1)
@@ -429,7 +429,7 @@ def _approval_payload(asked: ApprovalRequested) -> JsonObject:
 
 
 class _UnknownFunctions(PythonRuntime):
-    """The Python functions of another process, of which nothing is known here."""
+    """The Python functions of another process, which are unknown here."""
 
     def serves(self, tool: ToolRevision) -> bool:
         """True, because it cannot be determined."""

@@ -50,7 +50,7 @@ class Successors:
         Args:
             rerun: Which run it continues, and how.
             run_id: Its id.
-            who: Who wants it.
+            who: The principal that asks.
 
         Returns:
             The id that it must have: another one, if it was announced before and never made.

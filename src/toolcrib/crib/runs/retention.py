@@ -55,7 +55,7 @@ class Retention:
         Args:
             older_than: The time.
             realm: Whose runs and conversations; those of every realm if null.
-            dry_run: Take nothing out, and tell what would be.
+            dry_run: Remove nothing, and report what would be removed.
 
         Raises:
             InvalidInput: The time is negative.

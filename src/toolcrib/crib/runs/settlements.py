@@ -100,7 +100,7 @@ class Settlements:
         return run
 
     async def _envelope(self, run: Run, position: str) -> ToolEnvelope:
-        """How the run has seen the call; who may not decide is not told what it has called."""
+        """The call's envelope in the run. Principals that may not decide do not learn which calls exist."""
         envelopes: Mapping[str, ToolEnvelope] = {
             entry.event.position: entry.event.envelope
             for entry in await self._journal.events(run.run_id)

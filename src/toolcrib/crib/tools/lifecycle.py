@@ -88,7 +88,7 @@ class ToolLife:
         message: str | None = None,
         replacement: str | None = None,
     ) -> ToolRevision:
-        """Have every call of a version denied, those of runs under way included.
+        """Deny every call of a version, including those of active runs.
 
         Raises:
             NotFound: No such tool, or no such replacement.
@@ -97,7 +97,7 @@ class ToolLife:
         return await self._set(life)
 
     async def activate(self, ref: str) -> ToolRevision:
-        """Bring a version back. What a provider wants to change of it waits on.
+        """Reactivate a version. Changes that its provider proposes keep waiting.
 
         Raises:
             NotFound: No such tool.
@@ -116,7 +116,7 @@ class ToolLife:
 
         Args:
             ref: `name` or `name@version`.
-            proposed: What the tool may become; what its provider wants if null, as far as it wants anything.
+            proposed: A changed definition of the tool; if null, the change that its provider proposes, if any.
 
         Raises:
             NotFound: No such tool.
@@ -156,7 +156,7 @@ class ToolLife:
     # What providers want ----------------------------------------------------------------------------------------------
 
     async def review(self, name: str) -> ToolReview:
-        """A tool as it is, and as its provider wants it.
+        """A tool as it is, and as its provider proposes it.
 
         Raises:
             NotFound: No such tool, or no import has made it.
@@ -164,7 +164,7 @@ class ToolLife:
         return await self._adoptions.review(name, await self._actor.authorize())
 
     async def accept(self, name: str) -> ToolRevision:
-        """Take over what a provider wants to change, also in place of a person's own.
+        """Adopt the change that a provider proposes, also in place of a person's changes.
 
         Raises:
             NotFound: No such tool, or nothing is proposed for it.
@@ -173,7 +173,7 @@ class ToolLife:
         return await self._adoptions.accept(name, await self._actor.authorize())
 
     async def reject(self, name: str) -> ToolRevision:
-        """Drop what a provider wants to change, and never propose the same again. A blocked tool stays blocked.
+        """Reject the change that a provider proposes; it is never proposed again. A blocked tool stays blocked.
 
         Raises:
             NotFound: No such tool, or nothing is proposed for it.
@@ -201,7 +201,7 @@ class ToolLife:
         return changed.model_copy(update={"warnings": concerns(changed, self._parts.registry)})
 
     async def _find_proposal(self, target: ToolRevision, who: Principal) -> ToolDefinition | None:
-        """What a tool's provider wants it to be, if it wants anything."""
+        """The change that a tool's provider proposes, if any."""
         try:
             proposal = (await self._adoptions.review(target.name, who)).proposal
         except NotFound:

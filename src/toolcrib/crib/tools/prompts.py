@@ -312,7 +312,7 @@ class Prompts:
         return await self._catalogue.save(older, who, after=after)
 
     async def test(self, definition: ToolDefinition, arguments: JsonObject) -> PromptTest:
-        """Show a tool's model a sample input, and what it would do first. No tool that it wants is called.
+        """Test a tool's prompt with a sample input: returns the model's first calls, which are not made.
 
         Args:
             definition: The tool as it is, or as it may become; it need not be saved.

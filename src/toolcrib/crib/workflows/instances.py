@@ -34,7 +34,7 @@ from toolcrib.workflows.checks import near
 from toolcrib.workflows.run.instances import instance_of, summary_of
 
 _MOST_PER_LOOK = 200
-"""Runs that are read at once while a page is filled."""
+"""Number of runs that are read together while a page is filled."""
 
 
 class Instances:
@@ -42,7 +42,7 @@ class Instances:
 
     Args:
         parts: Of the crib.
-        executions: Of the crib: tells who may see a run, and act on it.
+        executions: The crib's executions, which know who may see a run, and act on it.
         actor: Who acts.
     """
 
@@ -73,7 +73,7 @@ class Instances:
 
         Raises:
             NotFound: There is no such workflow.
-            InvalidInput: The tool of this name is no workflow. Whatever else goes wrong, the instance tells.
+            InvalidInput: The tool of this name is no workflow. All other errors are in the instance.
         """
         who = await self._actor.authorize()
         tool = await self._parts.catalogue.require(who.realm, ref)
@@ -85,7 +85,7 @@ class Instances:
 
         Args:
             run_id: Its run.
-            outputs: Whether with what the steps have put out, which is as large as it is.
+            outputs: Whether to include the outputs of steps, which may be large.
 
         Raises:
             NotFound: The realm has no such run.
@@ -216,7 +216,7 @@ class Instances:
         Args:
             run_id: Its run.
             name: The name that the step waits for, also before it does.
-            payload: What the step puts out.
+            payload: The output of the step.
 
         Raises:
             NotFound: As `get`, like the next two; or no step of the workflow waits for a signal of this name.

@@ -71,7 +71,7 @@ class Materials:
 
     Args:
         parts: Of the crib.
-        executions: Of the crib: tells which runs a principal may read.
+        executions: The crib's executions, which know which runs a principal may read.
     """
 
     def __init__(self, parts: CribServices, executions: Executions) -> None:
@@ -94,7 +94,7 @@ class Materials:
             implementation: The same, with the handlers that its steps name.
             past: The call.
             step: Name of the step.
-            who: Who wants it.
+            who: The principal that asks.
 
         Raises:
             NotFound: There is no such run, call, step or handle, or the tool is gone.
@@ -166,7 +166,7 @@ def _taint_source(chosen: Chosen) -> str | None:
 
 
 def _agent_runs(events: Iterable[RunEvent]) -> dict[str, str]:
-    """Steps by the ids of the runs that their calls have begun, elements of lists left out."""
+    """Steps by the ids of the runs that their calls have started, without elements of lists."""
     log = list(events)
     found = {
         run_id: call.position.partition(".")[0]

@@ -165,9 +165,9 @@ class Workflows:
 
     Args:
         parts: Of the crib.
-        listing: Of the crib: tells what a principal may see.
-        life: Of the crib: tells whom a change concerns.
-        executions: Of the crib: tells which runs a principal may read.
+        listing: The crib's listing, which knows what a principal may see.
+        life: The crib's life cycle, which knows the impact of a change.
+        executions: The crib's executions, which know which runs a principal may read.
         actor: Who acts.
     """
 
@@ -184,7 +184,7 @@ class Workflows:
     # Writing ----------------------------------------------------------------------------------------------------------
 
     async def check(self, definition: WorkflowDefinition | JsonObject) -> WorkflowGraph:
-        """The graph of a definition, with all that is wrong with it; nothing about the definition raises.
+        """The graph of a definition, with all its problems; an invalid definition does not raise.
 
         Args:
             definition: The definition, or a document that may be one.
@@ -309,8 +309,8 @@ class Workflows:
         Raises:
             NotFound: There is no such workflow, run, step, call or handle; or the tool is gone.
             PermissionDenied: The run is another's.
-            InvalidInput: No call is meant, or several; or the agent is asked for each element of a list.
-            InvalidDefinition: The workflow would not be sound with the step; `problems` has all that is wrong.
+            InvalidInput: No call matches, or several do; or the agent is asked for each element of a list.
+            InvalidDefinition: The workflow would be invalid with the step; `problems` lists all errors.
             Conflict: The call failed, holds a secret, or is of a tool that is another one by now; the name is taken;
                 or another principal has saved the draft since.
         """
@@ -341,7 +341,7 @@ class Workflows:
     ) -> Publication:
         """Check a workflow against what there is now, bind it to that, and save it as the newest revision of its tool.
 
-        The draft of its name has served its purpose then and is taken out.
+        The draft of the same name is then removed.
 
         Args:
             definition: The definition, its document, or the name of a draft.
@@ -374,7 +374,7 @@ class Workflows:
 
         Raises:
             NotFound: There is no such workflow, or no such revision.
-            InvalidDefinition: It could not be published any more; `problems` has all that is wrong with it.
+            InvalidDefinition: It could not be published any more; `problems` lists all errors.
             PermissionDenied: As `publish`.
             Conflict: See there.
         """
@@ -398,7 +398,7 @@ class Workflows:
 
         Raises:
             NotFound: There is no draft of this name.
-            InvalidDefinition: It could not be published; `problems` has all that is wrong with it.
+            InvalidDefinition: It could not be published; `problems` lists all errors.
         """
         who = await self._actor.authorize(newest=True)
         if isinstance(definition, str):

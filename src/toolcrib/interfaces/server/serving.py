@@ -30,13 +30,13 @@ _TURN_S: Final = 10.0
 
 
 def serve(settings: Settings) -> None:
-    """Serve the REST surface until told to stop.
+    """Serve the REST API until the process is stopped.
 
     Prints one line with the address, and at the first start of a store one line with its first API key, which is shown
     nowhere else and never again.
 
     Args:
-        settings: What the operator wants: store, address, egress and the rest.
+        settings: The operator's settings: store, address, egress and the rest.
 
     Raises:
         InvalidSettings: The pepper is unusable, or the address.
@@ -70,7 +70,7 @@ async def _is_first(crib: Crib) -> bool:
 
 
 class _Server(uvicorn.Server):
-    """Tells the engine at once that the process is about to stop, while requests are still being answered.
+    """Notifies the engine at once that the process is about to stop, while requests are still active.
 
     Args:
         config: Of the server.

@@ -80,7 +80,7 @@ _LONGEST = 120
 
 
 def print_diff(found: "RunDiff") -> None:
-    """What is to be seen at a glance first, and then all that differs."""
+    """A summary first, and then all differences."""
     rows = zip(_NUMBERS, _numbers(found.before), _numbers(found.after), strict=True)
     print_rows(("", found.before.run_id, found.after.run_id), list(rows))
     console().print(plain(_parting(found)))

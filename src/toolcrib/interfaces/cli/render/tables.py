@@ -141,7 +141,7 @@ def print_impact(report: "ImpactReport") -> None:
 
 
 def print_review(review: "ToolReview") -> None:
-    """What a provider wants to change of a tool, the worst last, and what to do."""
+    """The changes that a provider made to a tool, the worst last, and what to do."""
     out = console()
     if review.proposal is None:
         out.print(plain(f"no change of {review.tool} waits for a person"))
@@ -203,7 +203,7 @@ def import_document(imported: "ImportedApi") -> "JsonObject":
 
 
 def print_import(imported: "ImportedApi") -> None:
-    """What an import has made, what it lost, and what was not taken over."""
+    """What an import has made, lost and not adopted."""
     for tool in imported.tools:
         print(f"{tool.name} ({tool.side_effects})")
     print_losses(imported.report)

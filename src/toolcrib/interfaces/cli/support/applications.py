@@ -57,7 +57,7 @@ def _module(name: str) -> Any:
 
 @contextmanager
 def _settings(**given: str | None) -> Generator[None]:
-    """Have the environment say what the command line does, for as long as an application looks there."""
+    """Put the options of the command line into the environment while the application is loaded."""
     from toolcrib.crib.settings import variable_of
 
     variables = {variable_of(key): value for key, value in given.items() if value is not None}

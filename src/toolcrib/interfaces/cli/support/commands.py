@@ -42,7 +42,7 @@ class Ending(Protocol):
 
 
 def is_unsuccessful(found: Ending) -> bool:
-    """Whether a run has ended and not done what it was asked for: the exit status is 1."""
+    """Whether a run has ended without success: the exit status is 1."""
     return found.status in {"failed", "incomplete", "timed_out", "cancelled"}
 
 

@@ -108,7 +108,7 @@ def cancel(run_id: RunId, reason: Why = None, store: Store = DEFAULT_STORE) -> N
 
 
 def tell(instance: "WorkflowInstance") -> None:
-    """What is wrong with an instance, what it waits for, and what to do, on stderr."""
+    """Print the problems of an instance, what it waits for, and what to do, on stderr."""
     for warning in instance.warnings:
         print(f"toolcrib: {warning}", file=sys.stderr)
     if instance.error is not None:

@@ -125,7 +125,7 @@ async def list_agent_tools(
 ) -> AgentTools:
     """The tools that the agent would have now: those it sees, those it can find, and what is left out and why.
 
-    An agent that acts as an account may reach tools by a pattern that the caller may not see; those are not told.
+    An agent that acts as an account may have tools by a pattern that the caller may not see; those are left out.
     """
     await find_agent(crib, caller, name)
     found = await crib.agents.tools(name, message=message)

@@ -86,7 +86,7 @@ async def get_agent_execution(name: str, run_id: str, crib: CribDep, caller: Cal
 async def continue_conversation(
     conversation_id: str, body: ContinueBody, crib: CribDep, answers: Answers
 ) -> AgentAnswer:
-    """Send a conversation its next message, and answer when the agent has answered or waits."""
+    """Send the next message of a conversation; responds when the agent has answered or waits."""
     return answers.standing(await crib.executions.continue_(conversation_id, body.message))
 
 

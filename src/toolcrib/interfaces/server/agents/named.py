@@ -50,7 +50,7 @@ class NamedResource(Generic[ItemT]):
         return made
 
     def page(self) -> type[ListView[ItemT]]:
-        """The answer with all things that the caller may see."""
+        """The response with all resources that the caller may see."""
         made: Any = type(f"{self.noun.title()}Page", (ListView[self.contract],), {"__doc__": self.texts.page})
         return made
 

@@ -254,7 +254,7 @@ class DefinitionWriter:
         change: str = "PUT or PATCH",
         complete: Callable[[ToolDefinition], Awaitable[ToolDefinition]] | None = None,
     ) -> ToolRevision:
-        """Store the first revision of a definition, and let the answer name its address.
+        """Store the first revision of a definition, and set the header `Location` of the response.
 
         Args:
             definition: The definition.
@@ -322,7 +322,7 @@ class DefinitionWriter:
         return await workflows.publish(name, after=after, draft=seen)
 
     async def demand_parts(self, definition: WorkflowDefinition | JsonObject) -> None:
-        """Let pass who may see the tools that a workflow calls, whose schemas its check tells of, and use its secrets.
+        """Require that the caller may see a workflow's tools, whose schemas its check reveals, and use its secrets.
 
         A document without the shape of a definition names no definition, and is not compared with one.
         """

@@ -56,7 +56,7 @@ class Failures:
 
 
 class ShutdownResponses:
-    """Ends the requests that a stopping server cancels: with a 503 where no answer has begun, else without a word.
+    """Ends the requests that a stopping server cancels: with a 503 if no response has started, else silently.
 
     Only for the outermost place in a server's own tasks; anywhere else it would swallow a caller's cancellation.
     """

@@ -46,7 +46,7 @@ IfMatch: TypeAlias = Annotated[str | None, Header(description="The ETag of the t
 
 
 def name_revision(response: Response, tool: ToolRevision) -> None:
-    """Let the answer's `ETag` name the revision that it shows."""
+    """Set the `ETag` of a response to its revision."""
     response.headers["ETag"] = f'"{tool.revision}"'
 
 

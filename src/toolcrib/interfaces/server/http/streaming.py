@@ -51,13 +51,13 @@ async def follow(journal: Journal, clock: Clock, run_id: str, after: int) -> Asy
 
 
 def event_stream(messages: AsyncIterator[str]) -> StreamingResponse:
-    """The answer that sends messages as they come, past every cache and buffer."""
+    """A response that sends messages as they come, without caching and buffering."""
     headers = {"Cache-Control": "no-cache", "X-Accel-Buffering": "no"}
     return StreamingResponse(messages, media_type="text/event-stream", headers=headers)
 
 
 async def start_stream(crib: ActingCrib, run_id: str, place: str, *, drive: bool = False) -> StreamingResponse:
-    """What a run says and does from a place on, as an answer that has begun.
+    """The stream of a run from a message id on, as a response that has started.
 
     Args:
         crib: Has the run; the crib of who follows.

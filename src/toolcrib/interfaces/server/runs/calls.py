@@ -34,7 +34,7 @@ async def invoke_tool(
     response: Response,
     body: Annotated[InvokeBody, Body(default_factory=InvokeBody)],
 ) -> InvokeView | RunAccepted:
-    """Run a tool, and answer when the run has ended or waits; with `wait: false` at once."""
+    """Run a tool; responds when the run has ended or waits, or at once with `wait: false`."""
     return await _invoke(crib, name, body, response)
 
 

@@ -169,7 +169,7 @@ async def answer(run_id: str, body: AnswerBody, crib: CribDep, caller: Caller) -
 
 @router.post("/{run_id}/resume", responses={202: {"model": InvokeView}})
 async def resume(run_id: str, crib: WholeCrib, caller: Caller, response: Response) -> InvokeView:
-    """Carry a run on now, and answer when it has ended or waits again."""
+    """Resume a run now; responds when it has ended or waits again."""
     demand_execute(caller, await run_of(crib, caller, run_id))
     await crib.resume(run_id)
     return await run_view(crib, run_id, response)

@@ -160,7 +160,7 @@ async def remove_agentic_tool(name: str, crib: CribDep, caller: Caller) -> Remov
 
 @router.post("/{name}/test-prompt")
 async def test_prompt(name: str, body: TestPromptBody, author: Author, crib: CribDep, caller: Caller) -> PromptTest:
-    """Show the model a sample input, with changes that are not saved. No tool that it wants is called."""
+    """Test the prompt with a sample input and with unsaved changes. The calls that the model requests are not made."""
     tool = await _find(crib, caller, name)
     demand_write(caller, tool.definition)
     inside = _inside(tool.definition).model_copy(update=body.changes())

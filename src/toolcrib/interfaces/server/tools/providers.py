@@ -119,7 +119,7 @@ async def connect_provider(
     *,
     body: Annotated[ConnectBody, Body(default_factory=ConnectBody)],
 ) -> ConsentRequest:
-    """Where to send a person to connect. The answer's cookie is for the browser of the person, who is the caller."""
+    """The address where a person grants access. The cookie is for the browser of that person, who is the caller."""
     _demand_connect(crib, name, caller)
     redirect_uri = body.redirect_uri or str(request.base_url).rstrip("/") + CALLBACK
     begun = await crib.connections.begin(name, redirect_uri=redirect_uri)
@@ -164,7 +164,7 @@ async def callback(request: Request, crib: WholeCrib) -> Response:
 
 @connections.delete("/{name}")
 async def revoke_connection(name: str, crib: CribDep, caller: Caller, *, shared: bool = False) -> Revocation:
-    """Give up a connection, the caller's own or the realm's; the answer says whether its tokens were taken back."""
+    """Revoke a connection, the caller's own or the realm's; the response says whether its tokens were revoked."""
     demand(caller, f"ai://providers/{name}/{'write' if shared else 'execute'}")
     return await crib.connections.revoke(name, shared=shared)
 

@@ -175,7 +175,7 @@ async def change_tool(
 
 @router.delete("/{name}", status_code=204)
 async def remove_tool(name: str, crib: CribDep, caller: Caller) -> None:
-    """Take a tool out of the catalogue; runs that are under way still find their revision."""
+    """Remove a tool from the catalogue; active runs keep their revision."""
     await crib.authorize(newest=True)
     tool = crib.registry.require(caller.realm, name)
     demand_write(caller, tool.definition)

@@ -230,7 +230,7 @@ class ExecutionView(View):
     """US dollars; null means unknown."""
     total_tokens: int = Field(validation_alias=AliasPath("usage", "total_tokens"))
     duration_ms: int | None
-    """Null as long as it has not ended."""
+    """Null until it has ended."""
     created_at: Timestamp
     completed_at: Timestamp | None
 
@@ -240,7 +240,7 @@ class ExecutionView(View):
 
         Args:
             run: The run.
-            values: Fields that it does not tell.
+            values: Fields that it does not contain.
         """
         name, _, version = run.request.tool.partition("@")
         lasted = run.updated_at - run.created_at

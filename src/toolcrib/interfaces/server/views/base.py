@@ -58,4 +58,4 @@ class Stored(View):
     made_by: str
     created_at: Timestamp
     warnings: tuple[str, ...] = ()
-    """Of an answer to saving: what its author should know, such as deprecated tools that it is bound to."""
+    """In responses to saving: notes for the author, such as deprecated tools that it is bound to."""

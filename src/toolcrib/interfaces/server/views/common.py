@@ -98,7 +98,7 @@ class InvokeMeta(View):
     duration_ms: int
     warnings: tuple[str, ...]
     question: OpenQuestion | None = None
-    """What the run asks; `POST /executions/{run_id}/answer` answers it."""
+    """The question of the run; `POST /executions/{run_id}/answer` answers it."""
     trace: Trace
 
 
@@ -113,7 +113,7 @@ class InvokeView(View):
 
     @classmethod
     def of(cls, trace: Trace, mode: AgenticMode | None, question: OpenQuestion | None = None) -> Self:
-        """Take the answer out of a run's trace."""
+        """The response, from a run's trace."""
         agentic_tool = trace.tool.partition("@")[0] if mode is not None else None
         meta = InvokeMeta.project(trace, mode=mode, agentic_tool=agentic_tool, question=question, trace=trace)
         return cls.project(trace, success=trace.status == "completed", meta=meta)
@@ -247,7 +247,7 @@ class RunView(Contract):
     pending_handoffs: tuple[EnvelopeView, ...]
     """Their outputs are what the client has to act on."""
     question: OpenQuestion | None = None
-    """What the run asks, or one that is nested in it; `POST /executions/{run_id}/answer` answers it."""
+    """The question of the run or of a nested run; `POST /executions/{run_id}/answer` answers it."""
 
 
 class EventPage(ListView[RunEvent]):
@@ -268,7 +268,7 @@ class DecisionBody(Contract, defer_build=False):
 
 
 class SettleBody(OutcomeTold, defer_build=False):
-    """Whether a call took effect of which its run did not know."""
+    """Whether a call with an unknown outcome took effect."""
 
 
 class AnswerBody(Answer, defer_build=False):
@@ -285,7 +285,7 @@ class CancelBody(Contract, defer_build=False):
 
 
 class Health(Contract):
-    """That the server answers."""
+    """Shows that the server is running."""
 
     status: Literal["ok"] = "ok"
     version: str
@@ -326,7 +326,7 @@ class Answering:
         return self.to_answer(found)
 
     def to_answer(self, found: AgentResponse) -> AgentAnswer:
-        """The answer, with the address of the run's trace."""
+        """The response, with the address of the run's trace."""
         shown = {
             "tools_by_id": {call_id: EnvelopeView.of(call) for call_id, call in found.tools_by_id.items()},
             "last_tool": None if found.last_tool is None else EnvelopeView.of(found.last_tool),

@@ -31,7 +31,7 @@ async def run_workflow(
     response: Response,
     body: Annotated[StartBody, Body(default_factory=StartBody)],
 ) -> WorkflowInstance:
-    """Run a workflow, `name` or `name@range`, and answer when it has ended or waits; with `wait: false` at once."""
+    """Run a workflow, `name` or `name@range`; responds when it has ended or waits, or at once with `wait: false`."""
     await find_workflow(crib, caller, name)
     return _standing(await crib.instances.start(name, body.input, wait=body.wait), response)
 
@@ -44,7 +44,7 @@ async def dry_run_workflow(
     response: Response,
     body: Annotated[StartBody, Body(default_factory=StartBody)],
 ) -> WorkflowInstance:
-    """The same without any call that would write: those are skipped, and told with their arguments."""
+    """The same as a dry run: calls that would write are skipped, and listed with their arguments."""
     await find_workflow(crib, caller, name)
     started = await crib.instances.start(name, body.input, dry_run=True, wait=body.wait)
     return _standing(started, response)
@@ -95,7 +95,7 @@ async def resume_instance(
 ) -> WorkflowInstance:
     """Resume an instance. One that failed or was cancelled is continued by a new run of the workflow as it is now.
 
-    What has succeeded is not done again. The answer is the new instance; the header `Location` names it.
+    Calls that succeeded are not repeated. The response is the new instance; the header `Location` names it.
     """
     resumed = await crib.instances.resume(run_id, repeat_unknown=body.repeat_unknown, wait=body.wait)
     return _standing(resumed, response)

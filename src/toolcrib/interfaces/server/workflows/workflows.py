@@ -102,7 +102,7 @@ async def get_workflow_graph(name: str, crib: CribDep, caller: Caller, version: 
 
 @router.get("/{name}/impact")
 async def get_workflow_impact(name: str, crib: CribDep, caller: Caller, version: _Version = None) -> ImpactReport:
-    """Whom the workflow concerns: what is bound to it, directly or through others, and its runs under way.
+    """The impact of the workflow: what is bound to it, directly or through others, and its active runs.
 
     For those who may publish it.
     """
@@ -134,7 +134,7 @@ async def publish_workflow(
     response: Response,
     if_match: IfMatch = None,
 ) -> PublicationView:
-    """Publish the draft of this name, or a definition, as the newest revision; the answer says whom it concerns."""
+    """Publish the draft of this name, or a definition, as the newest revision; the response has its impact."""
     if body.definition is not None:
         refuse_other_name(name, body.definition)
     published = await author.publish(

@@ -1,4 +1,4 @@
 """Runs: their states, events, traces, approvals, streams and comparisons.
 
-Imported by the other modules of `contracts`; other packages import from `toolcrib.contracts`.
+Any package may import it; most names are in `toolcrib.contracts` too.
 """

@@ -1,4 +1,4 @@
 """Definitions of tools and agents as authors write them, imports, and changes.
 
-Imported by the other modules of `contracts`; other packages import from `toolcrib.contracts`.
+Any package may import it; most names are in `toolcrib.contracts` too.
 """

@@ -1,4 +1,4 @@
 """Agents of a crib: definitions, executions, conversations, questions and evaluations.
 
-Imported by `crib.crib`, `crib.container` and `interfaces`. Programs and prompts of agents are in `toolcrib.agents`.
+Imported within `crib` only. Programs and prompts of agents are in `toolcrib.agents`.
 """

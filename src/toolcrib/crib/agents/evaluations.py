@@ -311,7 +311,7 @@ class Evaluations:
                 for use in one.task.setup:
                     await self._set_up(use, who)
             result = await self._run(one, tool, who, dry_run=dry_run)
-            if result.summary.status in WAITING:  # nobody shall decide about it when the comparison is long made
+            if result.summary.status in WAITING:  # no later decision may change a run that was compared
                 await self._parts.engine.cancel(result.run_id, by=who.id, reason="it waited in an evaluation")
             judged = [await self._ask_judge(check, one.task, result, who) for check in one.task.checks]
         except ToolcribError as problem:

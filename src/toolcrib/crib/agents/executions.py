@@ -224,7 +224,7 @@ class Executions:
 
     async def _deliver(self, run_id: str, results: Sequence[ReturnedCall], who: Principal) -> None:
         delivered = False
-        while not delivered:  # once more if others were faster: what they brought is seen then
+        while not delivered:  # again if other clients were faster, to see their results
             tree = await read_tree(self._journal, run_id, ended=True)
             signals = signals_for(tree, results, made_by=who.id, at=self._parts.outside.clock.now())
             delivered = await self._parts.engine.signal_all(signals)

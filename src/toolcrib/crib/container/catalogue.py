@@ -144,7 +144,7 @@ class Catalogue:
                 await self.refresh(realm)
                 self._open = True
             while self._added:
-                # It stays in the list while it is saved, so that nobody else takes the crib to be up to date.
+                # It stays in the list while it is saved, so that no other task considers the crib up to date.
                 try:
                     await self._save_added(*self._added[0])
                 except (InvalidInput, NotFound):

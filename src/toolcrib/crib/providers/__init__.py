@@ -1,4 +1,4 @@
 """Providers of a crib: imports, connections, reference data and secrets.
 
-Imported by `crib.crib`, `crib.container` and `interfaces`.
+Imported within `crib` only.
 """

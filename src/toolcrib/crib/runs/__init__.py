@@ -1,4 +1,4 @@
 """Runs of a crib: approvals, settlements, forks, bundles, retention and rehearsals.
 
-Imported by `crib.crib`, `crib.container` and `interfaces`. The journal and its readings are in `toolcrib.core.runs`.
+Imported within `crib`, and by `interfaces`. The journal and its readings are in `toolcrib.core.runs`.
 """

@@ -408,7 +408,7 @@ class _Copy(Struct, frozen=True):
         answers = {
             approval_signal(asked.position, asked.number): _approval_payload(asked)
             for asked in self.approvals
-            if asked.question == "permission"  # whether something took effect nobody can tell here
+            if asked.question == "permission"  # whether a call took effect is unknown here
         }
         given = {
             name: Signal(name=name, payload=payload, made_by=_SOMEBODY, at=now) for name, payload in answers.items()

@@ -1,7 +1,7 @@
 """Settlements: a person's answer, after a run has ended, whether a call with an unknown outcome took effect.
 
     await crib.acting_as(ann).settlements.settle(run_id, "pay", happened=True, output={"id": "p_1"})
-    await crib.instances.resume(run_id)          # goes on with that output
+    await crib.instances.resume(run_id)          # continues with that output
 
 The journal of the ended run does not change: a settlement is stored as a signal to the run. For runs that have not
 ended, the inbox asks the same question (see `crib.approvals`).

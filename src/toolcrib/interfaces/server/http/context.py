@@ -318,7 +318,7 @@ class DefinitionWriter:
             return await workflows.publish(definition, after=after)
         drafted = await workflows.get_draft(name)
         await self.demand_parts(drafted.definition)
-        seen = drafted.revision if draft is None else draft  # what is published is what was held against the grants
+        seen = drafted.revision if draft is None else draft  # publish the revision that was checked against the grants
         return await workflows.publish(name, after=after, draft=seen)
 
     async def demand_parts(self, definition: WorkflowDefinition | JsonObject) -> None:

@@ -1,7 +1,7 @@
 """Creates providers and tools from gRPC servers, and opens channels to them. Loads grpcio (the extra `grpc`).
 
 The only methods that this package calls are those of server reflection; `kinds.grpc.runtime` calls the others.
-Imported by `kinds.grpc`.
+Imported within `kinds.grpc`.
 """
 
 from toolcrib.kinds.grpc.importer.channels import Channels, as_is

@@ -73,8 +73,8 @@ class Pruned(Contract):
 
 
 Verdict: TypeAlias = Literal["safe", "needs_attention", "will_strand"]
-"""safe: the run goes on from where it waits as it would have. needs_attention: it goes on, but not as it would have: a
-call is refused, a person is asked once more. will_strand: it fails, or nobody can carry it on."""
+"""safe: the run continues as it would have without the change. needs_attention: it continues differently: a
+call is refused, or a person is asked again. will_strand: it fails, or no process can resume it."""
 ReasonCode: TypeAlias = Literal[
     "cannot_run_here", "fails", "diverges", "call_refused", "asked_again", "later_call_refused"
 ]

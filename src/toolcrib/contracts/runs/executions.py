@@ -16,8 +16,8 @@ from toolcrib.contracts.runs.runs import ClientResult, RunStatus, StopReason
 from toolcrib.contracts.specs.models import Usage
 
 QuestionReason: TypeAlias = Literal["unclear", "unsure", "wide", "irreversible"]
-"""unclear: what the task means cannot be told. unsure: it was read in a way that nobody has confirmed. wide: more items
-would change than the tool's author lets pass unasked. irreversible: what would be done cannot be taken back."""
+"""unclear: the task is ambiguous. unsure: the interpretation of the task is not confirmed. wide: more items
+would change than the tool's author allows without a question. irreversible: the change could not be undone."""
 
 _SIGNAL: Final = "answer:"
 LONGEST_ANSWER: Final = 20_000

@@ -15,8 +15,8 @@ from toolcrib.contracts.runs.events import CallStarted
 from toolcrib.contracts.runs.runs import Rerun, RunStatus, StopReason
 
 StepStatus: TypeAlias = Literal["pending", "running", "waiting", "succeeded", "partial", "failed", "skipped", "cut_off"]
-"""partial: some elements of a `for_each` have failed. skipped: its condition does not hold, or no step went to it.
-cut_off: what it depends on has not come to a good end, or the run has ended before it."""
+"""partial: some elements of a `for_each` failed. skipped: its condition is false, or no step went to it.
+cut_off: a step that it depends on did not succeed, or the run ended before it."""
 
 STEP_SETTLED: Final = "step_settled"
 """Kind of the `progress_made` event that records the end of a step; its data is a `SettledStep`."""

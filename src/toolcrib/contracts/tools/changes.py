@@ -9,7 +9,7 @@ from typing import Final, Literal, TypeAlias
 from toolcrib.contracts.base.base import Contract
 
 ChangeClass: TypeAlias = Literal["description_only", "additive", "narrowing", "breaking", "effect_changing"]
-"""description_only: other words. additive: every call that worked still works, and what it gives is what was promised.
+"""description_only: only texts differ. additive: every call that worked still works, with an output as promised.
 narrowing: some calls are refused that worked, or less is promised of their output. breaking: calls that worked fail, or
 their output cannot be read as before. effect_changing: the same call does something else, somewhere else, or under
 other conditions."""

@@ -20,7 +20,7 @@ from toolcrib.contracts.tools.changes import ToolChange
 from toolcrib.contracts.tools.tools import LifeCycle, ToolDefinition
 
 Adoption: TypeAlias = Literal["new", "unchanged", "changed", "kept", "held", "gone", "returned"]
-"""new: stored for the first time. unchanged: offered as before. changed: the change was taken over. kept: a person has
+"""new: stored for the first time. unchanged: offered as before. changed: the change was adopted. kept: a person has
 changed or removed the tool, so it stays as it is. held: the change waits for a person, and the tool is blocked. gone:
 not offered any more, and blocked. returned: offered again as it was, and unblocked."""
 

@@ -19,13 +19,13 @@ from toolcrib.contracts.workflows.workflow_definitions import WorkflowDefinition
 EdgeKind: TypeAlias = Literal["order", "data", "error"]
 """`depends_on`; an expression that reads an output; `go_to`."""
 GraphState: TypeAlias = Literal["ok", "held", "broken"]
-"""ok: as it was published, or nothing has changed that could break it. held: what it is bound to has changed since in a
-way that could, so runs go on with the revision that it was published with. broken: it cannot work any more, and a run
-that comes to it fails."""
+"""ok: as it was published, or nothing has changed that could break it. held: a tool that it is bound to has changed in a
+way that could, so runs keep the revision that it was published with. broken: it cannot work any more; a run
+that reaches it fails."""
 
 
 class WorkflowProblem(Contract):
-    """One thing that is wrong with a definition, where, and what to write instead."""
+    """One error of a definition: its place, and how to correct it."""
 
     path: str
     """JSON pointer into the `WorkflowDefinition`: `/steps/2/input/order_id`."""
@@ -99,7 +99,7 @@ class WorkflowGraph(Contract):
 
 
 Verdict: TypeAlias = Literal["unaffected", "may_break", "breaks"]
-"""What a proposed change does to a dependent: nothing that can be seen, what cannot be told, or certain harm."""
+"""The effect of a proposed change on a dependent: none, unknown, or certain failure."""
 
 
 class Dependent(Contract):
@@ -112,7 +112,7 @@ class Dependent(Contract):
     reference: str
     """How the definition names what it is bound to: `name`, `name@range`, a pattern, `group:…`."""
     satisfied: bool
-    """Whether the reference takes this version of the tool; if not, it is bound to another one or to none."""
+    """Whether the reference accepts this version of the tool; if not, it is bound to another one or to none."""
     path: tuple[str, ...]
     """Names from the dependent to the tool: two if it is bound directly."""
     verdict: Verdict | None = None

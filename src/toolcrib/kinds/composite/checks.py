@@ -59,7 +59,7 @@ def check_operations(
     Args:
         definition: Of a composite tool.
         implementation: Its routes.
-        operations: What the routes lead to, by reference.
+        operations: The operations of the routes, by reference.
 
     Raises:
         InvalidDefinition: A route does not fit its operation, or an operation does more than the tool says.

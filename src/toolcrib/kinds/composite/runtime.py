@@ -35,7 +35,7 @@ _MOST_SHOWN = 500
 
 
 class _Refused(Exception):
-    """The arguments lead to no call; this is the error."""
+    """The arguments are refused, and no operation is called; this is the error."""
 
     def __init__(self, problem: ToolError) -> None:
         super().__init__(problem.message)
@@ -43,7 +43,7 @@ class _Refused(Exception):
 
 
 class _Operation(NamedTuple):
-    """A route with the revision that it leads to."""
+    """A route with the revision of its operation."""
 
     route: CompositeRoute
     tool: ToolRevision

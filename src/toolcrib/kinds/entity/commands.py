@@ -76,7 +76,7 @@ async def import_database(source: DatabaseSource, context: ImportContext) -> "Im
 
     Raises:
         InvalidDefinition: The name or the reference cannot be used.
-        ReconnectRequired: The database refuses the credentials, or the reference leads to none.
+        ReconnectRequired: The database refuses the credentials, or the reference has no value.
         Unavailable: The database cannot be reached.
         EgressDenied: The policy forbids the address, or it is the store of a crib.
         InvalidInput: The database cannot be read, or has no such table.

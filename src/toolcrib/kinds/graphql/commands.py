@@ -112,7 +112,7 @@ async def import_graphql_api(source: GraphqlSource, context: ImportContext) -> "
 
 
 def _provider(source: GraphqlSource, earlier: ProviderDefinition | None) -> ProviderDefinition:
-    """The provider that is asked. It keeps its credentials only if it keeps its address."""
+    """The provider to import. It keeps its credentials only if its address does not change."""
     known = earlier if earlier is not None and earlier.address == source.url else None
     return ProviderDefinition(
         name=source.name,

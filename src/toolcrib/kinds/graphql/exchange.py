@@ -321,7 +321,7 @@ def errors_beside(answer: GraphqlAnswer) -> JsonObject:
 
 
 def _effect(implementation: GraphqlImplementation, response: HttpResponse, answer: GraphqlAnswer) -> Effect | None:
-    """What a mutation has changed, as far as its answer tells; null for what the code of the failure means."""
+    """The effect of a mutation, if the response shows it; null to derive it from the error code."""
     if implementation.operation != "mutation":
         return None
     if not answer.has_data:  # nothing was executed, as the specification has it; a broken server is not believed

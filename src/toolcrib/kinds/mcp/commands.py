@@ -115,7 +115,7 @@ async def _read(provider: ProviderDefinition, context: ImportContext) -> "Import
 
 
 def _provider(source: McpSource, connection: McpConnection, earlier: ProviderDefinition | None) -> ProviderDefinition:
-    """The provider that is imported: what is given now, and for the rest what it was before.
+    """The provider to import: the given values, and the previous ones for the rest.
 
     Credentials that are not given again stay only where the address stays: they are not for another server.
     """

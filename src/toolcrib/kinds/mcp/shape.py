@@ -29,5 +29,5 @@ class McpImplementation(Implementation):
         return self.provider
 
     def client_operation(self) -> JsonObject:
-        """What of which server is meant."""
+        """The name of the offer and of its server."""
         return {"provider": self.provider, "capability": self.capability, "name": self.name}

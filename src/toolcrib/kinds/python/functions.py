@@ -130,7 +130,7 @@ def has_object(function: Callable[..., Any]) -> bool:
 
 
 def name_of(function: Callable[..., Any]) -> str:
-    """The name that a tool of it has by itself: of an object that can be called, its class's."""
+    """The default name of its tool; for a callable object, the name of its class."""
     whole = _whole(function)
     return getattr(whole, "__name__", type(whole).__name__)
 
@@ -192,7 +192,7 @@ class ToolContext(Struct, frozen=True):
     auth: Mapping[str, str]
     """Resolved secrets by name."""
     http: HttpSession
-    """The crib's way out: what a function fetches through it is held to the crib's egress policy."""
+    """The crib's HTTP session: requests through it are subject to the crib's egress policy."""
     transact: Callable[[Work], Awaitable[Json]] = no_transaction
     """Of a tool with `transactional=True`: `await context.transact(work)` runs `work(connection)` in the store's own
     database, once for the call, and returns its result. It commits together with the record that it has run."""
@@ -235,7 +235,7 @@ class ToolOptions(TypedDict, total=False):
     input_schema: JsonSchema
     """In place of the type hints: the function then gets its arguments as they came, and may take any by `**name`."""
     output_schema: JsonSchema | None
-    """In place of the hint of what it returns; null for whatever it returns, as text where JSON has no form for it."""
+    """Replaces the return type hint; null allows any result, as text if JSON cannot represent it."""
 
 
 class FunctionTool(Generic[P, R]):
@@ -476,7 +476,7 @@ def as_function_tool(function: FunctionTool[..., Any] | Callable[..., Any]) -> F
 
 
 def _call_in_thread(function: Callable[..., Any], values: JsonObject) -> Any:
-    """What a function returns in its thread, out of which a `StopIteration` cannot come."""
+    """Call a function in its thread; a `StopIteration`, which cannot leave a thread, is converted."""
     try:
         return function(**values)
     except StopIteration as error:

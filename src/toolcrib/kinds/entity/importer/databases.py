@@ -18,7 +18,7 @@ if TYPE_CHECKING:
     from toolcrib.kinds.entity.importer.engines import EntityDatabase, Place, Table
 
 Secret: TypeAlias = Callable[[str], Awaitable[str | None]]
-"""What a reference leads to, null if to nothing."""
+"""The value of a reference; null if there is none."""
 Judge: TypeAlias = "Callable[[str], Awaitable[Route]]"
 """Judges an https URL, and names the addresses behind it; raises `EgressDenied` and `NetworkError`."""
 
@@ -37,7 +37,7 @@ class Databases:
         self._route = route
         self._bound: dict[tuple[str, str], EntityDatabase] = {}
         self._opened: dict[tuple[str, str], tuple[str, EntityDatabase]] = {}
-        """By realm and reference, with the URL: what the reference leads to may change."""
+        """By realm and reference, with the URL, because the value of the reference may change."""
         self._opening = asyncio.Lock()
 
     async def bind(self, realm: str, name: str, engine: "sa.Engine", tables: "Mapping[Place, Table]") -> None:
@@ -60,9 +60,9 @@ class Databases:
         """The database of a provider.
 
         Raises:
-            InvalidDefinition: The provider is no database.
+            InvalidDefinition: The provider is not a database.
             NotFound: No engine is bound, or the reference has no value.
-            InvalidSettings: It leads to something that is no database's URL.
+            InvalidSettings: Its value is not the URL of a database.
             EgressDenied: It may not be reached.
             NetworkError: The host has no address.
             Unavailable: The driver is not installed.

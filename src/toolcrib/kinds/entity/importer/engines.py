@@ -176,7 +176,7 @@ def open_engine(text: str, *, address: str | None = None) -> sa.Engine:
         address: The only address that may be connected to, instead of what the host's name says.
 
     Raises:
-        InvalidSettings: It is no URL of a database that can be used here.
+        InvalidSettings: It is not the URL of a supported database.
         Unavailable: The driver is not installed.
     """
     url = read_url(text)

@@ -34,7 +34,7 @@ from toolcrib.kinds.entity.importer.words import plural_of, singular_of, snake
 from toolcrib.kinds.entity.shape import ROW_VERSION, ColumnType, EntityColumn, EntityImplementation, EntityOperation
 
 _MOST_WORDS: Final = 500
-"""Characters of what is said about a column."""
+"""Maximum number of characters of a column's description."""
 _MOST_VALUES: Final = 100
 """Values of an enumeration that a schema lists."""
 _FORMATS: Final[dict[ColumnType, JsonSchema]] = {
@@ -209,7 +209,7 @@ _OF_MANY: Final = frozenset[EntityOperation]({"search", "count"})
 
 @dataclass(frozen=True, slots=True)
 class _Plan:
-    """One entity with all that its tools share."""
+    """One entity with everything that its tools share."""
 
     entity: Entity
     provider: str

@@ -15,7 +15,7 @@ _MARK: Final = "__toolcrib_entity__"
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class EntityOptions:
-    """Choices for the tools of one entity; what is null follows from the table.
+    """Options for the tools of one entity; null derives the value from the table.
 
     Raises:
         InvalidDefinition: An excluded operation is unknown, or all are excluded.
@@ -107,7 +107,7 @@ def entity(
 
 
 def options_of(model: type) -> EntityOptions:
-    """What the decorator has said about this very class, not about one that it inherits from."""
+    """The options of this class itself, not of a base class."""
     found = vars(model).get(_MARK)
     return found if isinstance(found, EntityOptions) else EntityOptions()
 

@@ -43,7 +43,7 @@ def as_entity(thing: type | Table | Entity, options: EntityOptions | None = None
     """A mapped class or a table as an entity.
 
     Args:
-        thing: What there is; an entity stays what it is.
+        thing: A mapped class, a table or an entity; an entity is returned unchanged.
         options: Choices for a table; a class has them by its decorator.
 
     Raises:

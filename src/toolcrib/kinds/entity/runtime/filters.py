@@ -48,7 +48,7 @@ def read_order(text: str, fields: Mapping[str, BoundField], *, dialect: str) -> 
         dialect: Name of the database's.
 
     Raises:
-        InvalidInput: It is no order, or one by what there is not.
+        InvalidInput: It is not a valid order, or names an unknown field.
     """
     entries = text.split(",")
     if len(entries) > MAX_FIELDS:
@@ -120,7 +120,7 @@ class _Computed:
     kind: ColumnType
     value: Value
     field: BoundField | None = None
-    """The field that it is, if it is no more than that."""
+    """The field, if the expression is just a field."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -145,7 +145,7 @@ def read_filter(text: str, fields: Mapping[str, BoundField], *, dialect: str, no
         now: The present moment.
 
     Raises:
-        InvalidInput: It is no filter, or one that asks for what there is not; the message says what there is.
+        InvalidInput: It is not a valid filter, or uses unknown names; the message lists the known ones.
     """
     _check_depth(text)
     try:

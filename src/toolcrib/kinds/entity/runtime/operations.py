@@ -61,7 +61,7 @@ class _Work(NamedTuple):
 
 
 def perform(connection: sa.Connection, table: "sa.Table[Any]", request: EntityRequest) -> Outcome:
-    """Do what a call asks for.
+    """Perform the operation of a call.
 
     Args:
         connection: In a transaction, which the caller commits.
@@ -69,7 +69,7 @@ def perform(connection: sa.Connection, table: "sa.Table[Any]", request: EntityRe
         request: The call.
 
     Raises:
-        CallFailed: There is no such row, it has changed since it was seen, or the table is another one now.
+        CallFailed: There is no such row, it has changed since it was read, or the table has changed.
         InvalidInput: An argument is not what its field takes.
         sqlalchemy.exc.SQLAlchemyError: The database refused or failed.
     """

@@ -40,7 +40,7 @@ class EntityRuntime:
 
     Args:
         databases: Opens them, and is closed with this.
-        providers: Finds providers and what their references lead to.
+        providers: Finds providers and the values of their references.
         clock: Time.
     """
 
@@ -139,7 +139,7 @@ class EntityRuntime:
 
 
 def _database_failure(who: str, problem: "SQLAlchemyError") -> CallFailed:
-    """What the database said, without its statement, its values and its address."""
+    """The error of the database, without its statement, its values and its address."""
     from toolcrib.kinds.entity.importer.failures import diagnose  # noqa: PLC0415 - heavy
 
     found = diagnose(problem)

@@ -82,7 +82,7 @@ def import_graphql(
         source: Where the schema comes from, for the report.
         auth: How calls authenticate.
         names: Tools' names of an earlier import by `query FIELD` or `mutation FIELD`, which stay.
-        limits: How much of an answer is asked for.
+        limits: The limits of a selection.
 
     Returns:
         Definitions that are not stored anywhere yet, and everything that was left out.
@@ -217,7 +217,7 @@ def _document(root: _Root, operation_name: str, selection: str) -> str:
 
 
 def _account(why: Why, places: Sequence[str], limits: SelectionLimits, losses: Losses) -> None:
-    """Tell the report what is not asked for."""
+    """Report the fields that are not selected."""
     for place in places:
         match why:
             case "arguments":

@@ -31,7 +31,7 @@ class Answers:
     json: tuple[Node, ...]
     """Schemas of the JSON ones."""
     others: tuple[Media, ...]
-    """Those that are no JSON, where there is no JSON."""
+    """The media types other than JSON, if there is no JSON."""
     empty: bool
     """Whether one has no content."""
     open: bool

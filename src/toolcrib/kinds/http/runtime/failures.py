@@ -107,7 +107,7 @@ def _phrase(status: int) -> str:
 
 
 def _explanation(response: HttpResponse) -> Json:
-    """The body as far as it is readable and small; beyond the bound the beginning of its text."""
+    """The body if it is readable and small; beyond the limit, the beginning of its text."""
     try:
         body = read_body(response)
     except BadBody:

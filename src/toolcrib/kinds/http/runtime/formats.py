@@ -204,7 +204,7 @@ async def read_as(form: ResponseForm, response: HttpResponse, *, as_text: bool =
 
 
 async def _readable(response: HttpResponse) -> FormattedContent:
-    """By what the answer is, which is what it says it is unless that is plainly false."""
+    """Read a response by its declared content type, unless that is clearly wrong."""
     said, found = content_type(response), _kind_of(response)
     warnings = () if found == said else (f"the answer says it is {said}, but it is {found}, and was read as that",)
     if found in _HTML:

@@ -42,7 +42,7 @@ _DECLARED: Final = re.compile(
 _WHERE_DECLARED: Final = 2_048
 """Bytes from the beginning in which a document may declare its characters."""
 _LATIN: Final = frozenset({"iso-8859-1", "latin-1", "latin1", "us-ascii", "ascii"})
-"""Names that mean windows-1252 on the web, of which they are subsets."""
+"""Names that mean windows-1252 on the web; their character sets are subsets of it."""
 _LAST: Final = "windows-1252"
 
 

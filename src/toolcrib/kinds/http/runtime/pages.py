@@ -72,7 +72,7 @@ class NextPage(NamedTuple):
     value: Json = None
     url: str | None = None
     counted: bool = False
-    """Whether it is a number of ours, and not what the other side said."""
+    """Whether it is computed here, and not taken from the response."""
 
 
 def first_place(paging: Paging) -> NextPage | None:
@@ -137,7 +137,7 @@ def _cursor(paging: CursorPaging, page: Page) -> Json:
 
 
 def _is_last(page: Page, total: int | None) -> bool:
-    """By the number of all items where the answer tells it, else by a page that is short, or empty."""
+    """By the total number of items if the response has it, else by a page that is short or empty."""
     if page.found == 0:
         return True
     if total is not None:
@@ -165,7 +165,7 @@ _NOWHERE: Final = float("inf")
 
 
 async def follow(exchange: Exchange, paging: Paging) -> Outcome:
-    """All pages as one list, as far as the caller, the tool and `MAX_LIST_BYTES` want it.
+    """All pages as one list, within the limits of the caller, the tool and `MAX_LIST_BYTES`.
 
     Raises:
         CallFailed: A page was refused or is invalid, or the pages form a cycle, or lead to another origin.
@@ -200,7 +200,7 @@ async def follow(exchange: Exchange, paging: Paging) -> Outcome:
 
 
 def path_of(items: str) -> list[str]:
-    """The names that lead to the list in an answer; empty if the answer is the list."""
+    """The path of the list in a response; empty if the response is the list."""
     return [dotted or quoted for dotted, quoted in _NAMES.findall(items)] if items.startswith("$") else [items]
 
 

@@ -120,7 +120,7 @@ def _was_asked(failure: CallFailed) -> bool:
 
 
 def _as_text(failure: CallFailed) -> Outcome:
-    """The failure as an output that does not hide what it is."""
+    """The failure as an output that is marked as an error."""
     told: JsonObject = {"error": failure.error.model_dump(mode="json", include={"code", "message", "retry_after_s"})}
     said = failure.error.message
     return Outcome(

@@ -131,7 +131,7 @@ _VARIABLE: Final = re.compile(r"[A-Za-z0-9_.%]+")
 
 
 def make_tool(offer: ServerOffer, name: str, provider: str, losses: Losses) -> ToolDefinition:
-    """The tool of an offer; what it does not say as the server said it is a loss.
+    """The tool of an offer; differences from what the server said are losses.
 
     Raises:
         ValueError: It cannot be one, as pydantic's validation says.

@@ -146,7 +146,7 @@ _LISTS: Final[Mapping[McpCapability, Sequence[str]]] = {
 class McpRuntime:
     """Executes tools of kind `mcp`.
 
-    A server may say something else of a tool today than it said when a person took it in ("rug pull"). So the server is
+    A server may change a tool after a person has trusted it ("rug pull"). So the server is
     asked what it lists before each call, or as seldom as the provider's `verify_s` allows; a tool that is not what it
     was is not called. If a connection turns out to have been lost before anything was asked of it, the call is made on
     a new one; one that breaks during the call fails it, as its effect is not known.
@@ -213,7 +213,7 @@ class McpRuntime:
 
 
 def _hold(tool: str, implementation: McpImplementation, listing: ServerListing) -> None:
-    """Refuse what is not what was trusted.
+    """Refuse a tool that differs from what was trusted.
 
     Raises:
         CallFailed: It is gone, or the server says something else of it; names the fields.

@@ -249,7 +249,7 @@ class McpSession:
             raise unusable(self._provider, first_problem(problem)) from None
 
     async def _tools(self, params: types.PaginatedRequestParams | None) -> tuple[str | None, dict[int, str]]:
-        """As `_page`, by the SDK's own way, which remembers of which arguments it makes headers."""
+        """As `_page`, but with the SDK's method, which stores the arguments that become headers."""
         found = await self._client.list_tools(params=params)
         kept = {tool.name for tool in found.tools}
         lost = [at for at, entry in enumerate(self._wire.page) if _entry_name(entry, "tools") not in kept]
@@ -264,7 +264,7 @@ class McpSession:
 
 
 class _NoSuchList(Exception):
-    """A server that does not know a list, though it said that it has such things."""
+    """A server that does not support a list, although it declared the capability."""
 
 
 async def hold(

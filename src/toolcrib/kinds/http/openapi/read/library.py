@@ -55,12 +55,12 @@ class Library:
         self._found: dict[tuple[str, str], Node | None] = {}
         self._corrected: dict[tuple[str, str], str] = {}
         self.reached: set[str] = set()
-        """Places of everything that was asked for."""
+        """Places of all values that were read."""
         self._resources[uri] = self.root
         self._unindexed = [self.root]
 
     def find(self, reference: Json, base: str) -> Node | None:
-        """What a `$ref` under a base URI leads to, one step; null if nothing."""
+        """The target of a `$ref` under a base URI, in one step; null if there is none."""
         found = self.peek(reference, base)
         if found is not None:
             self.reached.add(found.place)
@@ -76,7 +76,7 @@ class Library:
         return self._found[key]
 
     def resolve(self, node: Node, losses: Losses) -> Node:
-        """The node, or what its chain of references leads to; a null node if that is nothing, which is a loss."""
+        """The node, or the target of its chain of references; a null node, and a loss, if there is none."""
         start = node
         for _ in range(_MOST_HOPS):
             reference = node.object.get("$ref")

@@ -43,7 +43,7 @@ MAP_KEYWORDS: Final = frozenset({"dependentSchemas", "patternProperties", "prope
 """The value is an object of schemas."""
 
 ANNOTATIONS: Final = frozenset({"$comment", "$schema", "$vocabulary", "externalDocs", "title", "xml"})
-"""They change nothing about what is valid."""
+"""Annotations, which do not affect validity."""
 
 RESOLVED: Final = frozenset({"$anchor", "$dynamicAnchor", "$id", "$recursiveAnchor", "id"})
 """They serve references, which are resolved."""
@@ -214,7 +214,7 @@ def drop_wrong_defaults(schema: JsonSchema, definitions: dict[str, JsonSchema], 
 
     Args:
         schema: As converted.
-        definitions: What its references lead to.
+        definitions: The targets of its references.
         place: Its position in the document.
         losses: Takes the defaults that are removed.
     """
@@ -280,7 +280,7 @@ class Shape:
 
 
 def follow_references(library: Library, schema: Node) -> Node:
-    """A schema, or what its references lead to; a null node if that is nothing."""
+    """A schema, or the target of its references; a null node if there is none."""
     for _ in range(_MAX_HOPS):
         reference = schema.object.get("$ref")
         if reference is None:
@@ -293,7 +293,7 @@ def follow_references(library: Library, schema: Node) -> Node:
 
 
 def shape_of(library: Library, schema: Node) -> Shape:
-    """The shape of a schema; without properties and not plain if it is no object schema."""
+    """The shape of a schema; without properties and not plain if it is not an object schema."""
     return _shape(library, schema, set())
 
 

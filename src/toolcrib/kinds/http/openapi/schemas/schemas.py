@@ -83,7 +83,7 @@ class Subtypes:
 
 
 def field_of(discriminator: Node) -> str:
-    """The property that tells: the whole discriminator in OpenAPI 2.0, its `propertyName` since."""
+    """The discriminating property: the whole discriminator in OpenAPI 2.0, its `propertyName` since."""
     return discriminator.value if isinstance(discriminator.value, str) else discriminator.text("propertyName")
 
 

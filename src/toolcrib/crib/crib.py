@@ -91,8 +91,8 @@ class ActingCrib:
     that it shows (`store`, `registry`, ...) are those of the whole crib, whoever acts.
 
     Args:
-        parts: Of the crib.
-        actor: Who acts.
+        parts: The parts of the crib.
+        actor: The actor of the crib.
     """
 
     def __init__(self, parts: CribServices, actor: Actor) -> None:

@@ -51,7 +51,7 @@ async def use_tools_with_ai(
         on_malformed: What becomes of an answer with a malformed call: `refuse` makes none of its calls, `skip` all
             the others.
         crib: Where the run takes place; one in memory that ends with it if null.
-        principal: Who acts; the crib's own principal if null.
+        principal: The principal that acts; the crib's own if null.
 
     Raises:
         InvalidInput: A model itself was given together with a crib.

@@ -66,9 +66,9 @@ def preview_call(
 
     Args:
         tool: The tool.
-        arguments: Of the call, valid.
+        arguments: The validated arguments of the call.
         provider: The provider that the tool names, if there is one.
-        idempotency_key: Of the call.
+        idempotency_key: The idempotency key of the call.
     """
     preview = _kind_of(tool).preview
     if preview is None:

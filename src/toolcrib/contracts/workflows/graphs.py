@@ -19,9 +19,9 @@ from toolcrib.contracts.workflows.workflow_definitions import WorkflowDefinition
 EdgeKind: TypeAlias = Literal["order", "data", "error"]
 """`depends_on`; an expression that reads an output; `go_to`."""
 GraphState: TypeAlias = Literal["ok", "held", "broken"]
-"""ok: as it was published, or nothing has changed that could break it. held: a tool that it is bound to has changed in a
-way that could, so runs keep the revision that it was published with. broken: it cannot work any more; a run
-that reaches it fails."""
+"""ok: as it was published, or nothing has changed that could break it. held: a tool that it is bound to has changed in
+a way that could, so runs keep the revision that it was published with. broken: it cannot work; a run that reaches
+it fails."""
 
 
 class WorkflowProblem(Contract):

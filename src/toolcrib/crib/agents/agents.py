@@ -27,9 +27,9 @@ class Agents:
     """The agents of a crib.
 
     Args:
-        parts: Of the crib.
+        parts: The parts of the crib.
         listing: The crib's listing, which knows what a principal may see.
-        actor: Who acts.
+        actor: The actor of the crib.
     """
 
     def __init__(self, parts: CribServices, listing: ToolListing, actor: Actor) -> None:

@@ -172,7 +172,7 @@ class Conversations:
         store: Has them, and the runs.
         engine: Creates the runs of turns.
         clock: Time.
-        actor: Who acts.
+        actor: The actor of the crib.
     """
 
     def __init__(self, store: Store, engine: Engine, clock: Clock, actor: Actor) -> None:
@@ -191,7 +191,7 @@ class Conversations:
         Args:
             agent: The agent that is asked.
             request: With the message, and the id of the conversation to continue, if any.
-            who: Who asks.
+            who: The principal that asks.
 
         Raises:
             NotFound: The conversation is not there, or another's.
@@ -280,7 +280,7 @@ class Conversations:
         Args:
             agent: With this agent only.
             status: In this status only.
-            everybody: Of all principals of the realm instead of the caller's.
+            everybody: Include all principals of the realm, not only the caller.
             before: The last id of the page before.
             limit: At most so many.
 

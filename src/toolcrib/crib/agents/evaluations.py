@@ -240,7 +240,7 @@ class Evaluations:
 
     Args:
         parts: Run the tasks.
-        actor: Who acts.
+        actor: The actor of the crib.
     """
 
     def __init__(self, parts: CribServices, actor: Actor) -> None:

@@ -32,9 +32,9 @@ class Executions:
     """The executions of a crib.
 
     Args:
-        parts: Of the crib.
-        conversations: Of the crib.
-        actor: Who acts.
+        parts: The parts of the crib.
+        conversations: The conversations of the crib.
+        actor: The actor of the crib.
         questions: Takes messages that answer what a run asks.
     """
 

@@ -20,8 +20,8 @@ class Questions:
     """The questions of a crib's runs.
 
     Args:
-        parts: Of the crib.
-        actor: Who acts.
+        parts: The parts of the crib.
+        actor: The actor of the crib.
     """
 
     def __init__(self, parts: CribServices, actor: Actor) -> None:
@@ -50,7 +50,7 @@ class Questions:
         Args:
             run_id: The run, or one that it is nested in.
             answer: The value or the label of one of the question's choices, or words in any language.
-            position: Of the question that is meant; the one that waits if null.
+            position: The position of the question; null for the open one.
 
         Raises:
             NotFound: No such run, or none of the principal's realm.

@@ -97,7 +97,7 @@ class Adoptions:
 
         Args:
             imported: The provider and its tools.
-            who: In whose realm and name.
+            who: The principal that acts, in its realm.
             accept: Take over also what a person would have to look at.
             partial: The tools are some of the provider's: of others nothing is said.
 

@@ -36,8 +36,8 @@ class Connections:
     """Tests providers, and makes, lists and revokes connections.
 
     Args:
-        parts: Of the crib.
-        actor: Who acts.
+        parts: The parts of the crib.
+        actor: The actor of the crib.
     """
 
     def __init__(self, parts: CribServices, actor: Actor) -> None:

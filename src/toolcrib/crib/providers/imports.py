@@ -31,8 +31,8 @@ class Imports:
     """The imports of a crib.
 
     Args:
-        parts: Of the crib.
-        actor: Who acts.
+        parts: The parts of the crib.
+        actor: The actor of the crib.
     """
 
     def __init__(self, parts: CribServices, actor: Actor) -> None:
@@ -289,7 +289,7 @@ class Imports:
 
         Args:
             imported: What an importer has made.
-            who: In whose realm and name.
+            who: The principal that acts, in its realm.
             accept: Take over also changes that callers would have to look at.
             partial: The tools are some of the provider's, so that the others are not gone.
         """

@@ -35,8 +35,8 @@ class ReferenceData:
     """The reference data of a crib's providers.
 
     Args:
-        parts: Of the crib.
-        actor: Who acts.
+        parts: The parts of the crib.
+        actor: The actor of the crib.
         invoke: Makes one call as a run, so that a sync has its receipt.
     """
 

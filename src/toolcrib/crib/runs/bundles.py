@@ -55,7 +55,7 @@ async def replay_recording(parts: CribServices, recording: RecordedFamily, run_i
     """Replay a recording with the code and the definitions of a crib.
 
     Args:
-        parts: Of the crib.
+        parts: The parts of the crib.
         recording: The family of runs.
         run_id: The run of the bundle to report on.
         past: Reads the other runs that it has read.
@@ -301,7 +301,7 @@ async def replay_file(file: IO[bytes], name: str = "bundle") -> Replay:
 
     Args:
         file: The bundle; it must be able to seek.
-        name: Of the file, for messages.
+        name: The name of the file, for messages.
 
     Raises:
         InvalidInput: It is no bundle, is damaged, or is too large.

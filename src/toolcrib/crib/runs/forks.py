@@ -138,9 +138,9 @@ class Forks:
     """The forks of a crib.
 
     Args:
-        parts: Of the crib.
+        parts: The parts of the crib.
         executions: The crib's executions, which know which runs a principal may read.
-        actor: Who acts.
+        actor: The actor of the crib.
     """
 
     def __init__(self, parts: CribServices, executions: Executions, actor: Actor) -> None:

@@ -129,7 +129,7 @@ def reasons_of_later_calls(
         run: The run.
         tool: What it executes.
         refused: Why calls would be refused, by the references of the tools in its definition.
-        events: Of the run.
+        events: The events of the run.
     """
     reached = {entry.event.position for entry in events if isinstance(entry.event, CallFinished)}
     for ref, why in refused.items():
@@ -252,7 +252,7 @@ class Rehearsal:
         real: Of the crib with the runs. Nothing is written there.
         shadow: The store in which copies of them are driven.
         parts: Of a crib on the shadow.
-        clock: Of that crib.
+        clock: The clock of that crib.
         functions_here: Whether this process has the Python functions that the one has which will drive the runs.
     """
 

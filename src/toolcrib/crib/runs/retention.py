@@ -37,9 +37,9 @@ class Retention:
     """Prunes a crib's store.
 
     Args:
-        store: Of the crib.
+        store: The store of the crib.
         clock: Time.
-        actor: Who acts.
+        actor: The actor of the crib.
         keep: How long what has ended is kept, by who prunes by the clock; null for ever.
     """
 

@@ -31,8 +31,8 @@ class Settlements:
     """What is said of calls afterwards.
 
     Args:
-        parts: Of the crib.
-        actor: Who acts.
+        parts: The parts of the crib.
+        actor: The actor of the crib.
     """
 
     def __init__(self, parts: CribServices, actor: Actor) -> None:
@@ -61,7 +61,7 @@ class Settlements:
 
         Args:
             run_id: The run that made the call.
-            position: Of the call in it, as the trace shows it.
+            position: The position of the call in it, as the trace shows it.
             happened: Whether it took effect.
             output: The output of the call, if it took effect; it must match the output schema.
             reason: How that is known, for the record.

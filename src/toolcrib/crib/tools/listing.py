@@ -34,7 +34,7 @@ class ToolListing:
     Args:
         registry: Has the tools.
         visibility: Tells which of them a principal may see.
-        actor: Who looks.
+        actor: The principal that reads.
     """
 
     def __init__(self, registry: Registry, visibility: Visibility, actor: Actor) -> None:
@@ -99,7 +99,7 @@ class NamedThings(Generic[ItemT]):
 
     Args:
         named: Has them.
-        actor: Who acts.
+        actor: The actor of the crib.
         clock: Time.
         check: Refuses what a principal may not save, or what could not be used.
     """

@@ -68,7 +68,7 @@ class Bench:
             definition: The tool, checked; it need not be saved.
             program: What is done with it.
             arguments: Its input.
-            who: Who acts.
+            who: The principal that acts.
         """
         store = MemoryStore()
         drawer = Registry(store.definitions)
@@ -128,7 +128,7 @@ class Prompts:
         bench: Runs what is not saved.
         trial: The program of a prompt's test.
         models: Opens the models that write texts.
-        actor: Who acts.
+        actor: The actor of the crib.
     """
 
     def __init__(

@@ -41,9 +41,9 @@ class Instances:
     """The instances of a crib.
 
     Args:
-        parts: Of the crib.
+        parts: The parts of the crib.
         executions: The crib's executions, which know who may see a run, and act on it.
-        actor: Who acts.
+        actor: The actor of the crib.
     """
 
     def __init__(self, parts: CribServices, executions: Executions, actor: Actor) -> None:

@@ -70,7 +70,7 @@ class Materials:
     """The calls of agents in a crib's workflows.
 
     Args:
-        parts: Of the crib.
+        parts: The parts of the crib.
         executions: The crib's executions, which know which runs a principal may read.
     """
 

@@ -69,7 +69,7 @@ class Drafts:
 
         Args:
             draft: What is to be kept; its number is assigned here.
-            who: In whose realm and name.
+            who: The principal that acts, in its realm.
             after: Number of the revision that the author has changed; 0 for a new draft, null for any.
 
         Raises:
@@ -110,7 +110,7 @@ class Drafts:
 
         Args:
             realm: Where it is.
-            name: Of the workflow.
+            name: The name of the workflow.
             revision: The number that it must have; null for any.
 
         Raises:
@@ -164,11 +164,11 @@ class Workflows:
     """The workflows of a crib.
 
     Args:
-        parts: Of the crib.
+        parts: The parts of the crib.
         listing: The crib's listing, which knows what a principal may see.
         life: The crib's life cycle, which knows the impact of a change.
         executions: The crib's executions, which know which runs a principal may read.
-        actor: Who acts.
+        actor: The actor of the crib.
     """
 
     def __init__(
@@ -298,7 +298,7 @@ class Workflows:
         none.
 
         Args:
-            name: Of the workflow.
+            name: The name of the workflow.
             run_id: The agent's run, or the run of the workflow in which it was asked.
             step: Name of the new step.
             node: The step that has asked the agent; needed with the workflow's run if several have made such a call.
@@ -368,7 +368,7 @@ class Workflows:
         """Make an older revision the newest one once more, bound to what it was bound to.
 
         Args:
-            name: Of the workflow.
+            name: The name of the workflow.
             revision: The number of the older revision.
             after: As for `publish`.
 

@@ -73,7 +73,7 @@ class _Server(uvicorn.Server):
     """Notifies the engine at once that the process is about to stop, while requests are still active.
 
     Args:
-        config: Of the server.
+        config: The configuration of the server.
         drain: Lets go of runs.
     """
 

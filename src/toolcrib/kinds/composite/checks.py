@@ -57,7 +57,7 @@ def check_operations(
     """Hold the routes against their operations; side effects, where the tool says nothing, are those of its operations.
 
     Args:
-        definition: Of a composite tool.
+        definition: The definition of a composite tool.
         implementation: Its routes.
         operations: The operations of the routes, by reference.
 

@@ -72,7 +72,7 @@ async def import_database(source: DatabaseSource, context: ImportContext) -> "Im
 
     Args:
         source: The database.
-        context: Of the import.
+        context: The context of the import.
 
     Raises:
         InvalidDefinition: The name or the reference cannot be used.
@@ -113,7 +113,7 @@ async def import_entities(
         name: The provider's.
         database: An engine, or a reference to a URL.
         things: Mapped classes, tables, entities.
-        context: Of the import.
+        context: The context of the import.
 
     Raises:
         InvalidDefinition: One of them is not mapped.

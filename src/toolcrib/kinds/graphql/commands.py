@@ -62,7 +62,7 @@ async def import_graphql_api(source: GraphqlSource, context: ImportContext) -> "
 
     Args:
         source: The API.
-        context: Of the import.
+        context: The context of the import.
 
     Raises:
         InvalidSettings: The package for GraphQL is not installed.

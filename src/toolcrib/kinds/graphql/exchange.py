@@ -269,7 +269,7 @@ def errors_failure(
     Args:
         tool: The tool.
         implementation: Its operation.
-        response: The answer.
+        response: The response.
         answer: The same, read.
         now: The current moment.
     """

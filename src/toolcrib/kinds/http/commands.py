@@ -46,7 +46,7 @@ async def import_document(source: OpenApiSource, context: ImportContext) -> "Imp
 
     Args:
         source: The document.
-        context: Of the import.
+        context: The context of the import.
 
     Raises:
         InvalidInput: The URL answers with something else than success.

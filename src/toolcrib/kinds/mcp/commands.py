@@ -76,7 +76,7 @@ async def import_mcp_server(source: McpSource, context: ImportContext) -> "Impor
 
     Args:
         source: The server.
-        context: Of the import.
+        context: The context of the import.
 
     Raises:
         InvalidDefinition: The name or the address cannot be used, or there is a program and a URL.

@@ -168,8 +168,8 @@ async def demand_import(crib: ActingCrib, caller: Principal, name: str, *, named
 
     Args:
         crib: Has the provider, if it is known.
-        caller: Who imports.
-        name: Of the provider.
+        caller: The principal that imports.
+        name: The name of the provider.
         named: What may be references to secrets in what is imported.
         accept: Whether the provider may move to another address, together with its secrets.
     """
@@ -258,8 +258,8 @@ class DefinitionWriter:
 
         Args:
             definition: The definition.
-            response: The answer.
-            path: Of definitions of its kind.
+            response: The response.
+            path: The path of definitions of its kind.
             change: The methods that change one that exists.
             complete: Adds what its author has left out.
 

@@ -48,7 +48,7 @@ class KeyRing:
         """Make a key for a principal. The text is nowhere stored: it cannot be shown a second time.
 
         Args:
-            principal: Whom the key's holder acts as.
+            principal: The principal that the key's holder acts as.
             scopes: Patterns of the security URIs that the holder may use, `ai://tools/crm/*`; the principal's if null.
             expires_at: From when on it is refused; null for never.
 

@@ -30,7 +30,7 @@ class Rows:
         tool: Its name, for messages.
         implementation: What it is made of.
         now: The present moment.
-        mark: Of the call, no other has it; what is not counted is renewed by it.
+        mark: Unique mark of the call; the new version of a row without a counter is derived from it.
     """
 
     def __init__(

@@ -92,7 +92,7 @@ class EntityRuntime:
 
         Args:
             provider: The database; it need not be stored.
-            principal: In whose realm and name.
+            principal: The principal that acts, in its realm.
             work: Runs in a thread, in a transaction.
 
         Raises:

@@ -291,7 +291,7 @@ async def introspect(
         session: The way out.
         providers: Finds credentials.
         provider: Its address is where operations go.
-        principal: In whose name the server is asked.
+        principal: The principal that acts.
         within_s: Seconds for each of at most two questions.
 
     Raises:

@@ -53,7 +53,7 @@ class Channels:
         Args:
             realm: The provider's.
             provider: Where to.
-            tls: Who we are, and how the server is known, over TLS.
+            tls: The client certificate, and how the server's certificate is verified.
 
         Raises:
             InvalidSettings: The certificate of `tls` cannot be used.

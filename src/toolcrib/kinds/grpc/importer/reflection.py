@@ -49,7 +49,7 @@ async def reflect(
 
     Args:
         channel: To the server.
-        address: Of the server, for messages.
+        address: The address of the server, for messages.
         metadata: With its credentials.
         within_s: Seconds for all of it.
 

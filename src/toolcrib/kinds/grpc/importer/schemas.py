@@ -169,7 +169,7 @@ class MessageSchemas:
     """Schemas of the message types of one pool, in one direction.
 
     Args:
-        direction: Of the call.
+        direction: The direction of the call.
         comments: By full name.
     """
 

@@ -42,7 +42,7 @@ def read_body(response: HttpResponse, *, as_text: bool = False) -> Json | bytes:
     """The body: parsed JSON (a list of the values for JSON lines), a form's fields, text; null if there is none.
 
     Args:
-        response: The answer.
+        response: The response.
         as_text: Whether text is text, also if it looks like JSON.
 
     Returns:

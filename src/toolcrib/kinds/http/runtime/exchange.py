@@ -97,7 +97,7 @@ class Exchange:
         """One request with an answer of 2xx; a second one if a fetched token was refused, with a new token.
 
         Args:
-            arguments: Of the operation.
+            arguments: The arguments of the operation.
             at: The address of a following page, instead of the operation's.
 
         Raises:

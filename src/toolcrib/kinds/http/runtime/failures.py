@@ -46,7 +46,7 @@ def status_failure(tool: ToolDefinition, response: HttpResponse, now: datetime, 
 
     Args:
         tool: The tool.
-        response: The answer.
+        response: The response.
         now: The current moment.
         again: The call was sent before. Of one with a key, 409 says then that the first request is still being worked
             on (draft-ietf-httpapi-idempotency-key-header, section 2.7).
@@ -71,7 +71,7 @@ def bad_response(tool: ToolDefinition, response: HttpResponse, problem: str, *, 
 
     Args:
         tool: The tool.
-        response: The answer.
+        response: The response.
         problem: Why not.
         explained: Whether the answer itself may say what went wrong, as some do with a status of success.
     """

@@ -176,7 +176,7 @@ async def read_as(form: ResponseForm, response: HttpResponse, *, as_text: bool =
 
     Args:
         form: What is wanted.
-        response: The answer.
+        response: The response.
         as_text: For `auto`, whether text is text, also if it looks like JSON.
 
     Raises:

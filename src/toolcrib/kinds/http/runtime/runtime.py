@@ -148,7 +148,7 @@ def preview_request(
         tool: The tool.
         arguments: Validated.
         provider: The system that the tool names.
-        idempotency_key: Of the call.
+        idempotency_key: The idempotency key of the call.
     """
     implementation = tool.implementation
     if not isinstance(implementation, HttpImplementation):

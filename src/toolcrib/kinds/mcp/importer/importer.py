@@ -231,7 +231,7 @@ def tool_names(
     """One name per offer, by its key, `[A-Za-z][A-Za-z0-9_-]{0,63}`.
 
     Args:
-        offers: Of one server.
+        offers: The offers of one server.
         provider: Its name, the prefix of a tool's name that another provider's tool already has.
         known: Names of an earlier import, which stay.
         taken: Names of tools that are not this provider's.

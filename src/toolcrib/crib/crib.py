@@ -88,7 +88,7 @@ class ActingCrib:
     """A crib as one principal uses it: all operations act in its realm and with its permissions.
 
     `Crib.acting_as` makes one. It is cheap, holds no connection of its own, and lives as long as its crib. The parts
-    that it shows (`store`, `registry`, ...) are those of the whole crib, whoever acts.
+    that it shows (`store`, `registry`, ...) are those of the whole crib, for every actor.
 
     Args:
         parts: The parts of the crib.

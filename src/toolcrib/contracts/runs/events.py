@@ -40,7 +40,7 @@ class GuardDecision(Contract):
     message: str | None = None
     inputs: JsonObject = Field(default_factory=dict)
     expires_s: float | None = None
-    """For `ask`: seconds after which a call that nobody decided is denied; null for never."""
+    """For `ask`: seconds after which a call without a decision is denied; null for never."""
 
 
 class RunStarted(Contract):

@@ -111,10 +111,10 @@ def _uri(run: Run, verb: RunVerb) -> str:
 
 
 async def participants_of(journal: Journal, run_id: str) -> set[str]:
-    """Ids of all who started the runs above a call, act in them, are acted for, or told the tree something.
+    """Ids of the principals that started the runs above a call, act in them, are acted for, or answered in them.
 
-    So have those a part who did that in the instance of a workflow that was taken up, or in the run that was forked, as
-    long as that is there: what they said is what the person who is asked now is shown.
+    This includes principals of an instance that was continued, or of a run that was forked, while that run exists:
+    the person who decides now is shown what they said.
 
     Args:
         journal: Has the runs.

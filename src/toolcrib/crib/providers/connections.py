@@ -147,9 +147,9 @@ class Connections:
             raise in_the_tree(failure.error) from failure
 
     def ticket(self, state: str) -> str:
-        """A text for the caller's browser: it comes back with it as this caller, once, for a state.
+        """A ticket for the caller's browser, which identifies the caller once, for one state.
 
-        Without it, whoever is led to a redirect could be made to grant access to somebody else's connection.
+        Without it, a person who follows a forged redirect could grant access to another principal's connection.
         """
         return self._consents.ticket(self._actor.principal, state)
 

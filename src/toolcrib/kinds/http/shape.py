@@ -230,7 +230,7 @@ class HttpImplementation(Implementation):
     security: tuple[SecurityRequirement, ...] | None = None
     """Alternatives of which one is met, in order of preference; empty for none at all, null for the provider's."""
     token_arguments: tuple[str, ...] = ()
-    """Arguments that nobody gives: they carry the bearer token, for systems that want it there too."""
+    """Arguments that callers do not give: they repeat the bearer token, for systems that require it there too."""
     paging: Paging | None = None
     response: ResponseForm = "auto"
     method_argument: str | None = None

@@ -66,7 +66,7 @@ class Access:
         return failure
 
     def forget(self, credentials: Credentials) -> bool:
-        """These credentials were refused: returns whether there are tokens among them to fetch anew."""
+        """Discard refused credentials; returns whether they include tokens that can be fetched again."""
         return self.providers.forget(credentials)
 
 

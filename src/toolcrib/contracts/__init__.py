@@ -1,6 +1,7 @@
-"""The stable shapes of Toolcrib: pydantic models only, no I/O, nothing of ours below them.
+"""The contracts of Toolcrib: schemas of data that is stored, sent or shown. Pydantic models only, no I/O.
 
-Those of workflows are in `toolcrib.contracts.workflows`, and only there.
+Contracts of workflows are exported by `toolcrib.contracts.workflows` only. Every package imports this one; it imports
+none. Decisions: docs/decisions/0001 (contracts), 0039 (one commit per step).
 """
 
 from toolcrib.contracts.base.base import (

@@ -1,6 +1,6 @@
-"""Evaluations: a dataset of tasks, the candidates that are held against it, and what came of it side by side.
+"""Evaluations: a dataset of tasks, the candidates to compare, and the results.
 
-A candidate is a version of an agent or of any other tool, with its own model, another one, or scripts in its place.
+A candidate is a version of an agent or another tool, with its own model, another model, or scripted turns.
 """
 
 from decimal import Decimal
@@ -48,7 +48,7 @@ class SchemaCheck(Contract):
 
 
 class CalledCheck(Contract):
-    """A tool was called; denied calls are none."""
+    """A tool was called; denied calls do not count."""
 
     kind: Literal["called"] = "called"
     tool: str
@@ -66,7 +66,7 @@ class NotCalledCheck(Contract):
 
 
 class ToolOutputCheck(Contract):
-    """What the last successful call of a tool brought."""
+    """The output of the last successful call of a tool."""
 
     kind: Literal["tool_output"] = "tool_output"
     tool: str
@@ -89,7 +89,7 @@ class JudgeCheck(Contract):
     agent: str
     """`name` or `name@range`."""
     question: str
-    """What it is to judge."""
+    """What the judge has to assess."""
     at_least: float = Field(default=0.5, ge=0, le=1)
 
 
@@ -122,13 +122,13 @@ class ScriptedTurn(Contract):
 
 
 class EvaluationTask(Contract):
-    """What is asked, and what must come of it."""
+    """A task, and the checks that its result must pass."""
 
     id: str = Field(min_length=1)
     input: str | JsonObject
     """The message of an agent, the task of an agentic tool; or the whole input of any tool."""
     context: JsonObject = Field(default_factory=dict)
-    """Facts that an agent is told beside the message."""
+    """Facts for an agent, in addition to the message."""
     setup: tuple[EvaluationCall, ...] = ()
     """Calls that are made before each run of the task."""
     script: tuple[ScriptedTurn, ...] = ()
@@ -138,7 +138,7 @@ class EvaluationTask(Contract):
 
 
 class EvaluationCandidate(Contract):
-    """What is held against the dataset."""
+    """What the dataset is run with."""
 
     tool: str
     """`name` or `name@range` of an agent, an agentic tool or any other."""
@@ -149,7 +149,7 @@ class EvaluationCandidate(Contract):
 
     @property
     def label(self) -> str:
-        """How it is called beside others."""
+        """Its name in comparisons."""
         return self.tool if self.model is None else f"{self.tool} with {self.model}"
 
 
@@ -163,7 +163,7 @@ class EvaluationDataset(Contract):
     agents: tuple[AgentDefinition, ...] = ()
     """Saved after the tools."""
     candidates: tuple[EvaluationCandidate, ...] = ()
-    """Taken if nobody names others."""
+    """Used if the caller names no others."""
     tasks: tuple[EvaluationTask, ...] = Field(min_length=1)
 
     @model_validator(mode="after")
@@ -177,7 +177,7 @@ class EvaluationDataset(Contract):
 
 
 class CheckOutcome(Contract):
-    """Whether a check held."""
+    """Whether a check passed."""
 
     kind: str
     passed: bool
@@ -193,7 +193,7 @@ class EvaluationOutcome(Contract):
     """Its label."""
     attempt: int
     run_id: str | None = None
-    """Null if it came to none: its setup failed."""
+    """Null if no run was made because the setup failed."""
     status: RunStatus | None = None
     stop_reason: StopReason | None = None
     passed: bool
@@ -210,14 +210,14 @@ class EvaluationOutcome(Contract):
 
 
 class EvaluationFigures(Contract):
-    """What some runs came to."""
+    """The figures of several runs."""
 
     runs: int
     passed: int
     cost_usd: Usd | None
-    """Of all runs; null if of none it is known."""
+    """Of all runs; null if unknown for all."""
     cost_unknown: bool
-    """Of at least one run it is not known: `cost_usd` is a lower bound."""
+    """The cost of at least one run is unknown: `cost_usd` is a lower bound."""
     tokens: int
     """Of all runs, like the next two."""
     steps: int
@@ -228,12 +228,12 @@ class EvaluationFigures(Contract):
 
     @property
     def success(self) -> Decimal:
-        """The part of the runs that passed, between 0 and 1."""
+        """The share of the runs that passed, between 0 and 1."""
         return Decimal(self.passed) / self.runs
 
 
 class CandidateResult(Contract):
-    """How a candidate did."""
+    """The results of one candidate."""
 
     candidate: str
     total: EvaluationFigures

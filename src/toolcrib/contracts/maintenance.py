@@ -1,7 +1,4 @@
-"""What was taken out of a store because nobody needs it any more, and what was kept although it is old.
-
-What would become of the runs that are parked if definitions, or the release of the code, were others.
-"""
+"""Reports of maintenance: what pruning removed and kept, and what a rehearsal found about parked runs."""
 
 from typing import Literal, Self, TypeAlias
 
@@ -15,7 +12,7 @@ class PrunedCounts(Contract):
     """What went, by kind."""
 
     families: int = 0
-    """Runs that nobody called, each with all that were nested in it."""
+    """Outermost runs, each with all its nested runs."""
     runs: int = 0
     """All runs, the nested ones included."""
     events: int = 0
@@ -28,12 +25,12 @@ class PrunedCounts(Contract):
 
 
 class KeptCounts(Contract):
-    """Families whose outermost run has ended long ago and that stay all the same, by the reason."""
+    """Families whose outermost run ended long ago but which were kept, by reason."""
 
     unfinished: int = 0
-    """A nested run goes on, or something of the family has changed since."""
+    """A nested run is active, or the family has changed since."""
     needed: int = 0
-    """A run that goes on names one of its runs: it takes it up, or was forked from it."""
+    """An active run refers to one of its runs: it continues it, or was forked from it."""
     in_conversation: int = 0
     """It is a turn of a conversation that stays."""
 
@@ -53,7 +50,7 @@ class Pruned(Contract):
     """What pruning a store did, or would do."""
 
     ended_before: Timestamp
-    """What has ended or changed since was not looked at."""
+    """Later ends and changes were not considered."""
     dry_run: bool = False
     """Nothing was removed: the counts say what would be."""
     realms: dict[str, PrunedRealm] = Field(default_factory=dict)
@@ -76,8 +73,8 @@ class Pruned(Contract):
 
 
 Verdict: TypeAlias = Literal["safe", "needs_attention", "will_strand"]
-"""safe: the run goes on from where it waits as it would have. needs_attention: it goes on, but not as it would have: a
-call is refused, a person is asked once more. will_strand: it fails, or nobody can carry it on."""
+"""safe: the run continues as it would have without the change. needs_attention: it continues differently: a
+call is refused, or a person is asked again. will_strand: it fails, or no process can resume it."""
 ReasonCode: TypeAlias = Literal[
     "cannot_run_here", "fails", "diverges", "call_refused", "asked_again", "later_call_refused"
 ]
@@ -96,7 +93,7 @@ class RehearsalReason(Contract):
     """Of the call that it is about; null if it is the run as a whole."""
     message: str
     next_step: str
-    """What somebody can do about it."""
+    """What can be done about it."""
 
 
 class RehearsedRun(Contract):

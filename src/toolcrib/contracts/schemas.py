@@ -1,4 +1,4 @@
-"""The contracts as JSON Schema 2020-12, for people and programs in other languages (`toolcrib schema`)."""
+"""The contracts as JSON Schema 2020-12, for people and for programs in other languages (`toolcrib schema`)."""
 
 import ast
 import inspect
@@ -110,7 +110,7 @@ def _describe(schema: JsonObject, model: type[BaseModel]) -> None:
 
 
 def _field_docs(model: type[BaseModel]) -> dict[str, str]:
-    """The string that stands under each field in the source of the class, or of the one that it comes from."""
+    """The docstring under each field in the source of the class, or of the base class that defines it."""
     return {
         field: text
         for part in reversed(model.__mro__)

@@ -1,4 +1,11 @@
-"""The crib: the composition root that wires everything together, and the Python API."""
+"""The Python API, and the wiring of all parts.
+
+`crib` has the class `Crib`; the folders have its parts by subject. `container` makes them once and connects them;
+`settings` has the operator's choices. Rules of calls, runs and workflows are not here but in the packages below.
+
+Imported by `interfaces` and by applications; imports every package below. Decisions: docs/decisions/0005 (settings),
+0041 (structure).
+"""
 
 from toolcrib.crib.container.environment import DefinitionOptions, SharingOptions
 from toolcrib.crib.crib import ActingCrib, Crib

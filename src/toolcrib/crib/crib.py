@@ -1,4 +1,4 @@
-"""The crib: the one object that wires everything together, and the Python API.
+"""The crib: the object that wires everything together, and the Python API.
 
     crib = Crib()                                # SQLite in the working directory
     crib.add(search_deals, update_deals)
@@ -6,7 +6,7 @@
                               steps=["search_deals", "update_deals"])
     result = await deals("Update all Acme Corp deals to Negotiation")
 
-Nothing is connected until the first call. Everything that a crib does goes through its executor and its journal.
+Nothing is connected until the first call. All operations of a crib use its executor and its journal.
 """
 
 import os
@@ -85,14 +85,14 @@ from toolcrib.llm.local import MODELS_FOLDER
 
 
 class ActingCrib:
-    """A crib as one principal uses it: everything is defined, run and looked at in its realm and name.
+    """A crib as one principal uses it: all operations act in its realm and with its permissions.
 
     `Crib.acting_as` makes one. It is cheap, holds no connection of its own, and lives as long as its crib. The parts
-    that it shows (`store`, `registry`, ...) are those of the whole crib, whoever acts.
+    that it shows (`store`, `registry`, ...) are those of the whole crib, for every actor.
 
     Args:
-        parts: Of the crib.
-        actor: Who acts.
+        parts: The parts of the crib.
+        actor: The actor of the crib.
     """
 
     def __init__(self, parts: CribServices, actor: Actor) -> None:
@@ -107,7 +107,7 @@ class ActingCrib:
         self.executor, self.engine = parts.executor, parts.engine
 
     async def authorize(self, *, newest: bool = False) -> Principal:
-        """Who acts, with the definitions of the realm at hand; with `newest`, those that other processes saved too."""
+        """Read the realm's definitions and return the principal; `newest` includes what other processes saved."""
         return await self._actor.authorize(newest=newest)
 
     # Subjects ---------------------------------------------------------------------------------------------------------
@@ -405,17 +405,17 @@ class ActingCrib:
 
         Raises:
             NotFound: No such run, or none of the principal's realm.
-            PermissionDenied: It is somebody else's.
+            PermissionDenied: It belongs to another principal.
         """
         await self._open(run_id, "execute")
         return _result(await self.engine.resume(run_id))
 
     async def cancel(self, run_id: str, *, reason: str | None = None) -> bool:
-        """End a run and its nested runs, whatever they do or wait for; false if somebody has done so before.
+        """Cancel a run and its nested runs, whatever they do or wait for; false if it was cancelled before.
 
         Raises:
             NotFound: No such run, or none of the principal's realm.
-            PermissionDenied: It is somebody else's.
+            PermissionDenied: It belongs to another principal.
             Conflict: It has ended.
         """
         await self._open(run_id, "execute")
@@ -426,20 +426,20 @@ class ActingCrib:
 
         Raises:
             NotFound: No such run, or none of the principal's realm.
-            PermissionDenied: It is somebody else's.
+            PermissionDenied: It belongs to another principal.
         """
         await self._open(run_id, "read")
         return await read_trace(self.store.journal, run_id)
 
     async def replay(self, run_id: str, *, parked: bool = False) -> Replay:
-        """Make the events of a run again, from its recording alone, and tell where they are others.
+        """Make the events of a run again from its recording alone, and report where they differ.
 
         No tool runs, no model is asked, nothing is written. With `parked`, a run that has not ended is replayed as far
         as it has come. `recorded_model` is for running it again for real.
 
         Raises:
             NotFound: No such run, or none of the principal's realm.
-            PermissionDenied: It is somebody else's.
+            PermissionDenied: It belongs to another principal.
             Conflict: It has not ended.
         """
         await self._open(run_id, "read")
@@ -482,7 +482,7 @@ class ActingCrib:
 
         Raises:
             NotFound: No such run, or none of the principal's realm.
-            PermissionDenied: It is somebody else's.
+            PermissionDenied: It belongs to another principal.
             Conflict: No call at this position waits for a client.
         """
         await self._open(run_id, "execute")
@@ -497,7 +497,7 @@ class Crib(ActingCrib, Definer):
 
     Args:
         store: A URL (`sqlite:///crib.db`, `postgresql://user:password@host/crib`, `memory://`) or a store.
-        principal: Who acts where `acting_as` names nobody else.
+        principal: The principal that acts unless `acting_as` names another.
         models: Models by reference that are used instead of opening one: scripted ones for tests and demonstrations.
         egress: Which addresses HTTP tools and models may reach.
         environment: Where `${env:NAME}` and API keys are looked up; `os.environ` if null.
@@ -547,7 +547,7 @@ class Crib(ActingCrib, Definer):
         prices: Prices | None = None,
         clock: Clock | None = None,
     ) -> Self:
-        """A crib as the operator wants it, the way that the command line and the server make theirs.
+        """A crib with the operator's settings, as the command line and the server use it.
 
         Args:
             settings: As `load_settings` reads them from the environment and `toolcrib.toml` if null.
@@ -584,12 +584,12 @@ class Crib(ActingCrib, Definer):
         )
 
     def acting_as(self, principal: Principal) -> ActingCrib:
-        """This crib for one principal: what it does, it does in the principal's realm and name, as far as it may.
+        """This crib for one principal: it acts in the principal's realm and with the principal's permissions.
 
             ann = crib.acting_as(Principal(id="ann", grants=("ai://tools/crm/*/execute",)))
             result = await ann.invoke("search_deals", {"text": "Acme"})
 
-        The crib itself is the application, which also sees and decides what no principal is asked for.
+        The crib itself acts as the application, which needs no grant to see and decide.
         """
         return ActingCrib(self._parts, Actor(self._catalogue, self.principal.realm, principal))
 
@@ -603,12 +603,12 @@ class Crib(ActingCrib, Definer):
         await self._catalogue.open(self.principal.realm)
 
     async def recover(self) -> Sequence[Result]:
-        """Carry on every run that can go on now."""
+        """Resume all runs that can continue now."""
         await self.open()
         return [_result(driven) for driven in await self.engine.recover()]
 
     async def export_run(self, run_id: str, file: IO[bytes], *, sees: Sees = lambda _: True) -> Manifest:
-        """Write a run, ended or not, with all that is needed to replay it elsewhere into one file, which can seek.
+        """Write a run, ended or not, with everything needed to replay it, into one seekable file.
 
         Args:
             run_id: The run.
@@ -624,7 +624,7 @@ class Crib(ActingCrib, Definer):
     async def rehearse(
         self, changes: "Callable[[Crib], Awaitable[object]] | None" = None, *, functions_here: bool = True
     ) -> RehearsalReport:
-        """Tell what would become of every run that has not ended, if this process were to carry it on after a change.
+        """Test whether all runs that have not ended could continue in this process after a change.
 
         Nothing runs, no model is asked, and nothing is saved: neither the change, which is made to a shadow of the
         store, nor what was added to this crib and not saved yet.

@@ -1,10 +1,6 @@
-"""What a program may say of an agentic tool, an agent or a workflow that it defines, beside its name.
+"""Definitions in a program's own code: tools, agentic tools, agents, composite tools and workflows, with their options.
 
-Handles: what a program calls instead of naming a tool.
-
-What a program defines in its own code: tools, agentic tools, agents, composite tools and workflows.
-
-Each is saved before the next call, and all but plain tools give a handle to call them.
+Each is saved before the next call. All except plain tools return a handle, with which the program calls them.
 """
 
 from abc import ABC, abstractmethod
@@ -65,11 +61,11 @@ class Agent:
     async def __call__(
         self, message: str, *, conversation_id: str | None = None, context: JsonObject | None = None
     ) -> AgentResponse:
-        """Ask the agent, and wait until it has answered or waits for somebody.
+        """Ask the agent, and wait until it has answered or waits for a person.
 
         Args:
             message: What it is asked.
-            conversation_id: The conversation that this goes on with; null begins a new one.
+            conversation_id: The conversation to continue; null starts a new one.
             context: Facts that it needs to know, by name.
         """
         request = AgentRequest(message=message, conversation_id=conversation_id, context=context or {})
@@ -256,7 +252,7 @@ def workflow_definition(
 
 
 def reference_of(tool: Usable, add: Callable[[FunctionTool[..., Any] | ToolDefinition], None]) -> str:
-    """The reference of a tool; what is none yet is added.
+    """The reference of a tool; a function that is not yet a tool is added.
 
     Raises:
         InvalidDefinition: No tool can be made of the function.
@@ -308,7 +304,7 @@ class Definer(ABC):
             model: `provider:model`, or a whole configuration; the crib's default if null.
             base_url: Address of the model's server. Given here, in code, it is trusted: it may be a local one.
             limits: What a run may spend; the crib's default if null.
-            **options: What it works with and what it is told.
+            **options: Its tools, its model and its prompt.
 
         Raises:
             InvalidDefinition: The prompt, the steps or the limits are not well formed.
@@ -393,7 +389,7 @@ class Definer(ABC):
             **options: The other fields of `WorkflowDefinition`.
 
         Raises:
-            InvalidDefinition: A field is unknown or not of its type. What else is wrong is told when it is saved.
+            InvalidDefinition: A field is unknown or not of its type. Other errors are reported when it is saved.
         """
         definition = workflow_definition(name, steps, limits, **options)
         self._catalogue.add(definition.tool(), self.principal)

@@ -1,7 +1,7 @@
-"""What a serving process does by the clock, beside driving runs: reading reference data, forgetting, pruning.
+"""The periodic work of a serving process besides driving runs: sync reference data, delete what has expired, prune.
 
-`toolcrib up` and `toolcrib worker` do it alike. Of several processes that serve one store, one does each piece of work.
-Nothing here is needed for a call to be right.
+`toolcrib up` and `toolcrib worker` both do it. If several processes serve a store, each piece of work is done by one
+of them. Correct calls do not depend on it.
 """
 
 import asyncio
@@ -20,7 +20,7 @@ _logger = logging.getLogger(__name__)
 
 @contextlib.asynccontextmanager
 async def maintenance_loop(crib: Crib) -> AsyncGenerator[None]:
-    """Do it all beside the block."""
+    """Do the periodic work while the block runs."""
     keeping = [
         asyncio.create_task(by_the_clock(crib, every_s, work))
         for every_s, work in (

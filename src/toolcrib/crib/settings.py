@@ -1,13 +1,12 @@
-"""What an operator decides, in one place: from arguments, the environment, `toolcrib.toml`, or the defaults below.
+"""The operator's settings: from arguments, the environment, `toolcrib.toml`, or defaults, in this order of precedence.
 
     loaded = load_settings(given={"store": "memory://"})
     loaded.settings.egress.allow, loaded.origins["egress.allow"]
 
-An explicit argument comes before the environment, the environment before the file, the file before the default. Every
-setting has a key (`egress.allow`) and a variable (`TOOLCRIB_EGRESS_ALLOW`); what has no setting is refused with the
-closest name. No setting holds a secret: a secret is a variable of its own, which definitions refer to by name.
+Each setting has a key (`egress.allow`) and a variable (`TOOLCRIB_EGRESS_ALLOW`). An unknown key is refused, with the
+closest name. No setting contains a secret: secrets are separate variables, which definitions refer to by name.
 
-Only what has an effect is a setting. What a definition says of itself is not here: these are the operator's choices.
+Only choices of the operator are settings; choices of an author are in the definitions.
 """
 
 import difflib
@@ -58,7 +57,7 @@ class EgressSettings(Contract):
     allow: tuple[str, ...] = ()
     """Exceptions for local addresses: `127.0.0.1:8123`, `10.2.0.0/16:443`."""
     hosts: tuple[str, ...] = ("*",)
-    """Host names that may be asked for."""
+    """Host names that requests may have."""
     ports: tuple[int, ...] = (443, 80)
     max_redirects: int = Field(default=3, ge=0)
     max_bytes: int = Field(default=10 * 2**20, ge=1)
@@ -89,7 +88,7 @@ class ServerSettings(Contract):
     self_approval: bool = False
     """Whether who has started a run, or acts in it, may decide on its calls that wait for a person."""
     drain_s: float = Field(default=5.0, ge=0, le=3600)
-    """Seconds that what is under way has to end when the process is told to stop."""
+    """Seconds for active calls to end when the process is stopped."""
 
 
 class RetentionSettings(Contract):
@@ -108,7 +107,7 @@ class SandboxSettings(Contract):
     """How code tools are run."""
 
     min_isolation: Isolation = "language"
-    """The least that may stand between code and the machine, whatever a tool says."""
+    """The weakest isolation of code that is allowed, whatever a tool declares."""
     allow_unjailed: bool = False
     """Whether Monty may run where no jail can be made."""
     warm: int = Field(default=0, ge=0, le=64)
@@ -127,7 +126,7 @@ class Settings(Contract):
     """All settings. `docs/settings.md` explains each, and why some defaults are not those of the specification."""
 
     store: str = Field(default="sqlite:///toolcrib.db", min_length=1, repr=False)
-    """URL of the store; like `base_url` not in a representation, for what may stand before its host."""
+    """URL of the store; like `base_url`, it is left out of `repr`, because it may contain credentials."""
     blobs: str | None = Field(default=None, repr=False)
     """URL of the folder or bucket of the store's blobs; where the store has them otherwise if null."""
     redis: str | None = Field(default=None, repr=False)
@@ -141,7 +140,7 @@ class Settings(Contract):
     released_env: tuple[str, ...] = (_RELEASABLE,)
     """Patterns of the variables that definitions may use as secrets."""
     lease_s: float = Field(default=10.0, ge=0.5, le=3600)
-    """Seconds after which the runs of a process that died are taken over."""
+    """Seconds after which other processes claim the runs of a process that died."""
     engine: Literal["local", "restate"] = "local"
     """Who drives runs: the processes that begin them, or the workers of a Restate cluster."""
     models_dir: Path | None = None
@@ -215,7 +214,7 @@ def load_settings(
     """Read the settings.
 
     Args:
-        given: Explicit values by key; null stands for one that was not given.
+        given: Explicit values by key; null means not given.
         environment: `os.environ` if null.
         folder: Where `toolcrib.toml` is looked for; the working directory if null.
 
@@ -254,7 +253,7 @@ def variable_of(key: str) -> str:
 
 
 def value_of(settings: Settings, key: str) -> Json:
-    """A setting's value as JSON; what stands before the host in a URL is masked."""
+    """A setting's value as JSON; credentials in URLs are masked."""
     value: Json = settings.model_dump(mode="json")
     for name in key.split("."):
         value = value[name]

@@ -1,6 +1,6 @@
-"""A model, some tools and two prompts: the whole loop in one call, for a program that defines no agent.
+"""One call for a model, some tools and two prompts, for a program that defines no agent.
 
-No side door: it is an agent of that moment, its run is journaled, and every call goes through the executor.
+It makes a temporary agent: its run is journaled, and each call goes through the executor.
 """
 
 from collections.abc import Sequence
@@ -44,14 +44,14 @@ async def use_tools_with_ai(
     Args:
         model: `provider:model`, a whole configuration, or a model itself, which needs a crib of its own.
         tools: What it may call. Those that the crib does not have are added to it.
-        system_prompt: What the model is told before its tools; the same in every request.
+        system_prompt: The system prompt, before the tools; the same in every request.
         user_prompt: The task.
         response_format: JSON Schema of the final answer, an object; null for text.
         limits: What the run may spend.
         on_malformed: What becomes of an answer with a malformed call: `refuse` makes none of its calls, `skip` all
             the others.
         crib: Where the run takes place; one in memory that ends with it if null.
-        principal: Who acts; the crib's own principal if null.
+        principal: The principal that acts; the crib's own if null.
 
     Raises:
         InvalidInput: A model itself was given together with a crib.

@@ -1,1 +1,5 @@
-"""How people and programs reach a crib besides Python: REST and the command line."""
+"""The interfaces to a crib besides Python: REST (`server`) and the command line (`cli`).
+
+Both only translate to and from the crib's Python API; they have no rules of their own for runs. No package imports
+them.
+"""

@@ -1,4 +1,8 @@
-"""The kinds of tools: one folder each, with what imports their definitions and what executes their calls.
+"""The kinds of tools, one folder each: shape, checks, importer, runtime and commands of the kind.
 
-`runtimes` names them all.
+`table` lists all kinds; `dispatch` applies what a kind defines to a tool. Agentic tools, agents and workflows have no
+folder here: their programs are in `toolcrib.agents` and `toolcrib.workflows`.
+
+Imported by `agents`, `workflows`, `builtin_tools`, `crib` and `interfaces`; imports `core` and below. Decisions:
+docs/decisions/0006 (http), 0012 (entity), 0013 (code).
 """

@@ -1,6 +1,6 @@
-"""What is done with a tool as its kind says: checked, completed, previewed, executed by the runtime of its kind.
+"""Applies what a kind defines to a tool of that kind: check, complete, preview, and execute with the kind's runtime.
 
-A call of a kind that has no runtime is a run: it gets a journal of its own and a budget inside its caller's.
+A call of a kind without a runtime becomes a nested run, with its own journal and a share of its parent's budget.
 """
 
 from collections.abc import AsyncIterator, Iterator, Mapping
@@ -66,9 +66,9 @@ def preview_call(
 
     Args:
         tool: The tool.
-        arguments: Of the call, valid.
+        arguments: The validated arguments of the call.
         provider: The provider that the tool names, if there is one.
-        idempotency_key: Of the call.
+        idempotency_key: The idempotency key of the call.
     """
     preview = _kind_of(tool).preview
     if preview is None:
@@ -168,7 +168,7 @@ class DelegateRuntime:
     """Starts the nested run through the run that calls."""
 
     async def run(self, dispatch: Dispatch) -> Outcome:
-        """Run the tool as a run of its own, and bring back its output."""
+        """Run the tool as a nested run, and return its output."""
         check_nesting(dispatch.tool, dispatch.context)
         result = await dispatch.context.journal.spawn(
             dispatch.position,

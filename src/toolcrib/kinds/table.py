@@ -1,4 +1,4 @@
-"""The table of kinds: every kind of tool, one line each. A new kind is added here, and nowhere else."""
+"""The table of kinds, one line for each. To add a kind, add its line here."""
 
 from collections.abc import Iterator
 from typing import Any, Final
@@ -39,6 +39,6 @@ def importer_of(source: ImportSource) -> Importer[Any]:
 
 
 def connection_kind(provider: ProviderDefinition) -> ConnectionKind:
-    """How a provider is looked at, by its kind of connection."""
+    """How a provider is tested, by its kind of connection."""
     kinds = (kind.connection for kind in KINDS if kind.connection is not None)
     return next(kind for kind in kinds if kind.connection is type(provider.connection))

@@ -1,1 +1,4 @@
-"""What every contract stands on: the base model, errors, identities, principals, envelopes and questions."""
+"""The basis of all contracts: the base model, errors, identities, principals, envelopes and implementations.
+
+Any package may import it; most names are in `toolcrib.contracts` too.
+"""

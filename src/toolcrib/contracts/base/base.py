@@ -1,11 +1,7 @@
-"""What every contract shares: strict, immutable pydantic models and the scalar types of the wire.
+"""The base model of contracts (strict and immutable), the scalar types of JSON, JSON pointers and retry policies.
 
-This module holds no shape of its own. All JSON is snake_case; time is UTC with microseconds (RFC 3339); money is US
-dollars as an exact decimal in Python and a JSON number on the wire.
-
-JSON pointers (RFC 6901): the names in them, and what they lead to in a document.
-
-How often a failed attempt is repeated: of one tool, or of all tools of a provider that say nothing themselves.
+All JSON is snake_case. Times are UTC with microseconds (RFC 3339). Money is US dollars: an exact decimal in Python, a
+number in JSON.
 """
 
 import re
@@ -83,7 +79,7 @@ def pointer_names(pointer: str) -> list[str]:
 
 
 def resolve_pointer(document: Json, pointer: str) -> Json:
-    """What a pointer leads to; null if that is nowhere."""
+    """The value at a pointer; null if there is none."""
     node = document
     for name in pointer_names(pointer):
         if isinstance(node, dict):
@@ -103,15 +99,15 @@ class RetryPolicy(Contract):
     """How often a failed attempt is repeated, and how long to wait in between."""
 
     count: int = Field(default=0, ge=0, le=10)
-    """Retries after the first attempt."""
+    """Maximum number of retries after the first attempt."""
     backoff: Backoff = "exponential"
     base_s: float = Field(default=0.5, ge=0)
-    """Seconds of the first wait."""
+    """Seconds before the first retry."""
     max_s: float = Field(default=30.0, ge=0)
-    """Seconds of the longest wait; a longer `retry-after` of the other side ends the retries."""
+    """Maximum seconds between attempts; a longer `retry-after` of the server ends the retries."""
 
     def wait_s(self, attempt: int) -> float:
-        """Seconds to wait after a failed attempt, as long as nobody asks for more.
+        """Seconds to wait after a failed attempt, unless the server asks for more.
 
         Args:
             attempt: Its number, from 1.

@@ -1,11 +1,7 @@
-"""The receipt of one tool call, whatever the tool is made of (001, section 3.2).
+"""The envelope: the result of one tool call, the same for every kind of tool; and the pinned outputs of an agent.
 
-A call that waits (for an approval, for a client) is an event of its run; an envelope exists only once the call has
-ended.
-
-What every agent node puts out, and how a user pins one tool's result to a stable handle.
-
-The shapes are those of 001, sections 3.1 and 4.2.
+An envelope exists only once the call has ended; a call that waits (for an approval, for a client) is an event of its
+run.
 """
 
 from typing import Final, Literal, TypeAlias
@@ -23,7 +19,7 @@ AttachmentKind: TypeAlias = Literal["blob", "image", "table"]
 
 
 class Attachment(Contract):
-    """A payload beside the output: the whole of what was truncated, an image, a table."""
+    """A payload beside the output: the full text of a truncated output, an image, a table."""
 
     kind: AttachmentKind
     url: str
@@ -33,7 +29,7 @@ class Attachment(Contract):
 
 
 class Timings(Contract):
-    """Where a call's time went, in seconds: contiguous spans of one monotonic clock, so their sum is the whole."""
+    """Seconds of each phase of a call: contiguous spans of one monotonic clock, which add up to the total."""
 
     queue: float = 0.0
     """From the request to the start: barriers and the cap on parallel calls."""
@@ -49,7 +45,7 @@ class Timings(Contract):
 
 
 class ToolEnvelope(Contract):
-    """What one call did: on success, failure, denial, time-out and crash alike."""
+    """The result of one call, whether it succeeded, failed, was denied, timed out or was interrupted."""
 
     call_id: str
     """hash(name@version, canonical(input), position)."""
@@ -68,7 +64,7 @@ class ToolEnvelope(Contract):
     t_end: Timestamp
     cached: bool = False
     reused: str | None = None
-    """Id of the run that made the call, if this one has taken over what came of it."""
+    """Id of the run that made the call, if this run reuses its result."""
     truncated: bool = False
     attachments: tuple[Attachment, ...] = ()
     http_status: int | None = None
@@ -89,7 +85,7 @@ class ToolEnvelope(Contract):
     side_effects: SideEffects = "none"
     content_hash: str | None = None
     tainted: bool = False
-    """The output holds what outsiders can write, or was made of it."""
+    """The output contains untrusted content, or was made from it."""
 
     @property
     def ok(self) -> bool:
@@ -105,7 +101,7 @@ class AgentOutputs(Contract):
     """Always all present, whatever the configuration."""
 
     response: str = ""
-    """The final answer; empty as long as there is none."""
+    """The final answer; empty until there is one."""
     tools_by_id: dict[str, ToolEnvelope] = Field(default_factory=dict)
     """Envelopes by `call_id`, of all calls that have ended, denied ones included."""
     tool_order: tuple[str, ...] = ()
@@ -133,4 +129,4 @@ class PinnedHandle(Contract):
     name: str = Field(min_length=1, max_length=100)
     selector: PinSelector
     on_missing: OnMissing = "null"
-    """What if there is no such call: null; the execution fails; or the value of the last successful one before."""
+    """Without such a call: null; the execution fails; or the value of the last earlier call that succeeded."""

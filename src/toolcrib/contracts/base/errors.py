@@ -1,7 +1,6 @@
-"""The one error vocabulary: what a tool call may return as data, and what the library raises.
+"""The errors: what a tool call may return as data, and what the library raises.
 
-A tool's failure never crosses the executor as an exception; it is a `ToolError` in the envelope. Exceptions are for the
-people who call the library. The tree:
+The failure of a tool is no exception: it is a `ToolError` in the envelope. Exceptions are for callers of the library:
 
     ToolcribError
     ├── InvalidInput            the caller's data is wrong
@@ -20,7 +19,7 @@ people who call the library. The tree:
     │   └── StoreUnavailable    the store, without which a run can neither go on nor end: it goes on later
     └── ModelError              a model provider failed; `kind` says how
 
-Each leaf has a stable `code`, says whether trying the same again can help (`retryable`) and its HTTP status.
+Each leaf has a stable `code`, an HTTP status, and says whether a retry can help (`retryable`).
 """
 
 from collections.abc import Sequence
@@ -103,7 +102,7 @@ class Reason(StrEnum):
 
 
 Effect: TypeAlias = Literal["none", "done", "unknown"]
-"""What a failed call has changed all the same: nothing that anybody knows of; some of it, or all; nobody knows."""
+"""The effect of a failed call: none is known; some or all of it took effect; or unknown."""
 
 
 class ToolError(Contract):
@@ -210,7 +209,7 @@ class Conflict(ToolcribError):
 
 
 class JournalDivergence(Conflict):
-    """Replayed code asked for another call at a position than the journal recorded there."""
+    """Replayed code made a different call at a position than the journal has recorded."""
 
     code = "journal_divergence"
 
@@ -223,7 +222,7 @@ class Fenced(ToolcribError):
 
 
 class ReconnectRequired(ToolcribError):
-    """A provider refuses the credentials, or there are none: a person has to connect it anew."""
+    """A provider refuses the credentials, or there are none: a person has to connect it again."""
 
     code = "reconnect_required"
     http_status = 424
@@ -240,8 +239,8 @@ class Unavailable(ToolcribError):
 class StoreUnavailable(Unavailable):
     """The store cannot be reached, read or written.
 
-    It is never the end of a run, since nobody can write that down: whoever finds the run when the store is back goes on
-    with it from its journal.
+    It never ends a run, because the end could not be stored: when the store is back, a process resumes the run
+    from its journal.
     """
 
     code = "store_unavailable"

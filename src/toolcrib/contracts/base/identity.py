@@ -1,10 +1,10 @@
 """Deterministic identities: canonical JSON, content hashes, call ids, cache and idempotency keys.
 
-Canonical is RFC 8785 (JSON Canonicalization Scheme): object keys sorted by UTF-16 code units, numbers in the shortest
-form of ECMAScript, no white space. Two equal JSON values have equal bytes, on every machine and in every release.
+Canonical JSON is RFC 8785 (JSON Canonicalization Scheme): object keys sorted by UTF-16 code units, numbers in the
+shortest form of ECMAScript, no white space. Equal JSON values have equal bytes, on every machine and in every release.
 
-One addition: integers that no double holds exactly lie outside of the RFC's domain (I-JSON), yet 64-bit ids and the
-bounds of `int64` are common. They are written digit by digit, so that two ids never share a key.
+There is one extension: integers that a double cannot represent are outside of the RFC's domain (I-JSON), but common as
+64-bit ids and bounds of `int64`. They are written digit by digit, so that different ids have different keys.
 """
 
 import hashlib
@@ -56,7 +56,7 @@ def content_hash(value: Json) -> str:
 def call_id(name: str, version: str, arguments: Json, position: str) -> str:
     """The id of one call: hash(name@version, canonical(arguments), position), 32 hex characters.
 
-    Unique inside a run, equal across retries and recovery (001, section 6.1). An unknown tool has version `""`.
+    Unique inside a run, equal across retries and recovery. An unknown tool has version `""`.
     """
     return hash_call(name, version, canonical(arguments), position)
 

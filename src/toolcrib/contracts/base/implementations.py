@@ -1,4 +1,4 @@
-"""What a tool is made of: the base of the shapes that the kinds of tools have."""
+"""The base class of implementations: the shapes of the kinds of tools."""
 
 from collections.abc import Callable, Mapping, Sequence
 from importlib import import_module
@@ -15,11 +15,11 @@ KINDS_TABLE: Final = "toolcrib.kinds.table"
 DELEGATES: Final[frozenset[Literal["agent", "agentic", "code", "composite", "workflow"]]] = frozenset(
     {"agent", "agentic", "code", "composite", "workflow"}
 )
-"""Kinds whose call is a run of its own, in which they call other tools."""
+"""Kinds whose call is a nested run, which calls other tools."""
 
 
 class Implementation(Contract):
-    """What a tool is made of. Each kind of tool has one subclass, its shape, with a `kind` of its own.
+    """The implementation of a tool. Each kind of tool has one subclass, its shape, with its own `kind`.
 
     As the type of a field it is the union of all shapes, tagged by `kind`. The executor knows none of them: what it
     needs to know of a kind is said by the members of this class.
@@ -55,7 +55,7 @@ class Implementation(Contract):
         return None
 
     def deletes(self, arguments: Mapping[str, Any]) -> bool | None:
-        """Whether a call with these arguments deletes something; null if nothing tells."""
+        """Whether a call with these arguments deletes something; null if unknown."""
         del arguments
         return None
 

@@ -1,8 +1,7 @@
-"""Who acts, in which realm, and the URIs that permissions name.
+"""Principals, realms, and the URIs that permissions name.
 
-A realm is the tenant: data never crosses it. A principal is a user, a service or an agent that acts for one. Security
-URIs follow 004: `ai://tools/{category}/{name}/{execute|read|write}` and the same pattern for the other kinds of
-things.
+A realm is a tenant: data never leaves it. A principal is a user, a service, or an agent that acts for one. The URI of
+a tool is `ai://tools/{category}/{name}/{execute|read|write}`; the URIs of other things have the same form.
 """
 
 from typing import Final, Literal, TypeAlias
@@ -29,7 +28,7 @@ class Principal(Contract):
     grants: tuple[str, ...] = ("ai://*",)
     """Patterns of security URIs; `*` stands for one segment, a trailing `*` for all that follow."""
     acts_for: str | None = None
-    """Id of the user whom an agent or a service acts for."""
+    """Id of the user for whom an agent or a service acts."""
 
     @property
     def user(self) -> str:

@@ -1,6 +1,6 @@
-"""How callers authenticate to a provider. A credential stands here by reference only, never as a value.
+"""How calls authenticate to a provider. Credentials are references here, never values.
 
-A reference is `${env:NAME}`, a variable that the operator has released, or `${secret:NAME}`, which the vault keeps.
+A reference is `${env:NAME}` (a variable that the operator has released) or `${secret:NAME}` (a secret in the vault).
 """
 
 import re
@@ -21,7 +21,7 @@ class NoAuth(Contract):
 
 
 class BearerAuth(Contract):
-    """`Authorization: Bearer …`: a token that somebody has made at the system itself."""
+    """`Authorization: Bearer …`: a token that was created in the provider's system."""
 
     kind: Literal["bearer"] = "bearer"
     token: str
@@ -107,7 +107,7 @@ class AuthorizationCodeAuth(Contract):
 
 
 class LoginRequest(Contract):
-    """The request that brings a token. Every text in headers and body may hold references to secrets."""
+    """The request that returns a token. Texts in headers and body may contain references to secrets."""
 
     method: Literal["GET", "POST", "PUT"] = "POST"
     url: str

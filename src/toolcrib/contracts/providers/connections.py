@@ -1,10 +1,6 @@
-"""How a provider is reached: over plain HTTP, as an MCP server, as a gRPC server, or as a database.
+"""How a provider is reached (HTTP, MCP, gRPC, a database), what a test of it found, and metadata of secrets and grants.
 
-What a look at a provider tells: whether it can be reached and lets us in, and what it offers.
-
-What may be told of a secret in the vault: everything but its value.
-
-What may be told of the connections that people make to providers: everything but their tokens.
+Nothing here contains the value of a secret or a token.
 """
 
 from typing import Annotated, Final, Literal, TypeAlias, get_args
@@ -42,7 +38,7 @@ class GrpcConnection(Contract):
 
     kind: Literal["grpc"] = "grpc"
     authority: str | None = None
-    """Name that the server's certificate is held against, if it is not the host."""
+    """Name that the server's certificate must have, if it is not the host."""
 
 
 class DatabaseConnection(Contract):
@@ -59,13 +55,13 @@ Connection: TypeAlias = Annotated[
 
 
 class ProviderCheck(Contract):
-    """One harmless request or connection to a provider, made with the credentials of whoever asks."""
+    """One harmless request or connection to a provider, made with the caller's credentials."""
 
     provider: str
     reachable: bool
     """Whether it answered at all."""
     authenticated: bool | None
-    """Whether it let us in; null if nobody can tell: it was not reached, or asks for no credentials here."""
+    """Whether it accepted the credentials; null if unknown: it was not reached, or requires none here."""
     message: str
     seconds: float
     http_status: int | None = None
@@ -98,7 +94,7 @@ class SecretEntry(Contract):
     name: str
     scope: SecretScope
     version: int
-    """How often it has been set."""
+    """Number of times it was set."""
     made_by: str
     created_at: Timestamp
     """When this version was set."""
@@ -114,7 +110,7 @@ class ConsentRequest(Contract):
     url: str
     """To be opened in the person's browser."""
     state: str
-    """Comes back in the redirect, once; it belongs to whoever began."""
+    """Returned once in the redirect; it belongs to the principal that began."""
     redirect_uri: str
     expires_at: Timestamp
 
@@ -130,14 +126,14 @@ class Consent(Contract):
     """Why it has to be made again."""
     scopes: tuple[str, ...] = ()
     expires_at: Timestamp | None = None
-    """When the token at hand expires; it is refreshed then if that is possible."""
+    """When the current token expires; it is then refreshed if possible."""
     refreshable: bool
     made_by: str
     updated_at: Timestamp
 
 
 class Revocation(Contract):
-    """What became of a connection that was given up. It is gone here in any case."""
+    """The result of revoking a connection. It is deleted here in any case."""
 
     provider: str
     user: str | None

@@ -1,15 +1,8 @@
-"""Reference data: the valid values of an argument, where they are listed, and a reading of them at one moment.
+"""Providers, their reference data, service accounts and prompt fragments.
 
-A source says where a list comes from. A snapshot names what a sync brought, by the hash of its content; the values
-themselves are a blob, not a contract.
-
-A provider: a system that tools talk to, with its address, its authentication and its default headers.
-
-A service account: an identity of its own that an agent may act as, with grants of its own (004, `principalRef`).
-
-Who may write an agent that acts as an account needs `ai://accounts/{name}/execute`; who calls the agent does not.
-
-A piece of prompt that many agents share: a tone, a company rule, a description of the company (004, prompt refs).
+A reference source says where valid values are listed. A snapshot identifies one reading of them by its content hash;
+the values are stored as a blob. To save an agent that acts as a service account, an author needs
+`ai://accounts/{name}/execute`; a caller of the agent does not.
 """
 
 import re
@@ -42,7 +35,7 @@ class ReferenceSource(Contract):
     applies_to: tuple[str, ...] = ()
     """Property names in the tools' schemas whose values this list closes."""
     max_age_s: float = Field(default=0.0, ge=0)
-    """Seconds for which all runs of the realm may use what one of them has read; 0: each run reads it anew."""
+    """Seconds for which all runs of the realm may share one reading; 0: each run reads again."""
     sync_every_s: float | None = Field(default=None, ge=10, le=31_536_000)
     """Seconds between readings by a serving process, for a list that a provider declares; null for none."""
     max_loss: float = Field(default=0.5, ge=0, le=1)
@@ -53,7 +46,7 @@ class ReferenceSource(Contract):
 
 
 class ProviderData(Contract):
-    """Reference data that a provider declares, by name (`integrationId` and `dataTypes` of 000, section 4.3)."""
+    """Reference data that a provider declares, by name."""
 
     provider: str
     data_types: tuple[str, ...] = Field(min_length=1)
@@ -66,7 +59,7 @@ class ReferenceSnapshot(Contract):
     provider: str
     name: str
     tool: str | None
-    """The tool that lists the values; null if they stand in the provider's definition."""
+    """The tool that lists the values; null if they are in the provider's definition."""
     id: str | None = None
     """Content hash of the values; null if they were never read."""
     size: int = 0
@@ -81,7 +74,7 @@ class ReferenceSnapshot(Contract):
 
 
 class ReferenceReading(Contract):
-    """What readings of a list brought, as long as they brought the same."""
+    """Consecutive readings of a list with the same result."""
 
     id: str
     """Content hash of the values: what a run that used them has in its trace."""
@@ -172,19 +165,19 @@ class ServiceAccount(Contract):
     grants: tuple[str, ...] = ()
     """Patterns of security URIs, as of any principal."""
     enabled: bool = True
-    """A disabled account can do nothing, also in runs that have begun."""
+    """A disabled account can do nothing, also in active runs."""
 
     def principal(self, realm: str) -> Principal:
-        """Who acts: `account:{name}`, which is nobody else's id.
+        """The principal that acts: `account:{name}`, which no other principal can have as id.
 
-        It has secrets and connections of its own, and none of the person's who called or who is named like it.
+        It has its own secrets and connections, and none of the caller's or of a user with the same name.
         """
         grants = self.grants if self.enabled else ()
         return Principal(id=f"{_PREFIX}{self.name}", kind="service", realm=realm, grants=grants)
 
 
 def account_of(principal: Principal) -> str | None:
-    """Name of the service account that a principal is; null if it is none."""
+    """Name of the principal's service account; null if it is not a service account."""
     is_account = principal.kind == "service" and principal.id.startswith(_PREFIX)
     return principal.id.removeprefix(_PREFIX) if is_account else None
 
@@ -195,7 +188,7 @@ class PromptFragment(Contract):
     name: str = Field(pattern=NAME_PATTERN)
     """Unique per realm."""
     description: str = ""
-    """For authors: what it is good for."""
+    """Its purpose, for authors."""
     text: str = Field(min_length=1, max_length=100_000)
 
     @property

@@ -1,7 +1,7 @@
-"""Approvals: what the inbox shows of a call that waits, or has waited, for a person.
+"""Approvals: how the inbox shows a call that waits, or has waited, for a person's decision.
 
-A row is a reading of its run's journal that the store keeps with it; the journal is the truth, and a decision is a
-signal to the run. It is not the tool's own permission, which is checked besides.
+An approval is derived from its run's journal and stored beside it; the decision is a signal to the run. Approvals are
+separate from the tool's permission, which is checked in any case.
 """
 
 from hashlib import sha256
@@ -48,7 +48,7 @@ class Approval(Contract):
     number: int = 1
     """2 and more: asked again, because what the person was shown was not what would happen any more."""
     root_run_id: str
-    """The outermost run; `run_id` for a run that nobody called."""
+    """The outermost run; `run_id` if the run is not nested."""
     callers: tuple[str, ...] = ()
     """The tools that are open above the call, outermost first: `name@version`."""
     call_id: str
@@ -73,7 +73,7 @@ class Approval(Contract):
     """`outcome`: the call was cut off, and the person is asked whether it took effect."""
     requested_at: Timestamp
     expires_at: Timestamp | None = None
-    """From then on nobody can approve it any more, and the call is denied."""
+    """After this time it cannot be approved, and the call is denied."""
     status: ApprovalStatus = "waiting"
     decided_by: str | None = None
     decided_at: Timestamp | None = None

@@ -1,7 +1,4 @@
-"""How two runs differ: in their ends and costs, in what they called, were answered and were allowed.
-
-What a replay of a recorded run found: the same events, or where it first went another way.
-"""
+"""Comparisons: how two runs differ (ends, costs, calls, results, decisions), and where a replay diverged."""
 
 from typing import Literal, TypeAlias
 
@@ -68,7 +65,7 @@ class AnswerDiff(Contract):
 
     position: str
     before: str | None = None
-    """What it said, with the calls that it wanted; null if it was not asked, as the next."""
+    """Its answer, with the calls that it requested; null if it was not asked; also the next field."""
     after: str | None = None
 
 
@@ -78,7 +75,7 @@ class DecisionDiff(Contract):
     position: str
     kind: DecisionKind
     before: str | None = None
-    """In words, such as `allow`, or `deny (allow_list)`; null if nobody decided, as the next."""
+    """In words, such as `allow`, or `deny (allow_list)`; null if there was no decision; also the next field."""
     after: str | None = None
 
 
@@ -110,7 +107,7 @@ class Divergence(Contract):
 
     run_id: str
     event: int
-    """Number of the recorded event that it was held against, or that comes next where the recording has no such one."""
+    """Number of the recorded event that it was compared with, or the next one if there is no counterpart."""
     field: str
     """What differs, as `t1.c2.input.company` or `output`; an event that only one side has is named as a whole, with
     the other side null: `call_started t1.c2`."""
@@ -130,11 +127,11 @@ class Replay(Contract):
     divergence: Divergence | None = None
     """The first one: of this run, else of a nested one."""
     status: RunStatus
-    """Of the run as recorded, like the next two; how it stands if it has not ended."""
+    """Of the recorded run, like the next two; its current state if it has not ended."""
     stop_reason: StopReason | None = None
     output: Json = None
     envelopes: tuple[ToolEnvelope, ...] = ()
-    """Of the calls that the program asked for, in the order in which they began."""
+    """Of the calls of the program, in the order in which they started."""
     model_calls: int = 0
     """Model calls that were answered, or have failed."""
     events: int = 0

@@ -1,8 +1,8 @@
-"""The journal's vocabulary: everything that can happen in a run, one model each.
+"""The events of the journal: everything that can happen in a run, one model each.
 
-A run's events are numbered 1..n without a gap and only ever appended. No event repeats the history: a model call
-stores the messages that are new, a call its own input and output. Trace, cost, live timeline and recovery are
-readings of this log.
+The events of a run are numbered 1..n without gaps and only appended. No event repeats earlier content: a model call
+stores the new messages, a call its own input and output. Trace, costs, stream and recovery are derived from the
+journal.
 """
 
 from typing import Annotated, Literal, TypeAlias
@@ -40,7 +40,7 @@ class GuardDecision(Contract):
     message: str | None = None
     inputs: JsonObject = Field(default_factory=dict)
     expires_s: float | None = None
-    """For `ask`: seconds after which a call that nobody decided is denied; null for never."""
+    """For `ask`: seconds after which a call without a decision is denied; null for never."""
 
 
 class RunStarted(Contract):
@@ -69,9 +69,9 @@ class RunSuspended(Contract):
     spent: Allowance | None = None
     """What it has spent so far; null in what older releases wrote, as the next."""
     left: Allowance | None = None
-    """What it may still spend, of which each thing that it waits for has an equal part."""
+    """Its remaining budget, divided equally among the things that it waits for."""
     tainted: bool = False
-    """Whether what it knows holds what outsiders can write."""
+    """Whether it has read untrusted content."""
 
 
 class RunFinished(Contract):
@@ -113,13 +113,13 @@ class ModelStarted(Contract):
     tools: str | None = None
     """Digest of the blob with the tools that the model was offered."""
     messages: Json = None
-    """Messages that are new and stand nowhere else in the journal; tool results are in their envelopes."""
+    """New messages that are not yet in the journal; tool results are in their envelopes."""
     history: int = 0
     """Number of messages sent in all."""
     decision: GuardDecision | None = None
-    """Why it may be sent, with what it may use at most; null in what older releases wrote."""
+    """Why it may be sent, and its limits; null in events of older releases."""
     request_hash: str | None = None
-    """Content hash of all that the model is asked, whoever it is; null in what older releases wrote."""
+    """Content hash of the request, independent of the model; null in events of older releases."""
 
 
 class ModelFailed(Contract):
@@ -140,7 +140,7 @@ class ModelFailed(Contract):
 
 
 class ModelDenied(Contract):
-    """A model was not asked, because a guardrail forbids it. Limits tell `LimitReached`."""
+    """A model was not asked, because a guardrail forbids it. For limits, see `LimitReached`."""
 
     type: Literal["model_denied"] = "model_denied"
     position: str
@@ -166,7 +166,7 @@ class ModelFinished(Contract):
     decision: GuardDecision | None = None
     """What a guardrail has found in the answer: `deny` if it is withheld, `allow` if parts of it are replaced."""
     taken_from: int | None = None
-    """Of a fork: the event of the other run that the answer was taken from; nobody was asked then."""
+    """In a fork: the event of the other run that has this answer; no model was asked."""
 
 
 class CallStarted(Contract):
@@ -183,7 +183,7 @@ class CallStarted(Contract):
     idempotency_key: str
     decision: GuardDecision
     attempt: int = 1
-    """2 and more: repeated after a crash."""
+    """2 or more: repeated after a crash."""
 
 
 class CallFinished(Contract):
@@ -195,11 +195,11 @@ class CallFinished(Contract):
     decision: GuardDecision | None = None
     """Given for a call that was denied, and so has no `call_started`."""
     taken_from: int | None = None
-    """Of a fork: the event of the other run that the outcome was taken from."""
+    """In a fork: the event of the other run that has this outcome."""
 
 
 class CallDoubted(Contract):
-    """A call has failed, and nobody knows whether it took effect: its lookup or a person is asked before it ends."""
+    """A call failed with an unknown outcome: its lookup or a person is asked whether it took effect."""
 
     type: Literal["call_doubted"] = "call_doubted"
     position: str
@@ -208,7 +208,7 @@ class CallDoubted(Contract):
 
 
 class ApprovalRequested(Contract):
-    """A call waits for a person. The decision must name these hashes."""
+    """A call waits for a person's decision, which must name these hashes."""
 
     type: Literal["approval_requested"] = "approval_requested"
     position: str
@@ -228,7 +228,7 @@ class ApprovalRequested(Contract):
     message: str = ""
     expires_at: Timestamp | None = None
     root_run_id: str | None = None
-    """The outermost run, which the person who asked for all this has started."""
+    """The outermost run, which the requesting person started."""
     callers: tuple[str, ...] = ()
     """The tools that are open above the call, outermost first: `name@version`."""
     requested_by: str | None = None
@@ -243,7 +243,7 @@ class ApprovalRequested(Contract):
 
 
 class ApprovalDecided(Contract):
-    """A person has decided, or the time is over (`decision` null)."""
+    """A person has decided, or the time has expired (`decision` null)."""
 
     type: Literal["approval_decided"] = "approval_decided"
     position: str
@@ -254,7 +254,7 @@ class ApprovalDecided(Contract):
 
 
 class ApprovalWithdrawn(Contract):
-    """A request holds no longer, decided or not: its call has ended otherwise, or something has changed since."""
+    """A request is no longer valid, decided or not: its call has ended otherwise, or something has changed."""
 
     type: Literal["approval_withdrawn"] = "approval_withdrawn"
     position: str
@@ -262,7 +262,7 @@ class ApprovalWithdrawn(Contract):
     """Of the request."""
     reason: str
     for_good: bool = False
-    """Nobody is asked again: the step that has asked has ended without an answer."""
+    """The question is not repeated: the step that asked has ended without an answer."""
 
 
 class ClientHandoff(Contract):
@@ -275,7 +275,7 @@ class ClientHandoff(Contract):
 
 
 class ClientReturned(Contract):
-    """The client's result is there."""
+    """A client has returned a result."""
 
     type: Literal["client_returned"] = "client_returned"
     position: str
@@ -284,12 +284,12 @@ class ClientReturned(Contract):
 
 
 class SignalAwaited(Contract):
-    """The run asked for a signal that was not there yet."""
+    """The run waits for a signal that has not arrived."""
 
     type: Literal["signal_awaited"] = "signal_awaited"
     name: str
     wake_at: Timestamp | None = None
-    """When the wait ends without it; a sleep is a wait for a signal that nobody sends."""
+    """When the wait times out; a sleep is a wait for a signal that is never sent."""
     position: str | None = None
     """Of the part of the program that waits, where several may wait for one signal; null for all of it."""
 
@@ -306,7 +306,7 @@ class SignalReceived(Contract):
 
 
 class FailedCall(Contract):
-    """How the call failed in whose place another tool is called."""
+    """The failure of the call that a fallback replaces."""
 
     tool: str
     """`name@version`."""
@@ -318,7 +318,7 @@ class FailedCall(Contract):
     tokens: int = 0
     cost_usd: Usd | None = None
     tainted: bool = False
-    """It had read what outsiders can write, which its error may tell."""
+    """It had read untrusted content, which its error may contain."""
 
 
 class ChildStarted(Contract):
@@ -334,7 +334,7 @@ class ChildStarted(Contract):
 
 
 class ProgressMade(Contract):
-    """Something the run's code wanted to tell; at most once per key."""
+    """Progress that the run's program reports; at most once per key."""
 
     type: Literal["progress_made"] = "progress_made"
     key: str
@@ -380,7 +380,7 @@ Event: TypeAlias = Annotated[
 
 
 class RunEvent(Contract):
-    """A numbered event of a run, as the journal keeps it and as every surface shows it."""
+    """A numbered event of a run, as stored in the journal and shown by all interfaces."""
 
     run_id: str
     number: int = Field(ge=1)

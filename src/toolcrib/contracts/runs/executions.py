@@ -1,16 +1,8 @@
-"""What an agent is asked, and how its execution stands (004, request and response models; contracts, section 5).
+"""Requests to agents and agentic tools, the state of their executions, their questions, and conversations.
 
-An agentic tool is asked and answers in the same shapes.
-
-Questions that a run asks whoever gave it its task, and the answers that it goes on with.
-
-A question is about what the task says or what would follow from it; it is no request for permission, which an approval
-is. It waits in the run that asks: the answer is a signal, which any process may leave.
-
-Conversations with agents, and their turns (004).
-
-A turn is a run: its request has the message, its journal what was said and called. A conversation says only whose it is
-and how far it has come; it holds no copy of what was said.
+A question asks for information about the task; it is no request for permission, which is an approval. The run waits,
+and the answer is a signal, which any process may send. Each turn of a conversation is a run, whose journal has the
+messages and calls; the conversation stores only its owner and its progress.
 """
 
 from typing import Final, Literal, TypeAlias
@@ -24,8 +16,8 @@ from toolcrib.contracts.runs.runs import ClientResult, RunStatus, StopReason
 from toolcrib.contracts.specs.models import Usage
 
 QuestionReason: TypeAlias = Literal["unclear", "unsure", "wide", "irreversible"]
-"""unclear: what the task means cannot be told. unsure: it was read in a way that nobody has confirmed. wide: more items
-would change than the tool's author lets pass unasked. irreversible: what would be done cannot be taken back."""
+"""unclear: the task is ambiguous. unsure: the interpretation of the task is not confirmed. wide: more items
+would change than the tool's author allows without a question. irreversible: the change could not be undone."""
 
 _SIGNAL: Final = "answer:"
 LONGEST_ANSWER: Final = 20_000
@@ -33,18 +25,18 @@ LONGEST_ANSWER: Final = 20_000
 
 
 class Choice(Contract):
-    """One of the answers that a question expects; others may be given in words."""
+    """One of the answers that a question offers; other answers are free text."""
 
     value: str = Field(max_length=500)
     """What to answer."""
     label: str
-    """What people call it."""
+    """The label for people."""
     outcome: str = ""
     """What would happen then."""
 
 
 class PreviewedItem(Contract):
-    """An item before a change, and what it would get."""
+    """An item before a change, and its new values."""
 
     before: Json = None
     after: Json = None
@@ -64,7 +56,7 @@ class ChangePreview(Contract):
 
 
 class OpenQuestion(Contract):
-    """What a run asks, and waits to be told."""
+    """A question of a run, which waits for the answer."""
 
     run_id: str
     position: str
@@ -74,12 +66,12 @@ class OpenQuestion(Contract):
     reason: QuestionReason
     choices: tuple[Choice, ...] = ()
     assumptions: tuple[str, ...] = ()
-    """What was taken for granted, a sentence each."""
+    """The assumptions that were made, one sentence each."""
     preview: ChangePreview | None = None
 
 
 class Answer(Contract):
-    """What a run is told: one of the choices by its value, or words."""
+    """An answer to a question: the value of one of the choices, or free text."""
 
     answer: str = Field(min_length=1, max_length=LONGEST_ANSWER)
 
@@ -113,7 +105,7 @@ class Conversation(Contract):
     tokens: int = 0
     """Input and output tokens of the turns that have ended."""
     summary: str | None = None
-    """What the turns that are no longer shown to the model have come to."""
+    """A summary of the turns that the model is no longer shown."""
     summarized_turns: int = 0
     """How many turns, from the first on, the summary is of."""
     shared_context: JsonObject = Field(default_factory=dict)
@@ -133,7 +125,7 @@ class ConversationTurn(Contract):
     run_id: str
     message: str
     response: str | None = None
-    """Null as long as the run goes on."""
+    """Null while the run is active."""
     status: RunStatus
     call_ids: tuple[str, ...] = ()
     """Of the calls that were made, in order."""
@@ -143,7 +135,7 @@ class ConversationTurn(Contract):
 
 
 class ReturnedCall(ClientResult):
-    """What a client did with one of the calls that it was handed."""
+    """The result of one client call."""
 
     call_id: str = Field(min_length=1, max_length=500)
     """Or its position."""
@@ -157,14 +149,14 @@ class ReturnedCall(ClientResult):
 
 
 class AgentRequest(Contract):
-    """What an agent is asked (`AgentExecutionRequest` of 004), or what its client brings back."""
+    """A message or task for an agent, or the results of its client calls."""
 
     message: str | None = None
-    """The user's words; an agentic tool takes them as its `task`. Null if results are brought."""
+    """The user's message; the `task` of an agentic tool. Null if results of client calls are sent."""
     params: JsonObject | None = None
     """Arguments as the `input_schema` says, instead of a message."""
     context: JsonObject = Field(default_factory=dict)
-    """Variables that the agent is told; they are kept in the conversation's shared context."""
+    """Variables for the agent; they are stored in the conversation's shared context."""
     conversation_id: str | None = None
     """Null begins a new one."""
     session_id: str | None = None
@@ -193,7 +185,7 @@ class WaitingApproval(Contract):
 
 
 class AgentResponse(AgentOutputs):
-    """How an execution stands (contracts, section 5): a reading of its journal, at any time and for every end."""
+    """The state of an execution, derived from its journal, at any time and however it ends."""
 
     agent: str
     """`name@version` of the agent or agentic tool."""
@@ -212,12 +204,12 @@ class AgentResponse(AgentOutputs):
     output: Json = None
     """The structured answer, for `json` and `structured`; the whole output of an agentic tool."""
     handles: dict[str, Json] = Field(default_factory=dict)
-    """Outputs of the pinned handles, by name: always all of them."""
+    """Outputs of all pinned handles, by name."""
     error: ToolError | None = None
     warnings: tuple[str, ...] = ()
     tool_calls: tuple[ToolEnvelope, ...] = ()
-    """Prepared calls that wait for the client, those of nested runs among them."""
+    """Prepared calls that wait for the client, including those of nested runs."""
     question: OpenQuestion | None = None
-    """What it asks, or a run that is nested in it; the next message of the conversation answers it."""
+    """The open question of the run or of a nested run; the next message of the conversation answers it."""
     approvals: tuple[WaitingApproval, ...] = ()
-    """Calls that wait for a person, those of nested runs among them."""
+    """Calls that wait for a person, including those of nested runs."""

@@ -1,7 +1,7 @@
-"""Forks: runs that begin with what another run knew at one of its events, and go on from there, changed or not.
+"""Forks: runs that continue from an event of another run, with or without changes.
 
-A fork says which run, up to where, and what is different. It is a part of a run's request, so any process can carry it
-on. How two runs differ is told in `run_diffs`; what is taken from the other run is in `recordings`.
+A fork is part of a run's request, so any process can drive it. Comparisons of runs are in `comparisons`; what a fork
+copies from the other run is in `recordings`.
 """
 
 from typing import Final
@@ -13,11 +13,11 @@ from toolcrib.contracts.base.envelope import SideEffects
 from toolcrib.contracts.specs.guardrails import Guardrail
 
 FORKED: Final = "forked"
-"""Key and kind of the `progress_made` event that tells what a fork knows from the start, and where the rest is kept."""
+"""Key and kind of the `progress_made` event with what a fork knows from the start, and where the rest is stored."""
 
 
 class PolicyChange(Contract):
-    """Rules that are different, with the names that definitions have for them. What is null stays as it is."""
+    """Changed rules, with the field names of definitions. Null keeps a rule."""
 
     limits: JsonObject = Field(default_factory=dict)
     """Fields of `Limits`."""
@@ -30,7 +30,7 @@ class PolicyChange(Contract):
 
 
 class ForkChanges(Contract):
-    """What is different about the definition; another model, input or revision stands in the run's request itself."""
+    """Changes of the definition; another model, input or revision is part of the run's request itself."""
 
     prompt: str | None = None
     """In place of the system prompt of an agent or an agentic tool."""
@@ -40,7 +40,7 @@ class ForkChanges(Contract):
 
     @property
     def are_none(self) -> bool:
-        """Whether there are none."""
+        """Whether nothing is changed."""
         return self == ForkChanges()
 
 
@@ -49,9 +49,9 @@ class Fork(Contract):
 
     run_id: str
     at: int = Field(ge=1)
-    """Number of the last event that is known: what had come to its end by then is so, what was open is not done."""
+    """Number of the last known event: what had ended by then is kept, what was open is not."""
     changes: ForkChanges = ForkChanges()
     allow_writes: bool = False
-    """Calls with side effects are made; else they are skipped, as in a dry run."""
+    """Calls with side effects are made; otherwise they are skipped, as in a dry run."""
     anew: bool = False
-    """Nothing after the event comes from the recording, also what is the same."""
+    """Nothing after the event is reused from the recording, even if it is the same."""

@@ -1,6 +1,6 @@
-"""What a fork takes from the run that it is a fork of, read once and kept with it as a text of its own.
+"""The recording that a fork uses: read once from the other run, and stored with the fork as a blob.
 
-So the fork can be carried on and replayed when the other run is gone.
+So the fork can be resumed and replayed even if the other run is deleted.
 """
 
 from pydantic import Field
@@ -26,7 +26,7 @@ class RecordedAnswer(Contract):
     event: int
     """As of a call."""
     request_hash: str
-    """Of all that the model was asked."""
+    """Of the request to the model."""
     end: ModelFinished
 
 
@@ -41,7 +41,7 @@ class RecordedFailure(Contract):
 
 
 class RecordedRun(Contract):
-    """A nested run of which more may be known than its end."""
+    """A nested run, possibly with more than its end."""
 
     run_id: str
     tool: str

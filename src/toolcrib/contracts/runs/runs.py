@@ -1,4 +1,4 @@
-"""Runs: one execution of a tool, an agentic tool, an agent or a workflow (contracts, section 6)."""
+"""Runs: one execution of a tool, an agentic tool, an agent or a workflow, with request, state, result and signals."""
 
 from typing import Literal, TypeAlias
 
@@ -26,7 +26,7 @@ RunStatus: TypeAlias = Literal[
     "cancelled",
 ]
 """`awaiting_answer`: it has asked a question. `incomplete`: it has ended without doing what it was asked for, though
-nothing failed: its question was not answered, somebody declined, or its plan left out every step."""
+nothing failed: its question was not answered, a person declined, or its plan left out every step."""
 StopReason: TypeAlias = Literal[
     "final_answer",
     "question",
@@ -53,7 +53,7 @@ Purpose: TypeAlias = Literal[
     "verification",
     "question",
 ]
-"""Why a model was called. The first four are of 000, section 4.2. `verification`: a second reading of a task."""
+"""Why a model was called. `verification`: a second reading of a task."""
 
 ENDED: frozenset[str] = frozenset({"completed", "incomplete", "failed", "timed_out", "cancelled"})
 WAITING: frozenset[str] = frozenset({"awaiting_approval", "awaiting_client", "awaiting_answer"})
@@ -64,30 +64,30 @@ CLOCK = "clock"
 
 
 RerunMode: TypeAlias = Literal["resume", "from_step"]
-"""resume: what has succeeded is taken over, call by call, and what is repeated has the same idempotency keys.
-from_step: a step and all that follow it are run anew, the outputs of the others are taken over."""
+"""resume: results of successful calls are reused, and repeated calls have the same idempotency keys.
+from_step: a step and all that follow it are run again, and the outputs of the others are reused."""
 
 
 class Rerun(Contract):
-    """A run of a workflow that goes on where another one has ended."""
+    """A run of a workflow that continues an ended run."""
 
     run_id: str
-    """The run that it takes up."""
+    """The run that it continues."""
     mode: RerunMode = "resume"
     step: str | None = None
-    """For `from_step`: the first that is run anew."""
+    """For `from_step`: the first step to run again."""
     repeat_unknown: bool = False
-    """Calls of which nobody knows whether they took effect are made once more."""
+    """Calls with an unknown outcome are repeated."""
 
 
 PLAN_FORMAT = 2
 """How new runs plan."""
 PLANNED_ANEW = "planned_anew"
-"""Kind of the progress by which a run says that it plans anew, and not as an older release; its key is where."""
+"""Kind of the progress event that marks today's way of planning, unlike older releases; its key is the place."""
 
 
 class RunRequest(Contract):
-    """What is to be run. Stored with the run, so that any process can carry it on."""
+    """The request of a run. It is stored with the run, so that any process can drive it."""
 
     kind: RunKind
     tool: str
@@ -101,22 +101,22 @@ class RunRequest(Contract):
     parent_run_id: str | None = None
     parent_position: str | None = None
     root_run_id: str | None = None
-    """The outermost run above this one; null for a run that nobody called."""
+    """The outermost run above this one; null if this run is not nested."""
     started_by: str | None = None
-    """Id of the principal who started the outermost run; null for a run that nobody called."""
+    """Id of the principal who started the outermost run; null if this run is not nested."""
     depth: int = 0
     conversation_id: str | None = None
     turn: int | None = Field(default=None, ge=1)
-    """Its place among the turns of its conversation; null for a run that is none of them, such as a nested one."""
+    """Its place among the turns of its conversation; null for other runs, such as nested ones."""
     session_id: str | None = None
     model: str | None = None
     """`provider:model` that is asked in place of the definition's."""
     dry_run: bool = False
     """No tool with side effects is dispatched; its call is skipped."""
     rerun: Rerun | None = None
-    """Of a workflow: the run that it takes up; null for one that begins at the beginning."""
+    """Of a workflow: the run that it continues; null for one that starts from the beginning."""
     fork: Fork | None = None
-    """The run that it is a fork of; null for one that is none."""
+    """The run that it was forked from; null if it is not a fork."""
     replaced: dict[str, str] = Field(default_factory=dict)
     """Content hashes of the revisions that are called, by those in whose place they are; in nested runs too."""
     callers: dict[str, str] = Field(default_factory=dict)
@@ -126,11 +126,11 @@ class RunRequest(Contract):
     side_effects: SideEffects = "writes"
     """The most that its calls may do."""
     guardrails: tuple[Guardrail, ...] = ()
-    """The rules of the callers above, which bind this run too."""
+    """The rules of the callers, which apply to this run too."""
     tainted: bool = False
-    """The caller had read what outsiders can write when it called."""
+    """The caller had read untrusted content before the call."""
     allowance: Allowance | None = None
-    """What the caller had left when it called; null for a run that nobody called."""
+    """The remaining budget of the caller at the time of the call; null if the run is not nested."""
     timeout_s: float | None = Field(default=None, gt=0)
     """Seconds that the caller gives it, waiting for people excluded, if its own limits are not less."""
 
@@ -172,7 +172,7 @@ class Run(Contract):
     cost_unknown: bool = False
     """At least one paid call had no known price: `cost_usd` is a lower bound."""
     epoch: int = 0
-    """How often a process has taken the run; fences those that came before."""
+    """How often the run was claimed; fences the processes that claimed it before."""
     events: int = 0
     """Number of the last event."""
     created_at: Timestamp
@@ -186,7 +186,7 @@ class Run(Contract):
 
 
 class RunResult(Contract):
-    """How a run ended, or where it stands if it waits."""
+    """How a run ended, or its state if it waits."""
 
     run_id: str
     status: RunStatus
@@ -197,7 +197,7 @@ class RunResult(Contract):
     metadata: JsonObject = Field(default_factory=dict)
     """What else its program says of it: what code has printed and used."""
     tainted: bool = False
-    """It has read what outsiders can write."""
+    """It has read untrusted content."""
     error: ToolError | None = None
     warnings: tuple[str, ...] = ()
     usage: Usage = Usage()
@@ -217,7 +217,7 @@ class RunResult(Contract):
 
 
 class Signal(Contract):
-    """Something that a run waits for and that came from outside: a decision, a client's result."""
+    """A message from outside that a run waits for: a decision, a client's result."""
 
     name: str
     """`approval:POSITION`, `client:POSITION` or a name of the application's."""
@@ -244,7 +244,7 @@ class ApprovalDecision(Contract):
     happened: bool | None = None
     """To the question of an outcome, if it is not given up: the call took effect, or it is to be made once more."""
     output: Json = None
-    """What the call that took effect has brought."""
+    """The output of the call that took effect."""
 
 
 class ClientResult(Contract):
@@ -254,4 +254,4 @@ class ClientResult(Contract):
     error: ToolError | None = None
     metadata: JsonObject = Field(default_factory=dict)
     tainted: bool = False
-    """Outsiders can write what it holds."""
+    """It contains untrusted content."""

@@ -1,7 +1,7 @@
-"""What a subscriber sees while a run goes on. Each carries the number of the journal's event that it tells of.
+"""The messages that a subscriber receives while a run is active. Each has the number of the event that it refers to.
 
-Deltas are no journal events: they carry the number of the model call's `model_started` and an offset into its text. A
-number that is new at a position begins the text there anew: the attempt before it has failed, and its text is void.
+Deltas are not events of the journal: they have the number of their `model_started` event and an offset into the text.
+A new number at a position restarts the text: the attempt before has failed, and its text is discarded.
 """
 
 from typing import Annotated, Literal, TypeAlias
@@ -63,7 +63,7 @@ class ToolCallEnd(Contract):
 
 
 class ToolCallInDoubt(Contract):
-    """A call has failed, and somebody is asked whether it took effect: its envelope comes later."""
+    """A call failed with an unknown outcome, and a person is asked whether it took effect; its envelope follows."""
 
     type: Literal["tool_call_in_doubt"] = "tool_call_in_doubt"
     number: int
@@ -95,7 +95,7 @@ class HandoffPending(Contract):
 
 
 class StepEnded(Contract):
-    """A step of a workflow has come to its end. What its calls have put out was told with them."""
+    """A step of a workflow has ended. The outputs of its calls were sent with the calls."""
 
     type: Literal["step"] = "step"
     number: int
@@ -109,7 +109,7 @@ class StepEnded(Contract):
     """Elements that have failed."""
     error: ToolError | None = None
     reused: str | None = None
-    """Id of the run that it was taken over from."""
+    """Id of the run whose result is reused."""
 
 
 class StreamDone(Contract):

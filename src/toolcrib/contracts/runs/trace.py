@@ -1,14 +1,8 @@
-"""A run's trace: what happened, step by step, as REST, the command line and the browser show it.
+"""Traces: what happened in a run, step by step, with its costs; and settlements of unknown outcomes.
 
-A reading of the run's journal, which stores nothing of its own. The shape follows 000, sections 3.4, 4.2 and 10. A
-trace of a run that goes on shows how far it is.
-
-What a run cost, call by call (000, section 4.7). A reading of its trace, which stores nothing of its own.
-
-Settlements: what a person says of a call after its run has ended without knowing whether the call took effect.
-
-It is a signal to the run that has ended, so the first answer counts. The run's journal stays as it is: a run that takes
-up that one, and readers of its trace, take the answer together with it.
+A trace is derived from the journal and not stored; the trace of an active run shows the steps so far. A settlement is
+a person's answer whether a call took effect, sent as a signal to the ended run; the first answer counts. The journal
+does not change: traces and runs that continue the run read the settlement beside it.
 """
 
 from typing import Annotated, Final, Literal, TypeAlias
@@ -39,7 +33,7 @@ class LLMCost(Contract):
 
 
 class ActionCost(Contract):
-    """One tool call that has a price: of its own, or what the nested run behind it cost."""
+    """One tool call with a price: its own, or the cost of its nested run."""
 
     position: str
     action: str
@@ -48,7 +42,7 @@ class ActionCost(Contract):
 
 
 class CostBreakdown(Contract):
-    """The parts add up to the total, where all of them are known."""
+    """The parts add up to the total if all of them are known."""
 
     total_cost_usd: Usd | None = None
     """Null means unknown."""
@@ -72,13 +66,13 @@ class OutcomeTold(Contract):
     happened: bool
     """False: it did not, and may be made once more."""
     output: Json = None
-    """What the call that took effect has brought."""
+    """The output of the call that took effect."""
     reason: str | None = None
     """How that is known, for the record."""
 
 
 class Settlement(OutcomeTold):
-    """The same as it is kept."""
+    """The settlement as it is stored."""
 
     made_by: str
     at: Timestamp
@@ -99,7 +93,7 @@ class FailedAttempt(Contract):
     status: int = 0
     """HTTP status, 0 if there was no answer."""
     retry_in_s: float | None = None
-    """Seconds until the next attempt; null if there was to be none."""
+    """Seconds until the next attempt; null if no further attempt was planned."""
 
 
 class LLMStep(Contract):
@@ -119,7 +113,7 @@ class LLMStep(Contract):
     reasoning: str | None = None
     """What the model gave as its reasons: its thinking, or `reasoning` in an answer of JSON."""
     decision: str | None = None
-    """What it decided: the tools that it called, or its answer, shortened. Null as long as there is none."""
+    """The model's decision: the tools that it called, or its answer, shortened. Null until there is one."""
     tokens: int = 0
     """Input and output tokens."""
     input_tokens: int = 0
@@ -131,7 +125,7 @@ class LLMStep(Contract):
     attempts: int = 1
     failures: tuple[FailedAttempt, ...] = ()
     latency_ms: int | None = None
-    """Of the attempt that succeeded; null as long as there is none."""
+    """Of the attempt that succeeded; null until there is one."""
 
 
 class ToolStep(Contract):
@@ -163,17 +157,17 @@ class ToolStep(Contract):
     """How often the call was started again after a crash."""
     cached: bool = False
     reused: str | None = None
-    """Id of the run that made the call, if this one has taken over what came of it."""
+    """Id of the run that made the call, if this run reuses its result."""
     truncated: bool = False
     http_status: int | None = None
     metadata: JsonObject = Field(default_factory=dict)
     """Allow-listed response headers and paging."""
     cost: Usd | None = None
     latency_ms: int | None = None
-    """From start to end; null as long as the call goes on."""
+    """From start to end; null while the call is active."""
     child_run_id: str | None = None
     child: "Trace | None" = None
-    """The nested run, if the tool is a run of its own and its trace was read too."""
+    """The nested run, if there is one and its trace was read too."""
     fallback_run_id: str | None = None
     fallback: "Trace | None" = None
     """The run of the tool that was called instead when this one had failed."""
@@ -235,7 +229,7 @@ class ResumptionStep(Contract):
 
 
 class SignalStep(Contract):
-    """The run asked for a signal from outside, or slept."""
+    """The run waited for a signal, or slept."""
 
     type: Literal["signal"] = "signal"
     name: str
@@ -261,7 +255,7 @@ class LimitStep(Contract):
 
 
 class ProgressStep(Contract):
-    """Something that the run's code told."""
+    """Progress that the run's program reported."""
 
     type: Literal["progress"] = "progress"
     kind: str
@@ -292,7 +286,7 @@ class Trace(Contract):
     tool: str
     """`name@version`."""
     mode: AgenticMode | None = None
-    """Of an agentic tool, as its first model call tells; null before it."""
+    """Of an agentic tool, from its first model call; null before it."""
     task: str
     """What was asked: the task, or the input as JSON."""
     status: RunStatus

@@ -1,9 +1,7 @@
-"""How a run of a workflow stands: a reading of its journal, step by step (004, WorkflowInstance).
+"""The state of a workflow instance, step by step, derived from its journal; and what it reuses of an earlier instance.
 
-What a run of a workflow takes over from the one that it takes up, read once and kept with it.
-
-It is stored as a text of the run (its digest stands in the journal), so the run can be replayed and carried on when the
-one before is gone.
+What a rerun reuses is read once and stored as a blob of the new run, so that the run can be replayed and resumed even
+if the earlier one is deleted.
 """
 
 from typing import Final, Literal, TypeAlias
@@ -17,18 +15,18 @@ from toolcrib.contracts.runs.events import CallStarted
 from toolcrib.contracts.runs.runs import Rerun, RunStatus, StopReason
 
 StepStatus: TypeAlias = Literal["pending", "running", "waiting", "succeeded", "partial", "failed", "skipped", "cut_off"]
-"""partial: some elements of a `for_each` have failed. skipped: its condition does not hold, or no step went to it.
-cut_off: what it depends on has not come to a good end, or the run has ended before it."""
+"""partial: some elements of a `for_each` failed. skipped: its condition is false, or no step went to it.
+cut_off: a step that it depends on did not succeed, or the run ended before it."""
 
 STEP_SETTLED: Final = "step_settled"
-"""Kind of the `progress_made` event that tells how a step has ended; its data is a `SettledStep`."""
+"""Kind of the `progress_made` event that records the end of a step; its data is a `SettledStep`."""
 
 STEP_KEY: Final = "step:"
 """Begins the key of that event; the name of the step follows."""
 
 
 MAX_ITEM_ERRORS: Final = 100
-"""Errors of elements that a step tells; the others are counted."""
+"""Maximum number of errors of elements that are stored; further ones are counted."""
 
 
 class ItemError(Contract):
@@ -40,7 +38,7 @@ class ItemError(Contract):
 
 
 class SettledStep(Contract):
-    """How a step has ended, as the journal tells it. An output that a call has put out stands there, and not here."""
+    """How a step has ended, from the journal. The output of a call is in the call's event, not here."""
 
     step: str
     status: StepStatus
@@ -64,11 +62,11 @@ class SettledStep(Contract):
     """Given if no call has put it out."""
     error: ToolError | None = None
     reused: str | None = None
-    """Id of the run that it was taken over from."""
+    """Id of the run whose result is reused."""
 
     @property
     def ok(self) -> bool:
-        """Whether it has put out something: all of it, or a part."""
+        """Whether it has an output, complete or partial."""
         return self.status in {"succeeded", "partial"}
 
 
@@ -85,7 +83,7 @@ class StepWait(Contract):
 
 
 class StepInstance(SettledStep):
-    """A step as it stands."""
+    """The current state of a step."""
 
     title: str | None = None
     started_at: Timestamp | None = None
@@ -107,9 +105,9 @@ class InstanceSummary(Contract):
     error: ToolError | None = None
     warnings: tuple[str, ...] = ()
     rerun: Rerun | None = None
-    """The run that it takes up, if it takes up one."""
+    """The run that it continues, if any."""
     parent_run_id: str | None = None
-    """The run that has called it; null for one that nobody called."""
+    """The run that called it; null if it is not nested."""
     dry_run: bool = False
     cost_usd: Usd | None = None
     made_by: str
@@ -118,14 +116,14 @@ class InstanceSummary(Contract):
 
 
 class WorkflowInstance(InstanceSummary):
-    """A run of a workflow as it stands."""
+    """The current state of a run of a workflow."""
 
     input: JsonObject = Field(default_factory=dict)
     output: Json = None
     steps: tuple[StepInstance, ...] = ()
     """All of them, in the order of the definition."""
     taken_up_by: tuple[str, ...] = ()
-    """Ids of the runs that take it up, in the order in which they began."""
+    """Ids of the runs that continue it, in the order in which they started."""
     tokens: int = 0
     """Input and output tokens, with those of nested runs."""
 
@@ -143,7 +141,7 @@ TAKEN_UP: Final = "taken_up"
 
 
 class EarlierCall(Contract):
-    """A call that the run has made which is taken up."""
+    """A call of the run that is continued."""
 
     envelope: ToolEnvelope
     asked: Json = None
@@ -155,13 +153,13 @@ class EarlierCall(Contract):
 
 
 class Takeover(Contract):
-    """What there is of the run that is taken up."""
+    """What is reused of the run that is continued."""
 
     run_id: str
     tainted: bool = False
     """It had read what outsiders can write."""
     steps: dict[str, SettledStep] = Field(default_factory=dict)
-    """Those that stand as they are, by name, with their outputs."""
+    """The steps that are not run again, by name, with their outputs."""
     calls: dict[str, EarlierCall] = Field(default_factory=dict)
     """Calls of the others, by position."""
     schemas: dict[str, JsonSchema] = Field(default_factory=dict)

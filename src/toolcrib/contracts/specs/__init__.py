@@ -1,1 +1,4 @@
-"""What definitions are made of: models, guardrails, agents and workflow steps."""
+"""The parts of definitions: models, limits, guardrails, agents, workflow steps and sandboxes.
+
+Any package may import it; most names are in `toolcrib.contracts` too.
+"""

@@ -1,8 +1,6 @@
-"""An agent: a model with a persona, tools, memory and rules (004, agent definition).
+"""Agents (a model with a persona, tools, memory and rules) and agentic tools (a tool with a model inside).
 
 An agent is a tool of kind `agent`: it is stored, versioned, permitted, called and journaled like every other tool.
-
-A tool with a model inside: its mode, its tools, what its model is told (000, sections 4.2 to 4.4).
 """
 
 from collections.abc import Iterator
@@ -69,11 +67,11 @@ class AgenticContext(Contract):
 
 
 class AgenticImplementation(Implementation):
-    """A tool with a model inside (000): a fixed sequence that it fills in, or a choice of tools that it makes."""
+    """A tool with a model inside: a fixed sequence that it fills in, or a choice of tools that it makes."""
 
     kind: Literal["agentic"] = "agentic"
     status: AgenticStatus = "active"
-    """A draft is run by its author's tests only, a disabled tool by nobody (000, section 4.2)."""
+    """A draft is run by its author's tests only, a disabled tool by nobody."""
     mode: AgenticMode
     llm: LLMConfig
     system_prompt: str
@@ -105,7 +103,7 @@ Availability: TypeAlias = Literal["shown", "findable", "left_out"]
 
 
 class AgentMemory(Contract):
-    """What an agent remembers of a conversation (`MemoryConfig` of 004)."""
+    """What an agent remembers of a conversation."""
 
     strategy: MemoryStrategy = "full"
     max_conversation_turns: int = Field(default=20, ge=1)
@@ -185,7 +183,7 @@ class AgentImplementation(Implementation, AgentParts):
 
 
 class ResolvedTool(Contract):
-    """What has become of a tool that an agent's definition means, for one message (004, tool resolution)."""
+    """What has become of a tool that an agent's definition means, for one message."""
 
     tool: str
     """`name@version`; the reference itself if there is no such tool."""

@@ -1,6 +1,6 @@
-"""Guardrails: rules of an agent beyond permissions, as data (004, guardrails). They bind nested runs too.
+"""Guardrails: rules of an agent beyond permissions, as data. They apply to nested runs too.
 
-The policy guard asks them before every model call and every tool call; a decision is an event with its inputs.
+The guard evaluates them before each model request and each tool call; the decision is an event with its inputs.
 """
 
 from typing import Annotated, Literal, TypeAlias

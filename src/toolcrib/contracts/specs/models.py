@@ -1,7 +1,4 @@
-"""How a model is chosen and bounded: the LLM configuration and the limits of a run (contracts, section 7).
-
-A model provider that an operator defines: a gateway, a server, a reasoning service with an interface of its own.
-"""
+"""The choice of a model, the limits of a run, and model services that an operator defines."""
 
 from decimal import Decimal
 from typing import Literal, Self, TypeAlias
@@ -18,7 +15,7 @@ LONGEST_CALL_S = 86_400.0
 
 ToolCalling: TypeAlias = Literal["native", "schema", "text"]
 """How a model calls tools: `native`, by its API's own means; `schema`, by an answer that follows a schema of them;
-`text`, by fenced blocks in its words (003)."""
+`text`, by fenced blocks in its words."""
 OnMalformed: TypeAlias = Literal["refuse", "skip"]
 """What becomes of an answer with a malformed block: no call in it runs, or only the malformed ones do not."""
 
@@ -66,7 +63,7 @@ class Limits(Contract):
     """What one run may spend. Checked before spending, by reservation; a limit ends the run with its partial result."""
 
     max_iterations: int = Field(default=10, ge=1)
-    """Model responses with their calls (`maxSteps` of 000)."""
+    """Model responses with their calls."""
     max_tool_calls: int = Field(default=25, ge=0)
     """Executor dispatches."""
     timeout_s: float = Field(default=300.0, gt=0, le=604_800)

@@ -1,10 +1,9 @@
-"""What a workflow is made of: a graph of steps over the same tools that agents use (004, workflow integration).
+"""The parts of a workflow: steps over tools, waits, approvals, conditions, and the vocabulary of steps.
 
-A workflow is a tool of kind `workflow`: it is stored, versioned, permitted, called and journaled like every other tool.
-Expressions in it (`${…}`) read, by name: `input`, the outputs of steps, `steps.NAME` with what became of a step, and
-where they stand in one `item`, `index`, `output` and `error`. What they read makes the edges of the graph.
-
-The workflow vocabulary: names for tools and for conditions that many workflows use (004, step registration).
+A workflow is a tool of kind `workflow`: it is stored, versioned, permitted, called and journaled like every other
+tool. Expressions (`${…}`) can read `input`, the outputs of steps by name, `steps.NAME` (the state of a step), and in
+some places `item`, `index`, `output` and `error`. The names that they read determine the edges of the graph. The
+vocabulary gives names to tools and conditions that many workflows use.
 """
 
 from collections.abc import Mapping
@@ -69,7 +68,7 @@ SCOPE: Final = frozenset({"input", "steps", "item", "index", "output", "error"})
 """Names that expressions read and no step can have."""
 
 AGENT_HANDLERS: Final = frozenset({"ai.invoke_agent", "quantum.ai.invokeAgent"})
-"""Handlers that ask an agent: `input` has `agent_ref`, `prompt`, and `context`, whose names the prompt reads (004)."""
+"""Handlers that ask an agent: `input` has `agent_ref`, `prompt`, and `context`, whose names the prompt reads."""
 
 AGENTIC_HANDLERS: Final = frozenset({"agentic.plan", "agentic.step", "agentic.format"})
 """Handlers that do a part of the deterministic agentic tool that `input` has as `tool`."""

@@ -1,1 +1,4 @@
-"""Definitions of tools and agents as people write them, and how they change."""
+"""Definitions of tools and agents as authors write them, imports, and changes.
+
+Any package may import it; most names are in `toolcrib.contracts` too.
+"""

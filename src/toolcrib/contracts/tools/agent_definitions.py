@@ -1,9 +1,7 @@
-"""The definition of an agent as people write it: one flat document (004, agent definition).
+"""The definition of an agent as an author writes it: one flat document.
 
-It is stored as a tool of kind `agent`. What is the tool's and what is the implementation's is decided here and nowhere
-else; both ways are lossless.
-
-What flat documents of agents and workflows share: what they are called, and what holds for their calls.
+It is stored as a tool of kind `agent`. Only this module divides its fields between the tool and the implementation;
+the conversion is lossless in both directions.
 """
 
 import json
@@ -103,7 +101,7 @@ class AgentDefinition(AgentParts, CallRules, Identity):
     """Parameters: `message` and whatever else the model is to be told before it."""
 
     output_schema: JsonSchema | None = None
-    """What it puts out; null for what follows from the format of its answer."""
+    """The output schema; null to derive it from the format of the answer."""
 
     @field_validator("tools", mode="before")
     @classmethod
@@ -149,7 +147,7 @@ _AROUND = AgentDefinition.model_fields.keys() - AgentParts.model_fields.keys()
 
 
 def _output_schema(answer: JsonSchema | None) -> JsonSchema:
-    """What an agent puts out. A run that a limit ended has no `output`, but the `calls` that it made."""
+    """The output schema of an agent. A run that a limit ended has no `output`, but has its `calls`."""
     properties: JsonSchema = {
         "response": {"type": "string", "description": "What it answers, in words; empty if it came to no answer."},
         "calls": {"type": "array", "description": "What was done until a limit or a failure ended it."},

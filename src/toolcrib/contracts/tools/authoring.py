@@ -1,6 +1,6 @@
-"""What helps an author of an agentic tool: proposals of texts, the history of a prompt, a prompt's test.
+"""Authoring of agentic tools: proposals of texts, the history of a prompt, the test of a prompt.
 
-A proposal is a value: nothing is stored until somebody accepts it, and then it is a new revision like any other.
+A proposal is a value: nothing is stored until it is accepted; then it becomes a new revision.
 """
 
 from typing import Literal, TypeAlias
@@ -21,7 +21,7 @@ class TextProposal(Contract):
     tool: str
     """The tool's name."""
     revision: int
-    """The revision that the text was made for; it can be accepted as long as that is the current one."""
+    """The revision that the text was made for; it can be accepted while that is the current one."""
     text: ProposedText
     """The field that it replaces."""
     source: ProposalSource
@@ -64,7 +64,7 @@ class PromptDifference(Contract):
 
 
 class TrialCall(Contract):
-    """A tool call that the model wanted in a prompt's test. It was not made."""
+    """A tool call that the model requested in a prompt's test. It was not made."""
 
     step: str | None = None
     """The step of a fixed sequence; null where the model chose."""
@@ -77,7 +77,7 @@ class TrialCall(Contract):
 
 
 class PromptTest(Contract):
-    """A system prompt with a sample input: what the model is told, and what it would do first."""
+    """The test of a system prompt with a sample input: the request to the model, and its first calls."""
 
     tool: str
     mode: AgenticMode

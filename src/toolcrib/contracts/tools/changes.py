@@ -1,8 +1,7 @@
-"""What one definition of a tool says differently from another, and how much that matters to those who call it.
+"""The differences between two definitions of a tool, classified by their effect on callers; the drift of bound tools.
 
-A change has a class for each difference; the worst decides. The rules are those of `registry.changes`.
-
-What has changed in the tools of an agentic tool since its prompt was made.
+Each difference has a class, and the worst one is the class of the change. The rules are in
+`core.registry.changes.classification`. Drift is what has changed in an agentic tool's tools since its prompt was made.
 """
 
 from typing import Final, Literal, TypeAlias
@@ -10,7 +9,7 @@ from typing import Final, Literal, TypeAlias
 from toolcrib.contracts.base.base import Contract
 
 ChangeClass: TypeAlias = Literal["description_only", "additive", "narrowing", "breaking", "effect_changing"]
-"""description_only: other words. additive: every call that worked still works, and what it gives is what was promised.
+"""description_only: only texts differ. additive: every call that worked still works, with an output as promised.
 narrowing: some calls are refused that worked, or less is promised of their output. breaking: calls that worked fail, or
 their output cannot be read as before. effect_changing: the same call does something else, somewhere else, or under
 other conditions."""
@@ -85,7 +84,7 @@ class DriftChange(Contract):
 
 
 class DriftReport(Contract):
-    """An agentic tool held against its tools as they are now."""
+    """An agentic tool compared with its tools as they are now."""
 
     tool: str
     """`name@version` of the agentic tool."""

@@ -1,13 +1,11 @@
-"""What an import kept, changed and dropped: the loss report, which says nothing less than all of it.
+"""The result of an import: what was adopted, held back and lost.
 
-A report is data for people and programs alike: the command line shows it short, the API whole, and a provider keeps its
-`summary`. It describes one import and is no definition; nothing runs by it.
+A loss report lists everything that an import kept, changed and dropped. The command line prints a summary, the API
+returns all of it, and a provider stores its `summary`.
 
-What an import did with each tool that another system offers, and what waits for a person to look at it.
-
-The first import of a tool is trusted. What it offered then is its baseline, by content hash: a tool that is stored with
-another content was changed by a person and is never overwritten; an offer with another content is a change that is
-classified. What was held back never becomes the baseline.
+The first import of a tool is trusted: its content hash is the baseline. A stored tool with another content was edited
+by a person and is never overwritten; an offer with another content is a change, which is classified. An offer that was
+held back never becomes the baseline.
 """
 
 from collections import Counter
@@ -22,7 +20,7 @@ from toolcrib.contracts.tools.changes import ToolChange
 from toolcrib.contracts.tools.tools import LifeCycle, ToolDefinition
 
 Adoption: TypeAlias = Literal["new", "unchanged", "changed", "kept", "held", "gone", "returned"]
-"""new: stored for the first time. unchanged: offered as before. changed: the change was taken over. kept: a person has
+"""new: stored for the first time. unchanged: offered as before. changed: the change was adopted. kept: a person has
 changed or removed the tool, so it stays as it is. held: the change waits for a person, and the tool is blocked. gone:
 not offered any more, and blocked. returned: offered again as it was, and unblocked."""
 
@@ -38,7 +36,7 @@ class VersionLife(Contract):
 
 
 class ToolProposal(Contract):
-    """A change that another system wants, whole, so that a person can read it; it runs nothing."""
+    """A complete change that another system proposes, for a person to read. It has no effect."""
 
     definition: ToolDefinition
     change: ToolChange
@@ -64,13 +62,13 @@ class Baseline(Contract):
 
 
 class ProviderBaseline(Contract):
-    """A provider as the last import made it, so that a person's settings are told from the import's."""
+    """A provider as the last import made it, to distinguish a person's settings from the import's."""
 
     offered: ProviderDefinition
 
 
 class AdoptedTool(Contract):
-    """What became of one tool."""
+    """The result for one tool."""
 
     tool: str
     adoption: Adoption
@@ -87,7 +85,7 @@ class ImportOutcome(Contract):
     tools: tuple[AdoptedTool, ...] = ()
     """As they are offered; those that are gone last."""
     warnings: tuple[str, ...] = ()
-    """Which workflows go on with what they were published with, and which break, because of what was done."""
+    """Which workflows keep what they were published with, and which break, because of this import."""
 
     def counts(self) -> dict[Adoption, int]:
         """How many tools there are of each adoption, of those that there are."""
@@ -100,7 +98,7 @@ class ImportOutcome(Contract):
 
 
 class ToolReview(Contract):
-    """A tool as it is and as its provider wants it, for the person who decides."""
+    """A tool as it is and as its provider proposes it, for the person who decides."""
 
     tool: str
     provider: str
@@ -169,7 +167,7 @@ class Loss(Contract):
 
 
 class OperationImport(Contract):
-    """What became of one operation."""
+    """The result for one operation."""
 
     operation: str
     """`GET /deals/{id}`."""
@@ -194,7 +192,7 @@ class LossReport(Contract):
     losses: tuple[Loss, ...] = ()
     """Of the document as a whole."""
     operations: tuple[OperationImport, ...] = ()
-    """Every operation of the document that was asked for, in its order."""
+    """Each selected operation of the document, in its order."""
     components: dict[str, tuple[Loss, ...]] = Field(default_factory=dict)
     """Losses of shared parts by place."""
 

@@ -1,7 +1,7 @@
-"""The definition of a tool, and the immutable revision under which it is stored.
+"""The definition of a tool, and the immutable revision that stores it.
 
-A definition is what an author writes; its content hash names it. A revision adds what the crib knows: number, life-
-cycle state, realm and author. Runs, pins, approvals and caches name the hash.
+A definition is what an author writes; its content hash identifies it. A revision adds what the crib knows: number,
+life-cycle state, realm and author. Runs, pins, approvals and caches refer to the hash.
 """
 
 from typing import Literal, TypeAlias
@@ -37,7 +37,7 @@ class Example(Contract):
 
 
 class ErrorRule(Contract):
-    """What one HTTP status or error code means for this tool (error semantics of 004)."""
+    """What one HTTP status or error code means for this tool."""
 
     when: str
     """A status (`429`), a class (`5xx`) or an error code (`TIMEOUT`)."""
@@ -66,7 +66,7 @@ class SecretReference(Contract):
 
 
 class ToolDefinition(Contract):
-    """Everything that an author says about a tool (contracts, section 4)."""
+    """Everything that an author says about a tool."""
 
     name: str = Field(pattern=NAME_PATTERN)
     """Unique per realm."""
@@ -93,11 +93,11 @@ class ToolDefinition(Contract):
     side_effects: SideEffects = "writes"
     """Unless said otherwise a tool is taken to write."""
     deletes: bool | None = None
-    """Whether a call may take away what no other call brings back; what its operation says if null: the method of HTTP,
+    """Whether a call may delete what no other call can restore; if null, its operation decides: the method of HTTP,
     the operation on an entity. Nothing says it of other kinds."""
     untrusted: bool | None = None
-    """Whether outsiders can write what it brings; if null, yes of `http`, `mcp`, `grpc` and `plugin`, no of the others.
-    What a tool that calls others brings is untrusted too if something of what they brought is."""
+    """Whether its output is untrusted content; if null, yes for `http`, `mcp`, `grpc` and `plugin`, no for other kinds.
+    The output of a tool that calls others is untrusted too if an output of theirs is."""
     idempotent: bool = False
     """Repeating a call with the same arguments changes nothing more."""
     idempotency_key: str | None = None
@@ -105,7 +105,7 @@ class ToolDefinition(Contract):
     reconcile: str | None = None
     """Tool that answers whether a key took effect."""
     on_unknown: UnknownOutcome = "fail"
-    """What becomes of a write of which nothing and nobody else can tell whether it took effect."""
+    """What happens to a write whose outcome is unknown and cannot be looked up."""
     transactional: bool = False
     cache: CachePolicy = "none"
     cache_ttl_s: float | None = Field(default=None, gt=0)
@@ -116,19 +116,19 @@ class ToolDefinition(Contract):
     rate_limit: RateLimit | None = None
     estimated_latency_s: float | None = None
     cost_usd_per_call: Usd | None = None
-    """Reserved before each call, and what it costs if its output says nothing else."""
+    """The cost that is reserved before each call, and charged unless its output has another one."""
     cost_from: str | None = None
     """RFC 9535 path of what a call cost, in US dollars, in what the implementation returns."""
     cost_hint: str | None = None
     requires_confirmation: bool = False
     """Every call waits for a person."""
     confirmation_expires_s: float | None = Field(default=None, gt=0, le=31_536_000)
-    """Seconds after which a call that nobody decided is denied; null for never."""
+    """Seconds after which a call without a decision is denied; null for never."""
     sequential: bool = False
     """Runs alone: a barrier among the calls of one answer."""
     max_output_bytes: int = Field(default=2 * 1024 * 1024, ge=1)
     runs_on: Literal["server", "client"] = "server"
-    """`client`: the server side validates and prepares, the client performs the act (002)."""
+    """`client`: the server side validates and prepares, the client performs the act."""
 
     security_uri: str | None = None
     """Permission needed; `ai://tools/{category}/{name}/execute` if null, of an agent or a workflow

@@ -1,4 +1,7 @@
-"""Everything about workflows under one name: definition, vocabulary, graph and instances."""
+"""All contracts of workflows under one name: definition, vocabulary, graph and instances.
+
+Imported by every package that uses workflows; imports the rest of `contracts`.
+"""
 
 from toolcrib.contracts.runs.runs import Rerun, RerunMode
 from toolcrib.contracts.runs.stream import StepEnded

@@ -1,8 +1,7 @@
-"""A workflow as a graph, and what is wrong with it: nothing here is ever dropped, what is broken is marked.
+"""The graph of a workflow with its problems, the impact of changes to a tool, drafts, and publications.
 
-Whom a tool concerns: what is bound to it, directly or through others, and the runs that have pinned it.
-
-What lies between writing a workflow and running it: a draft that nobody can run yet, and what publishing it did.
+A graph shows broken parts and marks them as problems. An impact report lists what is bound to a tool, directly or not,
+and the runs that have pinned it.
 """
 
 from typing import Literal, TypeAlias
@@ -20,13 +19,13 @@ from toolcrib.contracts.workflows.workflow_definitions import WorkflowDefinition
 EdgeKind: TypeAlias = Literal["order", "data", "error"]
 """`depends_on`; an expression that reads an output; `go_to`."""
 GraphState: TypeAlias = Literal["ok", "held", "broken"]
-"""ok: as it was published, or nothing has changed that could break it. held: what it is bound to has changed since in a
-way that could, so runs go on with the revision that it was published with. broken: it cannot work any more, and a run
-that comes to it fails."""
+"""ok: as it was published, or nothing has changed that could break it. held: a tool that it is bound to has changed in
+a way that could, so runs keep the revision that it was published with. broken: it cannot work; a run that reaches
+it fails."""
 
 
 class WorkflowProblem(Contract):
-    """One thing that is wrong with a definition, where, and what to write instead."""
+    """One error of a definition: its place, and how to correct it."""
 
     path: str
     """JSON pointer into the `WorkflowDefinition`: `/steps/2/input/order_id`."""
@@ -61,7 +60,7 @@ class GraphNode(Contract):
     """Names of its outputs: of an agent's node always the same, and its pins."""
     state: GraphState = "ok"
     reason: str | None = None
-    """Why it is held, or broken and what to do; of one that is ok, what has changed all the same."""
+    """Why it is held, or why it is broken and what to do; if it is ok, what has changed nevertheless."""
 
 
 class GraphEdge(Contract):
@@ -81,13 +80,13 @@ class GraphEdge(Contract):
 
 
 class WorkflowGraph(Contract):
-    """All nodes and edges of a definition, whatever has become of what it is bound to."""
+    """All nodes and edges of a definition, also if a tool that it is bound to is missing."""
 
     workflow: str
     """`name@version`."""
     content_hash: str | None = None
     side_effects: SideEffects | None = None
-    """The most that a run does; null if nobody could tell yet."""
+    """The maximum side effects of a run; null if not yet known."""
     nodes: tuple[GraphNode, ...] = ()
     edges: tuple[GraphEdge, ...] = ()
     problems: tuple[WorkflowProblem, ...] = ()
@@ -100,7 +99,7 @@ class WorkflowGraph(Contract):
 
 
 Verdict: TypeAlias = Literal["unaffected", "may_break", "breaks"]
-"""What a proposed change does to a dependent: nothing that can be seen, what cannot be told, or certain harm."""
+"""The effect of a proposed change on a dependent: none, unknown, or certain failure."""
 
 
 class Dependent(Contract):
@@ -113,16 +112,16 @@ class Dependent(Contract):
     reference: str
     """How the definition names what it is bound to: `name`, `name@range`, a pattern, `group:…`."""
     satisfied: bool
-    """Whether the reference takes this version of the tool; if not, it is bound to another one or to none."""
+    """Whether the reference accepts this version of the tool; if not, it is bound to another one or to none."""
     path: tuple[str, ...]
     """Names from the dependent to the tool: two if it is bound directly."""
     verdict: Verdict | None = None
     """What the proposed change does to it; null if none is proposed. To a workflow that is held: what it would do once
     that is published again."""
     held: bool = False
-    """Of a workflow: its runs go on with the revision that it was published with, whatever the change does."""
+    """Of a workflow: its runs keep the revision that it was published with, whatever the change does."""
     reasons: tuple[str, ...] = ()
-    """Of a workflow, why it is so judged."""
+    """Of a workflow: the reason for this result."""
     edges: tuple[GraphEdge, ...] = ()
     """Of a workflow, the edges that the change breaks."""
 
@@ -133,11 +132,11 @@ class Dependent(Contract):
 
 
 class PinnedRun(Contract):
-    """A run that has not ended and goes on with a certain revision of the tool."""
+    """A run that has not ended and uses a certain revision of the tool."""
 
     run_id: str
     tool: str
-    """`name@version` of what it runs."""
+    """`name@version` of its tool."""
     status: RunStatus
     content_hash: str
     """The revision that it has pinned."""
@@ -159,11 +158,11 @@ class ImpactReport(Contract):
 
 
 class WorkflowDraft(Contract):
-    """A definition that is kept beside the published one of its name, and never in its place."""
+    """A definition that is stored beside the published one of the same name."""
 
     definition: WorkflowDefinition
     note: str = ""
-    """What its author wants whoever publishes it to know."""
+    """A note of its author for the person who publishes it."""
     authored_by: str | None = None
     """The agent that has written it; null for a person."""
     run_id: str | None = None
@@ -186,4 +185,4 @@ class Publication(Contract):
     impact: ImpactReport | None = None
     """Whom the new revision concerns; null if there was nothing of its name before."""
     problems: tuple[WorkflowProblem, ...] = ()
-    """Warnings: what is wrong with it is told before."""
+    """Warnings; errors are reported before publishing."""

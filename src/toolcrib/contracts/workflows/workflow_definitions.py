@@ -1,9 +1,7 @@
-"""The definition of a workflow as people write it: one flat document (004, WorkflowDefinition).
+"""The definition of a workflow as an author writes it: one flat document; and a call of an agent as a step of its own.
 
-It is stored as a tool of kind `workflow`. What is the tool's and what is the implementation's is decided here and
-nowhere else; both ways are lossless, but for what publishing has written down.
-
-A call that an agent has made, turned into a step of its own (001, section 8.1).
+The document is stored as a tool of kind `workflow`. Only this module divides its fields between the tool and the
+implementation; the conversion is lossless in both directions, except for what publishing adds.
 """
 
 from typing import Any, Final, Self
@@ -37,7 +35,7 @@ class WorkflowDefinition(WorkflowParts, CallRules, Identity):
         return {name: said[name] for name in sorted(said, key=lambda name: (name in parts, name in rules))}
 
     def tool(self) -> ToolDefinition:
-        """The workflow as a tool. Without `side_effects` it is taken to write, until publishing has looked at it."""
+        """The workflow as a tool. Without `side_effects` it counts as writing, until it is published."""
         inside: dict[str, Any] = {name: getattr(self, name) for name in WorkflowParts.model_fields}
         around: dict[str, Any] = {name: getattr(self, name) for name in _AROUND}
         if self.side_effects is not None:

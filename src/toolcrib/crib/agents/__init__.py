@@ -1,1 +1,4 @@
-"""Agents of a crib: saved, asked, evaluated; their conversations and questions."""
+"""Agents of a crib: definitions, executions, conversations, questions and evaluations.
+
+Imported within `crib` only. Programs and prompts of agents are in `toolcrib.agents`.
+"""

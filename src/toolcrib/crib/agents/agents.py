@@ -1,8 +1,8 @@
-"""Agents of a crib: saved as one flat document, read, listed, removed; and which tools one would have.
+"""Agents of a crib: save, read, list and remove them as flat documents, and list the tools that an agent would have.
 
 await crib.agents.save(AgentDefinition(name="desk", llm=LLMConfig(model="anthropic:claude-sonnet-4")))
 for tool in await crib.agents.tools("desk", message="Who owns the Acme deal?"):
-    print(tool.tool, tool.availability, tool.reason)
+print(tool.tool, tool.availability, tool.reason)
 """
 
 from collections.abc import Sequence
@@ -27,9 +27,9 @@ class Agents:
     """The agents of a crib.
 
     Args:
-        parts: Of the crib.
-        listing: Of the crib: tells what a principal may see.
-        actor: Who acts.
+        parts: The parts of the crib.
+        listing: The crib's listing, which knows what a principal may see.
+        actor: The actor of the crib.
     """
 
     def __init__(self, parts: CribServices, listing: ToolListing, actor: Actor) -> None:
@@ -70,13 +70,13 @@ class Agents:
         Args:
             after: A name; empty for the beginning.
             limit: At most so many.
-            text: What must stand in name, title, description or tags.
+            text: Text to find in name, title, description or tags.
         """
         facets: dict[Facet, str | None] = {"kind": "agent"}
         return await self._listing.page(after=after, limit=limit, text=text, facets=facets)
 
     async def remove(self, name: str) -> None:
-        """Take an agent out of the catalogue; its runs go on, and its conversations can be read.
+        """Remove an agent from the catalogue; its runs continue, and its conversations remain readable.
 
         Raises:
             NotFound: There is no such agent.

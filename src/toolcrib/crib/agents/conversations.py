@@ -1,12 +1,9 @@
-"""The conversations of a crib: begun and continued turn by turn, listed, read, changed and deleted.
+"""The conversations of a crib: start, continue, list, read, change and delete them.
 
-A turn is a run whose id follows from the conversation and the turn's place, so the journal lets one message be that
-turn; every other message at the same time is refused with a `Conflict`. A turn that waits or goes on keeps its place
-until it has ended. Nobody sees another's conversation without a grant for `ai://conversations/all/…`: it looks missing.
-
-How a conversation changes: pure functions from one revision to the next, and what a new turn needs.
-
-No store, no engine, no time of its own.
+A turn is a run whose id is derived from the conversation and the turn's number, so only one message can become that
+turn; a simultaneous message is refused with a `Conflict`. No new turn starts while a turn runs or waits. Without a
+grant for `ai://conversations/all/…`, the conversations of other principals appear as missing. The functions that make
+the next revision of a conversation are pure.
 """
 
 import secrets
@@ -54,7 +51,7 @@ _SENTENCE_ENDS: Final = (". ", "? ", "! ")
 
 @dataclass(frozen=True, slots=True)
 class OpenTurn:
-    """A turn that a run may be created for, by whoever is first."""
+    """A turn for which one run may be created; the first one wins."""
 
     run_id: str
     """The id that the run must have."""
@@ -132,7 +129,7 @@ def refuse_closed(conversation: Conversation) -> None:
 
 
 def under_way(conversation: Conversation, run: Run, waiting_for: tuple[str, ...]) -> Conflict:
-    """The error for a message, or another change, while a turn goes on or waits."""
+    """The error for a message, or another change, while a turn is active or waits."""
     turn = f"turn {conversation.turn_count} of conversation {conversation.conversation_id!r}"
     if run.status in WAITING:
         what = f"waits in run {run.run_id!r} ({run.status}) for {', '.join(waiting_for)}"
@@ -143,7 +140,7 @@ def under_way(conversation: Conversation, run: Run, waiting_for: tuple[str, ...]
 
 
 def turn_of(run: Run, events: Sequence[RunEvent]) -> ConversationTurn:
-    """A turn as its run tells it.
+    """A turn, read from its run.
 
     Args:
         run: The run.
@@ -175,7 +172,7 @@ class Conversations:
         store: Has them, and the runs.
         engine: Creates the runs of turns.
         clock: Time.
-        actor: Who acts.
+        actor: The actor of the crib.
     """
 
     def __init__(self, store: Store, engine: Engine, clock: Clock, actor: Actor) -> None:
@@ -187,18 +184,18 @@ class Conversations:
     # Turns ------------------------------------------------------------------------------------------------------------
 
     async def begin(self, agent: ToolRevision, request: AgentRequest, who: Principal) -> OpenTurn:
-        """Find out which turn a message would be. Create its run with `create`, and tell of its end with `settle`.
+        """Determine which turn a message would be. Create its run with `create`, and report its end with `settle`.
 
         Whatever becomes of the turn, nothing has to be taken back: until its run is created, others can be that turn.
 
         Args:
             agent: The agent that is asked.
-            request: With the message, and the conversation if it goes on.
-            who: Who asks.
+            request: With the message, and the id of the conversation to continue, if any.
+            who: The principal that asks.
 
         Raises:
             NotFound: The conversation is not there, or another's.
-            Conflict: A turn of it is under way or waits, it is with another agent, or it is over.
+            Conflict: A turn of it is active or waits, it is with another agent, or it is closed.
             InvalidInput: The agent keeps no conversations, or the context is too large.
         """
         if not _persists(agent):
@@ -226,7 +223,7 @@ class Conversations:
             raise await self._under_way(found, run) from None
 
     async def settle(self, run: Run) -> None:
-        """Count a turn that has ended; does nothing for any other run. Done later by others if nobody does it."""
+        """Count an ended turn; does nothing for other runs. If it is not called, a later operation does the same."""
         known = run.request.conversation_id
         found = await self._store.conversations.get(run.realm, known) if known and run.request.turn else None
         if found is not None:
@@ -283,7 +280,7 @@ class Conversations:
         Args:
             agent: With this agent only.
             status: In this status only.
-            everybody: Of all principals of the realm instead of the caller's.
+            everybody: Include all principals of the realm, not only the caller.
             before: The last id of the page before.
             limit: At most so many.
 
@@ -301,21 +298,21 @@ class Conversations:
         """A conversation.
 
         Raises:
-            NotFound: There is none, or it is another's.
+            NotFound: It does not exist, or belongs to another principal.
             PermissionDenied: The caller may not read conversations.
         """
         return await self._require_access(conversation_id, await self._actor.authorize(), "read")
 
     async def own(self, conversation_id: str) -> Conversation:
-        """A conversation of the caller's own, which it may go on with; no grant makes another's its own.
+        """A conversation of the caller, which it may continue; grants on other conversations do not count.
 
         Raises:
-            NotFound: There is none, or it is another's.
+            NotFound: It does not exist, or belongs to another principal.
         """
         return await self._of(conversation_id, await self._actor.authorize())
 
     async def turns(self, conversation_id: str, *, after: int = 0, limit: int = 50) -> Sequence[ConversationTurn]:
-        """The turns after a place, in order; those whose run the store has forgotten are left out.
+        """The turns after a number, in order; turns whose run was deleted are left out.
 
         Raises:
             NotFound: There is no such conversation, or it is another's.
@@ -337,7 +334,7 @@ class Conversations:
         """Set the title, the status or the variables; what is null stays.
 
         Raises:
-            NotFound: There is none, or it is another's.
+            NotFound: It does not exist, or belongs to another principal.
             PermissionDenied: The caller may not read conversations.
             InvalidInput: The variables are too large.
         """
@@ -358,9 +355,9 @@ class Conversations:
         """Delete a conversation. The runs of its turns stay in the journal, for audit.
 
         Raises:
-            NotFound: There is none, or it is another's.
+            NotFound: It does not exist, or belongs to another principal.
             PermissionDenied: The caller may not delete conversations.
-            Conflict: A turn is under way or waits.
+            Conflict: A turn is active or waits.
         """
         found = await self._require_access(conversation_id, await self._actor.authorize(), "delete")
         await self._refuse_open(found)

@@ -1,12 +1,10 @@
-"""Evaluations: every task of a dataset, by every candidate, as often as is wanted, and what came of it side by side.
+"""Evaluations: run each task of a dataset with each candidate, as often as requested, and compare the results.
 
     old, new = EvaluationCandidate(tool="desk@1.0.0"), EvaluationCandidate(tool="desk@1.1.0")
     report = await crib.evaluate(dataset, [old, new])
 
-Each is an ordinary run with a journal of its own. A task that fails, whatever the reason, keeps no other from being
-run. The order of the report does not depend on which run ended first.
-
-Whether a run is what a task's checks ask for. Pure, but for the judge, which is a run of its own elsewhere.
+Each run is an ordinary run with its own journal. A failed task does not stop the others. The order of the report does
+not depend on the order in which runs end. The functions that check results are pure, except the judge, which is a run.
 """
 
 import asyncio
@@ -106,7 +104,7 @@ def check_form(check: EvaluationCheck) -> None:
 
     Raises:
         InvalidExpression: Its path is not well formed.
-        InvalidDefinition: Its schema is none.
+        InvalidDefinition: Its schema is invalid.
     """
     match check:
         case PathCheck(path=path) | ToolOutputCheck(path=path):
@@ -221,7 +219,7 @@ def _short_json(value: Json) -> str:
 
 
 MOST_AT_ONCE = 4
-"""Runs at the same time, if nobody says how many."""
+"""Default number of simultaneous runs."""
 
 
 class _Try(NamedTuple):
@@ -238,11 +236,11 @@ class _Try(NamedTuple):
 
 
 class Evaluations:
-    """Evaluates, in the name of whoever asks.
+    """Runs evaluations as the principal that asks for them.
 
     Args:
         parts: Run the tasks.
-        actor: Who acts.
+        actor: The actor of the crib.
     """
 
     def __init__(self, parts: CribServices, actor: Actor) -> None:
@@ -313,7 +311,7 @@ class Evaluations:
                 for use in one.task.setup:
                     await self._set_up(use, who)
             result = await self._run(one, tool, who, dry_run=dry_run)
-            if result.summary.status in WAITING:  # nobody shall decide about it when the comparison is long made
+            if result.summary.status in WAITING:  # no later decision may change a run that was compared
                 await self._parts.engine.cancel(result.run_id, by=who.id, reason="it waited in an evaluation")
             judged = [await self._ask_judge(check, one.task, result, who) for check in one.task.checks]
         except ToolcribError as problem:

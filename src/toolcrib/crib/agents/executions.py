@@ -1,7 +1,7 @@
-"""Executions of agents and agentic tools: asking one, sending client results, and reading its state.
+"""Executions of agents and agentic tools: start one, send client results, and read its state.
 
-An execution is a run, and every answer is a reading of its journal. Nothing is held between two requests: each may
-reach another process.
+An execution is a run, and each response is derived from its journal. No state is kept between requests, so each may
+reach a different process.
 """
 
 from collections.abc import AsyncGenerator, Sequence
@@ -32,9 +32,9 @@ class Executions:
     """The executions of a crib.
 
     Args:
-        parts: Of the crib.
-        conversations: Of the crib.
-        actor: Who acts.
+        parts: The parts of the crib.
+        conversations: The conversations of the crib.
+        actor: The actor of the crib.
         questions: Takes messages that answer what a run asks.
     """
 
@@ -46,7 +46,7 @@ class Executions:
         self._questions = questions
 
     async def execute(self, agent: str, request: AgentRequest) -> AgentResponse:
-        """Ask an agent, or bring it what its client did, and wait until it has answered or waits for somebody.
+        """Ask an agent, or send it results of client calls, and wait until it has answered or waits for a person.
 
         A run for which this process lacks something stays queued for one that has it, and the answer says what it is.
 
@@ -58,7 +58,7 @@ class Executions:
             NotFound: No such agent or conversation, or no such run.
             InvalidInput: The request holds neither a message nor results, or both.
             Conflict: A turn of the conversation is not over; or the results fit no calls that wait, and none was taken.
-            PermissionDenied: The run is somebody else's.
+            PermissionDenied: The run belongs to another principal.
         """
         who = await self._actor.authorize()
         run_id = await self._take(agent, request, who)
@@ -71,7 +71,7 @@ class Executions:
         return await self.respond(run_id)
 
     async def submit(self, agent: str, request: AgentRequest) -> AgentResponse:
-        """The same for a serving engine to carry out: answers at once, and `respond` tells later how it stands.
+        """The same, but executed by a serving engine: returns at once, and `respond` returns the state later.
 
         Raises:
             NotFound: As `execute`, like all that follow.
@@ -94,11 +94,11 @@ class Executions:
         return await self.execute(conversation.agent, request)
 
     async def respond(self, run_id: str) -> AgentResponse:
-        """How an execution stands, whether it goes on, waits or has ended.
+        """The state of an execution, whether it is active, waits or has ended.
 
         Raises:
             NotFound: The realm has no such run.
-            PermissionDenied: It is somebody else's, and the principal has no grant to read it.
+            PermissionDenied: It belongs to another principal, and the principal has no grant to read it.
         """
         who = await self._actor.authorize()
         run = await self.run_for(run_id, who, "read")
@@ -108,12 +108,12 @@ class Executions:
     async def follow(
         self, run_id: str, *, after: str = BEGINNING, drive: bool = False
     ) -> AsyncGenerator[StreamMessage]:
-        """What a run says and does as it goes on, until it has ended or waits.
+        """The text and calls of a run while it is active, until it has ended or waits.
 
         Args:
             run_id: The run.
             after: The place of the last message that was received; the beginning if there was none.
-            drive: Whether this process drives the run if no other does; it goes on when nobody listens any more.
+            drive: Whether this process drives the run if no other does, also after the last listener has left.
 
         Raises:
             NotFound: As `respond`, like the next.
@@ -142,7 +142,7 @@ class Executions:
     # Beginning --------------------------------------------------------------------------------------------------------
 
     async def _take(self, agent: str, request: AgentRequest, who: Principal) -> str:
-        """Take a request, durably; returns the id of the run that goes on with it."""
+        """Store a request; returns the id of the run that executes it."""
         asking = await self._asking(agent, request, who) if request.message is not None else None
         if asking is not None and request.message is not None:
             await self._questions.leave(asking, request.message)
@@ -200,7 +200,7 @@ class Executions:
     # Results of clients -----------------------------------------------------------------------------------------------
 
     async def _waiting_run(self, agent: str, request: AgentRequest, who: Principal) -> Run:
-        """The outermost run of the one that results are brought to."""
+        """The outermost run of the run that the results are for."""
         run = await self.run_for(await self._run_id(request), who, "execute")
         while run.request.parent_run_id is not None:
             run = await self.run_for(run.request.parent_run_id, who, "execute")
@@ -224,7 +224,7 @@ class Executions:
 
     async def _deliver(self, run_id: str, results: Sequence[ReturnedCall], who: Principal) -> None:
         delivered = False
-        while not delivered:  # once more if others were faster: what they brought is seen then
+        while not delivered:  # again if other clients were faster, to see their results
             tree = await read_tree(self._journal, run_id, ended=True)
             signals = signals_for(tree, results, made_by=who.id, at=self._parts.outside.clock.now())
             delivered = await self._parts.engine.signal_all(signals)
@@ -234,13 +234,13 @@ class Executions:
 
         Raises:
             NotFound: The realm has no such run.
-            PermissionDenied: It is somebody else's.
+            PermissionDenied: It belongs to another principal.
         """
         return await run_for(self._journal, run_id, who, verb)
 
 
 def _arguments(definition: ToolDefinition, request: AgentRequest) -> JsonObject:
-    """The input of a run, as the schema of the agent or the agentic tool wants it."""
+    """The input of a run, validated by the schema of the agent or agentic tool."""
     if not definition.has_model:
         msg = f"{definition.name!r} is neither an agent nor an agentic tool; call it as a tool"
         raise InvalidInput(msg)

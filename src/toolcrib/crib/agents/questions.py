@@ -1,8 +1,7 @@
-"""What runs ask those who started them, and the answers, with which they go on where they are.
+"""Questions of runs to people, and calls that wait for a client: list them, and send answers and results.
 
-Calls that a run has handed over to its client, one by one: what waits, and what the client brings back.
-
-A result is a signal in the journal; nothing here carries a run on. `Executions` takes the results of a whole turn.
+An answer or result is a signal in the journal; nothing here resumes a run. `Executions` accepts the results of a whole
+turn.
 """
 
 from collections.abc import Sequence
@@ -21,8 +20,8 @@ class Questions:
     """The questions of a crib's runs.
 
     Args:
-        parts: Of the crib.
-        actor: Who acts.
+        parts: The parts of the crib.
+        actor: The actor of the crib.
     """
 
     def __init__(self, parts: CribServices, actor: Actor) -> None:
@@ -35,14 +34,14 @@ class Questions:
 
         Raises:
             NotFound: No such run, or none of the principal's realm.
-            PermissionDenied: It is somebody else's.
+            PermissionDenied: It belongs to another principal.
         """
         await self._actor.authorize()
         await self._actor.check_run(self._journal, run_id, "read")
         return open_question(await read_tree(self._journal, run_id))
 
     async def answer(self, run_id: str, answer: str, *, position: str | None = None) -> Result:
-        """Answer what a run asks, and carry it on until it ends or waits again.
+        """Answer the question of a run, and drive the run until it ends or waits again.
 
             result = await deals("Give the Globex deals to Rafael")
             if result.question:
@@ -51,11 +50,11 @@ class Questions:
         Args:
             run_id: The run, or one that it is nested in.
             answer: The value or the label of one of the question's choices, or words in any language.
-            position: Of the question that is meant; the one that waits if null.
+            position: The position of the question; null for the open one.
 
         Raises:
             NotFound: No such run, or none of the principal's realm.
-            PermissionDenied: It is somebody else's.
+            PermissionDenied: It belongs to another principal.
             Conflict: It asks nothing, or something else, or was answered before.
             InvalidInput: The answer is empty, or too long.
         """
@@ -64,7 +63,7 @@ class Questions:
         return Result(driven.result, driven.log)
 
     async def leave(self, run_id: str, answer: str, *, position: str | None = None) -> None:
-        """Answer a question for a serving engine to go on with. The first answer counts; raises as `answer`."""
+        """Answer a question, and let a serving engine resume the run. The first answer counts; raises as `answer`."""
         if not answer.strip() or len(answer) > LONGEST_ANSWER:
             msg = f"an answer has 1 to {LONGEST_ANSWER} characters, and this has {len(answer.strip())}; say it shorter"
             raise InvalidInput(msg if answer.strip() else "the answer is empty; name a choice, or answer in words")

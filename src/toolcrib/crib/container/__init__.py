@@ -1,1 +1,4 @@
-"""The parts of a crib, made once and wired together, and what all of them need: catalogue, access, requests."""
+"""Makes the parts of a crib once and connects them; also what all parts need: catalogue, access, requests.
+
+Imported by `crib` only.
+"""

@@ -1,8 +1,6 @@
-"""What all questions to people have in common: who has a part in the run, and what a call can have brought.
+"""Who acts and which tools they may see; who may read a run and act on it; and the answers that people may give.
 
-Who acts, and which tools it may see.
-
-Who may read a run, and who may act on it: whoever started it, and those whom a grant allows it.
+A run may be read and acted on by the principal that started it and by those who have a grant.
 """
 
 from collections.abc import Sequence
@@ -24,7 +22,7 @@ RunVerb: TypeAlias = Literal["execute", "read"]
 
 @dataclass(frozen=True, slots=True)
 class Actor:
-    """Who acts through a crib. Each operation authorizes it anew, and so sees what others have changed meanwhile."""
+    """The actor of a crib. Each operation authorizes it again, and so sees recent changes of other processes."""
 
     catalogue: Catalogue
     home: str
@@ -32,7 +30,7 @@ class Actor:
     principal: Principal
     """In whose realm and name everything is done."""
     is_application: bool = False
-    """Whether nobody was named: the application acts, and answers for whom it lets see and decide."""
+    """Whether no principal was named: the application itself acts, and is responsible for who may see and decide."""
 
     @property
     def caller(self) -> Principal | None:
@@ -40,10 +38,10 @@ class Actor:
         return None if self.is_application else self.principal
 
     async def authorize(self, *, newest: bool = False) -> Principal:
-        """Who acts, with the store open and the definitions of the realm at hand.
+        """Open the store, read the realm's definitions, and return the principal.
 
         Args:
-            newest: Whether what other processes have saved meanwhile must be seen.
+            newest: Whether to read definitions that other processes have saved since.
         """
         await self.catalogue.open(self.home)
         realm = self.principal.realm
@@ -55,7 +53,7 @@ class Actor:
 
         Raises:
             NotFound: The caller's realm has no such run.
-            PermissionDenied: It is somebody else's.
+            PermissionDenied: It belongs to another principal.
         """
         if self.caller is not None:
             await run_for(journal, run_id, self.caller, verb)
@@ -87,7 +85,7 @@ async def run_for(journal: Journal, run_id: str, who: Principal, verb: RunVerb) 
 
     Raises:
         NotFound: The realm has no such run.
-        PermissionDenied: It is somebody else's.
+        PermissionDenied: It belongs to another principal.
     """
     try:
         run = await journal.run(run_id)
@@ -113,10 +111,10 @@ def _uri(run: Run, verb: RunVerb) -> str:
 
 
 async def participants_of(journal: Journal, run_id: str) -> set[str]:
-    """Ids of all who started the runs above a call, act in them, are acted for, or told the tree something.
+    """Ids of the principals that started the runs above a call, act in them, are acted for, or answered in them.
 
-    So have those a part who did that in the instance of a workflow that was taken up, or in the run that was forked, as
-    long as that is there: what they said is what the person who is asked now is shown.
+    This includes principals of an instance that was continued, or of a run that was forked, while that run exists:
+    the person who decides now is shown what they said.
 
     Args:
         journal: Has the runs.
@@ -140,7 +138,7 @@ async def participants_of(journal: Journal, run_id: str) -> set[str]:
 
 
 def validate_output(tool: ToolRevision, output: Json) -> Json:
-    """What a person says that a call has brought, as JSON.
+    """The output of a call as a person states it, as JSON.
 
     Raises:
         InvalidInput: It is not what the tool promises.

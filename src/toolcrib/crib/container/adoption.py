@@ -1,7 +1,7 @@
-"""Taking what other systems offer into a realm, and deciding on what was held back.
+"""Stores imported providers and tools in a realm, and applies decisions on changes that were held back.
 
 An import is one transaction: the provider, its tools, their baselines and their life-cycle states are stored together
-or not at all. `registry.adoption` decides; nothing here calls a tool.
+or not at all. `core.registry.changes.adoption` decides; nothing here calls a tool.
 """
 
 import json
@@ -52,7 +52,7 @@ _ATTEMPTS: Final = 5
 _OF_PROVIDER: Final = "provider:"
 """Begins the name of a provider's baseline; no tool has a colon in its name."""
 _CONCERNING: Final = frozenset({"changed", "held", "gone", "returned"})
-"""What changes how a tool stands that was there before."""
+"""The decisions that change the state of an existing tool."""
 
 
 @dataclass(slots=True)
@@ -97,7 +97,7 @@ class Adoptions:
 
         Args:
             imported: The provider and its tools.
-            who: In whose realm and name.
+            who: The principal that acts, in its realm.
             accept: Take over also what a person would have to look at.
             partial: The tools are some of the provider's: of others nothing is said.
 
@@ -127,7 +127,7 @@ class Adoptions:
         return replace(imported, outcome=ImportOutcome(provider=imported.provider.name, tools=told, warnings=warnings))
 
     async def review(self, name: str, who: Principal) -> ToolReview:
-        """A tool as it is, and as its provider wants it.
+        """A tool as it is, and as its provider proposes it.
 
         Raises:
             NotFound: No such tool, or no import has made it.
@@ -149,7 +149,7 @@ class Adoptions:
 
         Raises:
             NotFound: No such tool, or nothing is proposed for it.
-            Conflict: The tool has changed meanwhile.
+            Conflict: The tool has changed since.
         """
         seen = await self._definitions.changes(who.realm)
         current, baseline, proposal = await self._require_proposal(name, who)
@@ -165,7 +165,7 @@ class Adoptions:
 
         Raises:
             NotFound: No such tool, or nothing is proposed for it.
-            Conflict: The tool has changed meanwhile.
+            Conflict: The tool has changed since.
         """
         seen = await self._definitions.changes(who.realm)
         current, baseline, proposal = await self._require_proposal(name, who)
@@ -218,7 +218,7 @@ class Adoptions:
         return decisions
 
     async def _standing(self, realm: str, name: str, baseline: Baseline | None, offered: str) -> NameState:
-        """How a name stands; the definition of its baseline is read only if something else is offered."""
+        """The state of a name; the definition of its baseline is read only if a different one is offered."""
         compared = baseline is not None and baseline.adopted != offered
         adopted = (
             await self._registry.get_revision(realm, baseline.adopted) if baseline is not None and compared else None
@@ -234,7 +234,7 @@ class Adoptions:
     async def _store(
         self, decisions: Sequence[Decision], who: Principal, seen: int, others: Sequence[Definition] = ()
     ) -> None:
-        """Store it all in one transaction, and have it at hand."""
+        """Store everything in one transaction, and add it to the catalogue in memory."""
         at = self._clock.now()
         definitions = list(others)
         states: list[VersionState] = []

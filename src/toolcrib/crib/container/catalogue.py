@@ -1,6 +1,6 @@
-"""The definitions that a crib acts on: read realm by realm, added by the program, checked and saved.
+"""The definitions of a crib: read by realm, added by the program, checked and saved.
 
-What is added is saved when the crib is opened or next asked for anything, in the order in which it was added.
+Added definitions are saved, in order, when the crib is opened or next used.
 """
 
 import asyncio
@@ -64,7 +64,7 @@ Addition: TypeAlias = ToolDefinition | FunctionTool[..., Any]
 
 @dataclass(frozen=True, slots=True)
 class StoredDefinitions:
-    """The definitions of a store, at hand for the realms that were read."""
+    """The definitions of a store, in memory for the realms that were read."""
 
     registry: Registry
     providers: Providers
@@ -91,7 +91,7 @@ class Catalogue:
 
     Args:
         store: Where definitions are kept.
-        stored: Its definitions, at hand.
+        stored: Its definitions, in memory.
         functions: Python functions by the revision that they belong to.
         models: Tells whether a model can be opened.
         commands: Tells which programs may be started.
@@ -144,7 +144,7 @@ class Catalogue:
                 await self.refresh(realm)
                 self._open = True
             while self._added:
-                # It stays in the list while it is saved, so that nobody else takes the crib to be up to date.
+                # It stays in the list while it is saved, so that no other task considers the crib up to date.
                 try:
                     await self._save_added(*self._added[0])
                 except (InvalidInput, NotFound):
@@ -158,7 +158,7 @@ class Catalogue:
         self._open = False
 
     async def read(self, realm: str) -> None:
-        """Have the definitions of a realm at hand."""
+        """Read the definitions of a realm into memory, if necessary."""
         if realm not in self._realms:
             async with self._opening:
                 if realm not in self._realms:
@@ -206,7 +206,7 @@ class Catalogue:
         return self._check_and_complete(definition, realm)
 
     def around(self, realm: str) -> CheckContext:
-        """What the workflows of a realm are held against."""
+        """What the workflows of a realm are checked against."""
         return CheckContext(realm, self._registry, self._steps, self._conditions, self._accounts)
 
     def check_workflow(self, workflow: WorkflowDefinition, realm: str, who: Principal | None = None) -> Checked:

@@ -1,4 +1,4 @@
-"""The parts of a crib, made once and wired together. Nothing is connected and nothing runs here."""
+"""Makes the parts of a crib once and connects them. It opens no connection and starts no run."""
 
 import os
 import secrets
@@ -36,7 +36,7 @@ from toolcrib.workflows import Workflow
 
 @dataclass(frozen=True, slots=True)
 class DefinitionServices:
-    """What has the definitions, checks them and takes in those of other systems."""
+    """The parts that store, check and import definitions."""
 
     stored: StoredDefinitions
     catalogue: Catalogue
@@ -272,7 +272,7 @@ def _catalogue(outside: Environment, kept: StoredDefinitions, models: ModelPool,
 def _code(
     outside: Environment, kept: StoredDefinitions, references: References
 ) -> Callable[[Models, Sandboxes], Mapping[RunKind, Program]]:
-    """The code of each kind of run, with whatever models and sandboxes it shall open."""
+    """The program of each kind of run, with the models and sandboxes that it opens."""
 
     def code_of(opened: Models, sandbox: Sandboxes) -> Mapping[RunKind, Program]:
         recall = Memory(outside.store, opened)
@@ -327,7 +327,7 @@ def _owner() -> str:
 
 
 def at_home(found: Mapping[RunKind, Program], catalogue: Catalogue) -> Mapping[RunKind, Program]:
-    """Programs that know how the tools of their run's realm stand now, whichever process has changed that.
+    """Programs that first read the current states of the tools in their run's realm from the store.
 
     A run says at its start which of them are deprecated. One whose tool needs it waits for a person before that.
     """

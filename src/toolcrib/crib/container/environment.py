@@ -1,10 +1,6 @@
-"""The runtimes of a crib by the kind of tool that they execute, with the connections that they hold.
+"""The parts of a crib that reach outside the process: store, shared state, credentials and the runtimes of all kinds.
 
-What a crib is given of the world: a value, made by `Crib` and read where the parts are wired.
-
-What the processes of one crib share, wired: in Redis where there is one, else in the store, or each for itself.
-
-What keeps and finds credentials, wired: variables, the vault, connections, and the way to providers.
+Shared state (results, rates, caps) is in Redis if it is configured, else in the store or in each process.
 """
 
 from collections.abc import Mapping, Sequence
@@ -42,7 +38,7 @@ class DefinitionOptions:
     plugins: Plugins = NO_PLUGINS
     """Runtimes, model providers and guardrails of other packages, as `load_plugins` finds them."""
     model_services: Mapping[str, ModelService] = field(default_factory=dict[str, ModelService])
-    """Model providers by name, beside those that everybody has."""
+    """Model providers by name, in addition to the built-in ones."""
     prices: Prices = field(default_factory=Prices)
     """What models cost."""
     default_model: LLMConfig | None = None
@@ -53,10 +49,10 @@ class DefinitionOptions:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class SharingOptions:
-    """What the processes of a crib share beside its store, and how they divide the work."""
+    """What the processes of a crib share besides its store, and how they divide the work."""
 
     blobs: str | None = None
-    """URL of the folder or bucket of the store's blobs, if they shall not lie where the store has them."""
+    """URL of the folder or bucket of the store's blobs, if they are not stored with the store."""
     redis: str | None = None
     """URL of the Redis server by which they share results, rate limits and budgets; each has its own if null."""
     budgets: Sequence[str] = ()

@@ -1,7 +1,4 @@
-"""Model services that an operator has described, as providers of models. Described, not connected: no I/O here.
-
-The model that a tool is defined with in code, and the one that a run asks in its place.
-"""
+"""Model services that an operator has defined, as model providers, and the choice of a run's model. No I/O."""
 
 import re
 from collections.abc import Callable, Mapping
@@ -54,7 +51,7 @@ def read_services(file: Path) -> Mapping[str, ModelService]:
 
 
 def service_providers(services: Mapping[str, ModelService]) -> dict[str, Provider]:
-    """Providers of models by name, beside those that everybody has.
+    """Model providers by name, in addition to the built-in ones.
 
     Raises:
         InvalidSettings: A name is taken or no name, or a template or path cannot be used.
@@ -142,7 +139,7 @@ def llm_of(
         model: `provider:model`, or a whole configuration.
         base_url: Address of the model's server, beside `provider:model`.
         default: What is taken if no model is named.
-        models: Checks it, and is told to trust its address.
+        models: Checks the reference, and trusts the address of the service from then on.
 
     Raises:
         InvalidSettings: The reference is malformed, its provider unknown, or there is none.

@@ -1,4 +1,4 @@
-"""What other packages bring, by entry points that the operator has named. Nothing else is loaded.
+"""Loads extensions from other packages by entry points, if the operator has named them.
 
 A package offers runtimes in the group `toolcrib.runtimes` (a function from `PluginHost` to a `PluginRuntime`), model
 providers in `toolcrib.model_providers` (a `Provider`) and guardrails in `toolcrib.guardrails` (a `GuardrailMaker`):
@@ -6,7 +6,7 @@ providers in `toolcrib.model_providers` (a `Provider`) and guardrails in `toolcr
     [project.entry-points."toolcrib.runtimes"]
     ledger = "acme_ledger:make_runtime"
 
-and the operator names it: `TOOLCRIB_PLUGINS=ledger`. Plugins run with this process's rights.
+The operator names it: `TOOLCRIB_PLUGINS=ledger`. Plugins run with the rights of this process.
 """
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
@@ -38,7 +38,7 @@ class Plugins:
     makers: Mapping[str, Callable[[PluginHost], object]] = field(
         default_factory=dict[str, Callable[[PluginHost], object]]
     )
-    """What shall make runtimes, by name."""
+    """The functions that make runtimes, by name."""
     model_providers: Mapping[str, Provider] = field(default_factory=dict[str, Provider])
     guardrails: Mapping[str, GuardrailMaker] = field(default_factory=dict[str, GuardrailMaker])
     """What makes checks of the parameters of custom guardrails, by name."""

@@ -1,4 +1,4 @@
-"""From a caller's words to a run's request, and whether it would be refused before anything runs."""
+"""Makes the request of a run from a caller's input, and checks in advance whether the run would be refused."""
 
 from toolcrib.contracts import (
     PLAN_FORMAT,

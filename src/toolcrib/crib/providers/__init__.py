@@ -1,1 +1,4 @@
-"""Providers of a crib: imports, connections, reference data and secrets."""
+"""Providers of a crib: imports, connections, reference data and secrets.
+
+Imported within `crib` only.
+"""

@@ -1,4 +1,4 @@
-"""Connections to providers: looked at, and made by people in a browser.
+"""Connections to providers: test a provider, and let people grant access in a browser.
 
 request = await crib.connections.begin("crm", redirect_uri="http://127.0.0.1:8765/callback")
 print("open", request.url)                              # the person grants what is asked for
@@ -33,11 +33,11 @@ from toolcrib.kinds.table import connection_kind
 
 
 class Connections:
-    """What people do with connections.
+    """Tests providers, and makes, lists and revokes connections.
 
     Args:
-        parts: Of the crib.
-        actor: Who acts.
+        parts: The parts of the crib.
+        actor: The actor of the crib.
     """
 
     def __init__(self, parts: CribServices, actor: Actor) -> None:
@@ -62,7 +62,7 @@ class Connections:
         """Reach a provider with the caller's credentials, by one harmless request or connection.
 
         Raises:
-            NotFound: There is no such provider. All else that goes wrong is in the answer.
+            NotFound: There is no such provider. All other errors are in the result.
         """
         who = await self._actor.authorize(newest=True)
         provider = self._provider(name, who)
@@ -112,7 +112,7 @@ class Connections:
 
         Raises:
             NotFound: There is no such provider.
-            InvalidInput: Nobody connects to it in a browser, or an address is not protected.
+            InvalidInput: Its authentication does not use a browser, or an address is not protected.
             InvalidSettings: There are no master keys.
             ReconnectRequired: The client's own id or secret is missing.
             Unavailable: The authorization server cannot be reached.
@@ -126,13 +126,13 @@ class Connections:
             raise in_the_tree(failure.error) from failure
 
     async def finish(self, redirected: str | Mapping[str, str]) -> Consent:
-        """Take in what a person has come back with.
+        """Complete a connection with the address to which the browser was redirected.
 
         Args:
             redirected: The whole URL that the browser was sent to, or its parameters: `state` and `code`.
 
         Raises:
-            NotFound: The state is unknown, used, expired or somebody else's, or the provider is gone.
+            NotFound: The state is unknown, used, expired or another principal's, or the provider is gone.
             InvalidInput: The server refused, or the answer is not its.
             ReconnectRequired: The token endpoint refused.
             Unavailable: The authorization server cannot be reached.
@@ -147,9 +147,9 @@ class Connections:
             raise in_the_tree(failure.error) from failure
 
     def ticket(self, state: str) -> str:
-        """A text for the caller's browser: it comes back with it as this caller, once, for a state.
+        """A ticket for the caller's browser, which identifies the caller once, for one state.
 
-        Without it, whoever is led to a redirect could be made to grant access to somebody else's connection.
+        Without it, a person who follows a forged redirect could grant access to another principal's connection.
         """
         return self._consents.ticket(self._actor.principal, state)
 

@@ -1,6 +1,6 @@
-"""Bringing in what other systems offer: a provider and its tools, from a description or from the system itself.
+"""Imports a provider and its tools, from a description or from the system itself.
 
-Importing defines; it never calls a tool, and it starts nothing that the operator has not allowed.
+An import only makes definitions. It calls no tool, and starts no program that the operator has not allowed.
 """
 
 from base64 import b64encode
@@ -32,8 +32,8 @@ class Imports:
     """The imports of a crib.
 
     Args:
-        parts: Of the crib.
-        actor: Who acts.
+        parts: The parts of the crib.
+        actor: The actor of the crib.
     """
 
     def __init__(self, parts: CribServices, actor: Actor) -> None:
@@ -115,12 +115,12 @@ class Imports:
             name: The provider's name.
             descriptors: A serialized `FileDescriptorSet`, instead of asking the server by reflection.
             auth: Authentication, also for reflection; what the provider has, if there is one already.
-            authority: Name that the server's certificate is held against, if it is not the host.
+            authority: Name that the server's certificate must have, if it is not the host.
             accept: Take over also changes that could harm callers, and that a person would have to look at.
 
         Raises:
             InvalidSettings: The packages for gRPC are not installed.
-            InvalidDefinition: The address is none, or the descriptors cannot be used.
+            InvalidDefinition: The address is invalid, or the descriptors cannot be used.
             ReconnectRequired: The server refuses the credentials, or there are none.
             InvalidInput: The server has no reflection, or refuses it.
             Unavailable: The server cannot be reached.
@@ -161,7 +161,7 @@ class Imports:
             accept: Take over also changes that could harm callers, and that a person would have to look at.
 
         Raises:
-            InvalidDefinition: The name or the address is none, or it is a program and a URL.
+            InvalidDefinition: The name or the address is invalid, or both a program and a URL are given.
             PermissionDenied: The program may not be started, or the policy forbids the address.
             ReconnectRequired: The server refuses the credentials, or there are none.
             Unavailable: It cannot be connected, or does not answer.
@@ -179,7 +179,7 @@ class Imports:
         return await self.read(source)
 
     async def sync(self, name: str, *, accept: bool = False) -> ImportedApi:
-        """Ask a provider's server again what it offers, and take in what is new and changed.
+        """Import a provider again from its server: new tools are added, changes are adopted or held back.
 
         Args:
             name: Of a provider that is an MCP server, or a gRPC server with reflection.
@@ -212,7 +212,7 @@ class Imports:
 
         Args:
             name: The provider's name.
-            database: An engine of the application, which each process binds anew, or a reference to a URL:
+            database: An engine of the application, which each process must bind, or a reference to a URL:
                 `${env:SHOP_DATABASE_URL}`.
             *things: Mapped classes, with or without the decorator `entity`, and tables.
 
@@ -247,7 +247,7 @@ class Imports:
             accept: Take over also changes that could harm callers, and that a person would have to look at.
 
         Raises:
-            InvalidDefinition: The name or the reference is none.
+            InvalidDefinition: The name or the reference is invalid.
             ReconnectRequired: The database refuses the credentials, or the reference leads to none.
             Unavailable: The database cannot be reached.
             EgressDenied: The policy forbids the address, or it is the store of a crib.
@@ -292,7 +292,7 @@ class Imports:
 
         Args:
             imported: What an importer has made.
-            who: In whose realm and name.
+            who: The principal that acts, in its realm.
             accept: Take over also changes that callers would have to look at.
             partial: The tools are some of the provider's, so that the others are not gone.
         """

@@ -1,6 +1,6 @@
-"""Reference data of providers, from outside any run: what was read last, and reading it now.
+"""Reference data of providers outside of runs: show the last snapshot, and sync it.
 
-Agentic tools read what they need by themselves. This is for whoever wants to look first, or to have it read in time.
+Agentic tools sync what they need by themselves; use this to inspect the values or to sync them in advance.
 """
 
 from collections.abc import Sequence
@@ -24,7 +24,7 @@ from toolcrib.crib.container.container import CribServices
 
 
 class Invoke(Protocol):
-    """Makes one call of a tool as a run of its own."""
+    """Makes one call of a tool as a separate run."""
 
     async def __call__(self, ref: str, arguments: JsonObject, *, as_call: bool) -> Result:
         """The run, ended or waiting."""
@@ -35,8 +35,8 @@ class ReferenceData:
     """The reference data of a crib's providers.
 
     Args:
-        parts: Of the crib.
-        actor: Who acts.
+        parts: The parts of the crib.
+        actor: The actor of the crib.
         invoke: Makes one call as a run, so that a sync has its receipt.
     """
 
@@ -61,7 +61,7 @@ class ReferenceData:
         ]
 
     async def history(self, provider: str, name: str) -> Sequence[ReferenceReading]:
-        """What the last readings of a list brought, newest first, those that were not believed among them.
+        """The results of the last readings of a list, newest first, including those that were rejected as implausible.
 
         Raises:
             NotFound: No such provider, or it declares no such list.

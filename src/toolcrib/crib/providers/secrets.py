@@ -1,4 +1,4 @@
-"""The secrets of a crib: set by name, listed without values, used by definitions as `${secret:NAME}`.
+"""The secrets of a crib: set by name, listed without values, used in definitions as `${secret:NAME}`.
 
 await crib.secrets.set("CRM_TOKEN", token)
 crib.add(BearerAuth(token="${secret:CRM_TOKEN}"), …)
@@ -12,11 +12,11 @@ from toolcrib.crib.container.container import CribServices
 
 
 class Secrets:
-    """What people do with secrets.
+    """Sets, lists and removes secrets.
 
     Args:
-        parts: Of the crib.
-        actor: Who acts.
+        parts: The parts of the crib.
+        actor: The actor of the crib.
     """
 
     def __init__(self, parts: CribServices, actor: Actor) -> None:
@@ -28,9 +28,9 @@ class Secrets:
         """Set a secret of the caller, of the caller's realm, or of all realms.
 
         Raises:
-            InvalidInput: The name could stand in no reference, or the value is empty or too long.
+            InvalidInput: The name cannot be used in a reference, or the value is empty or too long.
             InvalidSettings: There are no master keys, or `toolcrib[vault]` is not installed.
-            Conflict: Somebody else set it at the same time.
+            Conflict: Another process set it at the same time.
         """
         who = await self._actor.authorize()
         return await self._vault.set(name, value, scope=scope, principal=who, at=self._clock.now())
@@ -52,7 +52,7 @@ class Secrets:
 
         Raises:
             InvalidSettings: There are no master keys, or an old one is missing.
-            Unavailable: One changed meanwhile; rotate again.
+            Unavailable: One changed during the rotation; rotate again.
         """
         await self._actor.authorize()
         return await self._vault.rotate()

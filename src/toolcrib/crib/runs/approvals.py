@@ -1,11 +1,11 @@
-"""The inbox of a crib: calls that wait for a person, at any depth and in any process, and the decisions on them.
+"""The inbox of a crib: all calls that wait for an approval, with previews, and the decisions on them.
 
     [waiting] = (await crib.approvals.page()).items
     await crib.acting_as(ann).approvals.decide(waiting.approval_id, approve=True)
 
-A decision is a signal in the journal. Who serves the store carries the run on, with all runs above it; this does not.
-
-What would happen if a waiting call were approved, as far as it can be said without doing anything.
+The inbox contains calls of nested runs and of runs in other processes. A decision is a signal in the journal: a
+process that serves the store resumes the run and its parents. A preview shows what an approved call would do, without
+doing it.
 """
 
 from collections.abc import Sequence
@@ -70,7 +70,7 @@ def preview_of(approval: Approval, tool: ToolRevision, providers: Providers) -> 
 
 @dataclass(frozen=True, slots=True)
 class ApprovalAnswer:
-    """What somebody answers."""
+    """A person's answer."""
 
     approve: bool
     edited_input: JsonObject | None = None
@@ -80,15 +80,15 @@ class ApprovalAnswer:
     happened: bool | None = None
     """To the question whether a call took effect: that it did, or that it is to be made once more."""
     output: Json = None
-    """What the call that took effect has brought."""
+    """The output of the call that took effect."""
 
 
 class Approvals:
     """What people do with calls that wait for them.
 
     Args:
-        parts: Of the crib.
-        actor: Who acts.
+        parts: The parts of the crib.
+        actor: The actor of the crib.
     """
 
     def __init__(self, parts: CribServices, actor: Actor) -> None:
@@ -155,7 +155,7 @@ class Approvals:
     ) -> Approval:
         """Approve a call as it is or with other arguments, or reject it; the first decision counts.
 
-        The application itself answers for having asked somebody, and needs no grant. If the question is whether a call
+        The application itself is responsible for asking a person, and needs no grant. If the question is whether a call
         took effect (`question: outcome`), who approves says what `happened`, and who
         rejects gives it up: its error says then that the outcome is unknown.
 
@@ -166,7 +166,7 @@ class Approvals:
             reason: Why, for the record; who was rejected reads it.
             allow_self: Whether who has a part in the run may decide.
             happened: Whether the call took effect; else it is made once more, with the same idempotency key.
-            output: What the call that took effect has brought, as its output schema wants it.
+            output: The output of the call that took effect; it must match the output schema.
 
         Returns:
             The approval as it is now.
@@ -191,14 +191,14 @@ class Approvals:
 
         Raises:
             NotFound: No such run, or none of the principal's realm.
-            PermissionDenied: It is somebody else's.
+            PermissionDenied: It belongs to another principal.
         """
         await self._actor.authorize()
         await self._actor.check_run(self._store.journal, run_id, "read")
         return await self._waiting(run_id)
 
     async def decide_call(self, run_id: str, position: str, answer: ApprovalAnswer) -> bool:
-        """Decide on the call at a position; false if somebody else was first.
+        """Decide on the call at a position; false if it was decided before.
 
         Raises:
             Conflict: No call at this position waits for a person, or its time is over.
@@ -294,7 +294,7 @@ class Approvals:
 
 
 def _conflict_for(approval: Approval) -> Conflict:
-    """Why nobody can decide any more."""
+    """The error if a decision is no longer possible."""
     call = f"approval {approval.approval_id} of {approval.tool!r}"
     match approval.status:
         case "expired":

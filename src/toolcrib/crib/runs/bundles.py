@@ -1,12 +1,8 @@
-"""What is put into a bundle: a run with its family, and everything in the store that these name.
+"""Bundles: export a run to one file, and replay it from that file without a store, settings or a network.
 
-Nothing is guessed from what kind of event names it: whatever looks like the hash of a definition, the digest of a text
-or the id of a run is looked up, in what is found too. So a bundle has what later kinds of events name as well. Names
-are anybody's to write: what is of another realm, or not for the eyes of whom the bundle is for, is left out.
-
-Replays of recorded runs: what was recorded is read, and the code of today is run on that alone.
-
-Bundles: a run is written into one file, and replayed from it alone, without a store, settings or a network.
+A bundle contains the run, its nested runs, and everything in the store that they refer to. Each value that looks like
+a definition's hash, a blob's digest or a run id is looked up, recursively, so that future event types are covered too.
+Because any text may contain such values, data of other realms, or that the recipient may not see, is left out.
 """
 
 import re
@@ -59,9 +55,9 @@ async def replay_recording(parts: CribServices, recording: RecordedFamily, run_i
     """Replay a recording with the code and the definitions of a crib.
 
     Args:
-        parts: Of the crib.
+        parts: The parts of the crib.
         recording: The family of runs.
-        run_id: The one of them to tell about.
+        run_id: The run of the bundle to report on.
         past: Reads the other runs that it has read.
     """
 
@@ -99,7 +95,7 @@ _MOST_READ: Final = 1_000
 _UNSEEN: Final = "it was named, and whom this is for may not read it"
 
 Sees: TypeAlias = Callable[[Run | Definition], bool]
-"""Whether whom a bundle is for may read something; its own run, with those above and in it, needs no asking."""
+"""Whether the recipient of a bundle may read something; the run itself, its callers and nested runs are not checked."""
 
 
 class Capture:
@@ -149,7 +145,7 @@ class Capture:
         )
 
     async def _family(self, writer: BundleWriter, root_id: str) -> Sequence[str]:
-        """Write a run and all that are nested in it; returns their ids."""
+        """Write a run with all its nested runs; returns their ids."""
         family, waiting = list[str](), [root_id]
         while waiting:
             run_id = waiting.pop(0)
@@ -170,7 +166,7 @@ class Capture:
         return family
 
     async def _read_by(self, writer: BundleWriter, family: Iterable[str], realm: str) -> None:
-        """Write the other runs that these name: turns before them, runs that they take up."""
+        """Write the other runs that these refer to: earlier turns, and runs that they continue."""
         known = set(family)
         while waiting := sorted(self._mentioned - known):
             for run_id in waiting:
@@ -269,18 +265,18 @@ def _names(value: Json) -> Iterator[tuple[DefinitionKind, str]]:
 
 
 _IN_MEMORY: Final = 16 * 1024 * 1024
-"""Bytes of a bundle that is replayed at once; a larger one lies on the disk meanwhile."""
+"""Bytes of a bundle that is kept in memory for a replay; a larger one is written to disk."""
 
 
 async def replay_run(parts: CribServices, run_id: str, *, parked: bool = False) -> Replay:
-    """Make the events of a run again from what its store has of it, and tell where they are others.
+    """Make the events of a run again from its store, and report where they differ.
 
-    A nested run is replayed with its callers, on whose budget it drew; what is told is of itself.
+    A nested run is replayed with its callers, whose budget it used; the result is about the nested run only.
 
     Args:
         parts: Have the store.
         run_id: The run.
-        parked: Replay also a run that has not ended, as far as it has come.
+        parked: Also replay a run that has not ended, up to its last event.
 
     Raises:
         NotFound: There is no such run.
@@ -299,13 +295,13 @@ async def replay_run(parts: CribServices, run_id: str, *, parked: bool = False) 
 
 
 async def replay_file(file: IO[bytes], name: str = "bundle") -> Replay:
-    """Make the events of a run again from its bundle alone, and tell where they are others.
+    """Make the events of a run again from its bundle alone, and report where they differ.
 
     Nothing of the machine is needed but this package: no store, no settings, no functions of an application.
 
     Args:
         file: The bundle; it must be able to seek.
-        name: Of the file, for messages.
+        name: The name of the file, for messages.
 
     Raises:
         InvalidInput: It is no bundle, is damaged, or is too large.

@@ -1,15 +1,10 @@
-"""Forks of runs: a run is gone back to, something is changed, and what then comes of it is held against what came.
+"""Forks of runs: continue from an earlier event of a run with changes, and compare the results.
 
     fork = await crib.forks.fork(run_id, at=12, changes={"model": "openai:gpt-5"})
     diff = await crib.forks.compare(run_id, fork.run_id)
 
-A fork is a new run, of whoever makes it: their rights as they are now count, and it has a budget of its own. Nothing of
-the other run changes.
-
-What a fork shall have different, from how people write it: `model=…`, `prompt=…`, `tool:NAME=VERSION`, `policy=…`.
-
-Only names are read here, and values checked as far as they have a shape of their own. What they mean for a run, and
-who may change it, is the matter of `forks`.
+A fork is a new run of the principal that makes it: that principal's current rights apply, and the fork has its own
+budget. The other run does not change. Changes are written as `model=…`, `prompt=…`, `tool:NAME=VERSION` or `policy=…`.
 """
 
 from collections.abc import Callable, Mapping, Sequence
@@ -80,7 +75,7 @@ class Wanted(Struct, frozen=True):
 
 
 def read_changes(given: Mapping[str, Json]) -> Wanted:
-    """Read what a fork shall have different.
+    """Read the changes of a fork.
 
     Args:
         given: Values by name: `model`, `prompt`, `policy` (an object), `tool:NAME`, `input` (an object) or
@@ -143,9 +138,9 @@ class Forks:
     """The forks of a crib.
 
     Args:
-        parts: Of the crib.
-        executions: Of the crib: tells which runs a principal may read.
-        actor: Who acts.
+        parts: The parts of the crib.
+        executions: The crib's executions, which know which runs a principal may read.
+        actor: The actor of the crib.
     """
 
     def __init__(self, parts: CribServices, executions: Executions, actor: Actor) -> None:
@@ -164,22 +159,22 @@ class Forks:
         anew: bool = False,
         wait: bool = True,
     ) -> Run:
-        """Begin a run with what another one knew at an event, and go on from there.
+        """Start a run with what another run knew at an event, and continue from there.
 
         What that run called and asked later is taken from it where it is the same; the rest runs.
 
         Args:
-            run_id: The run; it may go on, wait or have ended, and may be a fork itself.
+            run_id: The run; it may be active, wait or have ended, and may be a fork itself.
             at: Number of the last event that is known; `step:NAME` or `turn:N` for what was known before a step of a
                 workflow or a turn of an agent; null for the beginning.
             changes: What is different, by name: `model`, `prompt`, `tool:NAME`, `policy`, `input.FIELD`,
                 `temperature`… as `docs/forks.md` lists them.
             allow_writes: Make calls with side effects that are not in the recording; else they are skipped.
-            anew: Take nothing from the recording that came after the event.
+            anew: Reuse nothing of the recording after the event.
             wait: Drive it here until it ends or waits; else a serving engine does.
 
         Returns:
-            The fork as it stands. One that is refused has ended, and says why.
+            The current state of the fork. A refused fork has ended, and contains the reason.
 
         Raises:
             NotFound: There is no such run, event, step or turn, or no such version of a tool.
@@ -287,7 +282,7 @@ _OF_ITS_OWN: JsonObject = {
     "allowance": None,
     "timeout_s": None,
 }
-"""What a fork has of no other run: nobody calls it, and its budget is that of its tool."""
+"""What a fork does not copy: it is not nested, and its budget is that of its tool."""
 
 
 def _input(given: Json, events: Sequence[RunEvent], fork: Fork, wanted: Wanted) -> Json:
@@ -336,7 +331,7 @@ def _event_before(events: Sequence[RunEvent], place: str) -> int:
 
 
 def _check_may_change(who: Principal, tool: ToolRevision) -> None:
-    """Refuse who could not write the definition: what it may do, and as whom, is not theirs to say.
+    """Refuse a principal that may not write the definition, and so may not change its rights or account.
 
     Raises:
         PermissionDenied: No grant lets them.

@@ -1,4 +1,4 @@
-"""A rehearsal: what would become of the parked runs if definitions, or the code, were others.
+"""Rehearsals: test whether parked runs could continue after a change of definitions or code.
 
     async def changes(crib: Crib) -> None:
         await crib.save(new_definition)
@@ -6,13 +6,10 @@
 
     report = await crib.rehearse(changes)
 
-The changes are made in a shadow of the store. Each parked run is copied there with all that are nested in it, what it
-asks of people is approved, and it is driven by the same engine, code, policies and definitions that would drive it, up
-to the first thing that it would do to the world: there it is stopped. So nothing is dispatched, no model is asked, and
-nothing is written. What a run would do after that nobody knows; of the tools that it may call then, those are told that
-would be refused.
-
-What a rehearsal has found, in words: readings of what a run did in it, and of what it may do later. No I/O.
+The changes are made in a shadow of the store. Each parked run is copied there with its nested runs, its approvals are
+granted, and the usual engine drives it up to its first external effect, where it stops. No call is dispatched, no
+model is asked, and the store is not written. What the run would do after that is unknown; the report lists the tools
+that it may call then and that would be refused.
 """
 
 import asyncio
@@ -101,20 +98,20 @@ def reasons_of_events(run: Run, events: Sequence[RunEvent], *, before: int) -> I
 
 
 def reason_of_ability(run: Run, missing: str) -> RehearsalReason:
-    """A run that this process, as it would be, could not carry on."""
+    """The reason for a run that this process could not resume after the change."""
     next_step = "add what is missing, unchanged, keep a process that has it until the run has ended, or cancel the run"
     return _reason("cannot_run_here", run, run.request.tool, missing, next_step, verdict="will_strand")
 
 
 def reason_of_failure(run: Run, failure: Exception) -> RehearsalReason:
-    """A run that nobody could drive."""
+    """The reason for a run that no process could drive."""
     next_step = "put back what is missing, or cancel the run"
     message = f"the run cannot be carried on: {failure}"
     return _reason("fails", run, run.request.tool, message, next_step, verdict="will_strand")
 
 
 def reason_of_divergence(run: Run, found: Divergence) -> RehearsalReason:
-    """A run of which the code would now ask for something else than it has asked for."""
+    """The reason for a run whose code would now make different calls than recorded."""
     message = (
         f"event {found.event} of run {found.run_id} has {found.field} = {_short(found.expected)}, and the code would "
         f"now have {_short(found.got)}: it goes on with what was recorded, if it can"
@@ -132,7 +129,7 @@ def reasons_of_later_calls(
         run: The run.
         tool: What it executes.
         refused: Why calls would be refused, by the references of the tools in its definition.
-        events: Of the run.
+        events: The events of the run.
     """
     reached = {entry.event.position for entry in events if isinstance(entry.event, CallFinished)}
     for ref, why in refused.items():
@@ -218,12 +215,12 @@ _OPEN: Final[tuple[RunStatus, ...]] = ("queued", "running", "awaiting_approval",
 _PAGE: Final = 200
 _SOMEBODY: Final = "rehearsal"
 _STOPPED: Final = "rehearsal"
-"""The signal that a run waits for which has come to the edge of the world."""
+"""The signal that a run waits for once it has reached its first external effect."""
 _SLEEP: Final = "sleep:"
 
 
 class ShiftedClock:
-    """A clock that can be put forward, and on which nobody has to wait.
+    """A clock that can be advanced, and whose waits end at once.
 
     Args:
         clock: The time as it is.
@@ -255,7 +252,7 @@ class Rehearsal:
         real: Of the crib with the runs. Nothing is written there.
         shadow: The store in which copies of them are driven.
         parts: Of a crib on the shadow.
-        clock: Of that crib.
+        clock: The clock of that crib.
         functions_here: Whether this process has the Python functions that the one has which will drive the runs.
     """
 
@@ -320,7 +317,7 @@ class Rehearsal:
         )
 
     async def _bring_in(self, root: str) -> AsyncIterator["_Copy"]:
-        """Copy a run and all that are nested in it, each as if it could go on now, and answer what it asks."""
+        """Copy a run with its nested runs, make each ready to resume now, and answer its questions."""
         waiting = [root]
         while waiting:
             try:
@@ -403,7 +400,7 @@ class _Copy(Struct, frozen=True):
         return None
 
     async def write(self, journal: Journal, now: datetime) -> None:
-        """Write it into another journal, with the approval of all that it asks."""
+        """Write it into another journal, with all its approvals granted."""
         queued = self.run.model_copy(update={"status": "queued", "epoch": 0, "events": 1})
         journal.create(queued, self.events[0].event)
         await journal.claim(self.run.run_id, owner=_SOMEBODY, now=now, lease_s=1)
@@ -411,7 +408,7 @@ class _Copy(Struct, frozen=True):
         answers = {
             approval_signal(asked.position, asked.number): _approval_payload(asked)
             for asked in self.approvals
-            if asked.question == "permission"  # whether something took effect nobody can tell here
+            if asked.question == "permission"  # whether a call took effect is unknown here
         }
         given = {
             name: Signal(name=name, payload=payload, made_by=_SOMEBODY, at=now) for name, payload in answers.items()
@@ -432,10 +429,10 @@ def _approval_payload(asked: ApprovalRequested) -> JsonObject:
 
 
 class _UnknownFunctions(PythonRuntime):
-    """The Python functions of another process, of which nothing is known here."""
+    """The Python functions of another process, which are unknown here."""
 
     def serves(self, tool: ToolRevision) -> bool:
-        """True: nobody can tell."""
+        """True, because it cannot be determined."""
         del tool
         return True
 

@@ -1,7 +1,7 @@
-"""Which runs take up which: a link that is left with the run that ended, as a signal, before the new run is made.
+"""Links from ended runs to the runs that continue them: a signal to the ended run, stored before the new run.
 
-A run that came to no good end is taken up once, because what its successor has done since, it does not know; whoever
-wants to go on goes on with the last one. A run that has succeeded may be run anew any number of times.
+A run that failed has at most one successor, because it does not know what the successor has done since; to continue,
+continue the last one. A run that succeeded may be rerun any number of times.
 """
 
 from collections.abc import Mapping
@@ -31,7 +31,7 @@ class Successors:
 
     @staticmethod
     def run_ids_in(signals: Mapping[str, Signal]) -> list[str]:
-        """Ids of the runs that take up the one that was left these signals, in the order in which they began."""
+        """Ids of the runs that continue the run with these signals, in the order in which they started."""
         links = sorted((left for name, left in signals.items() if name.startswith(_LINK)), key=lambda left: left.at)
         return [left.payload["run_id"] for left in links]
 
@@ -48,15 +48,15 @@ class Successors:
         """Link a run to one that is about to be made.
 
         Args:
-            rerun: What it takes up, and how.
+            rerun: Which run it continues, and how.
             run_id: Its id.
-            who: Who wants it.
+            who: The principal that asks.
 
         Returns:
             The id that it must have: another one, if it was announced before and never made.
 
         Raises:
-            Conflict: Somebody else takes it up.
+            Conflict: Another run continues it already.
         """
         before = await self._journal.run(rerun.run_id)
         name = f"{_LINK}{run_id}" if before.status == "completed" else _NEXT
@@ -73,5 +73,5 @@ class Successors:
 
 
 def under_way(run: Run, asked: str) -> Conflict:
-    """Why a run is not taken up."""
+    """The error for a run that is already continued."""
     return Conflict(f"instance {asked} is taken up by {run.run_id}, which is {run.status}; look at that one")

@@ -1,12 +1,12 @@
-"""Pruning: taking out of a store what ended long ago, with all that only this needed.
+"""Pruning: removes old data from a store, with everything that only this data needed.
 
     pruned = await crib.retention.prune(older_than=timedelta(days=30), dry_run=True)
     print(pruned.gone.runs, "runs would go")
 
-What goes: conversations in which nothing was said since, families of runs that had ended by then, expired results, and
-blobs that nothing names. What stays, however old: a family of which a run goes on, one that a run which goes on takes
-up or was forked from, and the turns of a conversation that stays. A family goes in one transaction, so pruning may stop
-or be killed at any moment with nothing half gone, and goes on the next time. Several processes may prune at once.
+It removes conversations without recent messages, families of ended runs, expired results, and unreferenced blobs. It
+keeps, whatever their age, families with an active run, runs that an active run continues or was forked from, and
+turns of a kept conversation. Each family is removed in one transaction, so pruning may be interrupted at any time and
+continues the next time. Several processes may prune at once.
 """
 
 import contextlib
@@ -37,9 +37,9 @@ class Retention:
     """Prunes a crib's store.
 
     Args:
-        store: Of the crib.
+        store: The store of the crib.
         clock: Time.
-        actor: Who acts.
+        actor: The actor of the crib.
         keep: How long what has ended is kept, by who prunes by the clock; null for ever.
     """
 
@@ -55,7 +55,7 @@ class Retention:
         Args:
             older_than: The time.
             realm: Whose runs and conversations; those of every realm if null.
-            dry_run: Take nothing out, and tell what would be.
+            dry_run: Remove nothing, and report what would be removed.
 
         Raises:
             InvalidInput: The time is negative.

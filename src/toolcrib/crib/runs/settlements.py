@@ -1,10 +1,10 @@
-"""What people say of calls whose run has ended without knowing whether they took effect.
+"""Settlements: a person's answer, after a run has ended, whether a call with an unknown outcome took effect.
 
     await crib.acting_as(ann).settlements.settle(run_id, "pay", happened=True, output={"id": "p_1"})
-    await crib.instances.resume(run_id)          # goes on with that output
+    await crib.instances.resume(run_id)          # continues with that output
 
-The journal of a run that has ended stays as it is: what is said is left with it as a signal. Calls of runs that have
-not ended are asked about in the inbox (see `crib.approvals`).
+The journal of the ended run does not change: a settlement is stored as a signal to the run. For runs that have not
+ended, the inbox asks the same question (see `crib.approvals`).
 """
 
 from collections.abc import Mapping
@@ -31,8 +31,8 @@ class Settlements:
     """What is said of calls afterwards.
 
     Args:
-        parts: Of the crib.
-        actor: Who acts.
+        parts: The parts of the crib.
+        actor: The actor of the crib.
     """
 
     def __init__(self, parts: CribServices, actor: Actor) -> None:
@@ -54,16 +54,16 @@ class Settlements:
     ) -> Settlement:
         """Record the outcome of a call whose result is unknown, in a run that has ended. The first answer counts.
 
-        The application itself need not be asked: it answers for having asked somebody.
+        The application itself needs no grant: it is responsible for asking a person.
 
-        A run that takes this one up goes by it: what took effect is not done again and has the output that is told;
+        A run that continues this one uses the answer: a call that took effect is not repeated and has the given output;
         what did not is made once more, with the same idempotency key.
 
         Args:
             run_id: The run that made the call.
-            position: Of the call in it, as the trace shows it.
+            position: The position of the call in it, as the trace shows it.
             happened: Whether it took effect.
-            output: What it has brought then, as its output schema wants it.
+            output: The output of the call, if it took effect; it must match the output schema.
             reason: How that is known, for the record.
             allow_self: Whether who has a part in the run may say it.
 
@@ -100,7 +100,7 @@ class Settlements:
         return run
 
     async def _envelope(self, run: Run, position: str) -> ToolEnvelope:
-        """How the run has seen the call; who may not decide is not told what it has called."""
+        """The call's envelope in the run. Principals that may not decide do not learn which calls exist."""
         envelopes: Mapping[str, ToolEnvelope] = {
             entry.event.position: entry.event.envelope
             for entry in await self._journal.events(run.run_id)
@@ -114,7 +114,7 @@ class Settlements:
         return envelopes[position]
 
     async def _check_open(self, run: Run, envelope: ToolEnvelope) -> None:
-        """Refuse what is known, and what nobody would go by any more."""
+        """Refuse an outcome that is known, or that would have no use any more."""
         call = f"the call of {envelope.name!r} at {envelope.position!r} of run {run.run_id}"
         if not run.ended:
             msg = f"{call} cannot be settled while the run is {run.status}; wait for its end, or cancel it"

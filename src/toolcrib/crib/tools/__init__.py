@@ -1,1 +1,4 @@
-"""The catalogue of a crib: listed, searched, deprecated; prompts and named definitions."""
+"""The catalogue of a crib: list, search, deprecate and block tools; prompts, and definitions kept by name.
+
+Imported within `crib`, and by `interfaces`. The catalogue itself is in `toolcrib.core.registry`.
+"""

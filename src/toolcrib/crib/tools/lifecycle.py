@@ -1,4 +1,4 @@
-"""The life of tools in a crib: deprecating and blocking them, whom that concerns, and what providers want to change.
+"""The life cycle of tools: deprecate and block them, show who is affected, and review changes that providers made.
 
 await crib.lifecycle.deprecate("search@1.0.0", message="Slow.", replacement="find")
 report = await crib.lifecycle.impact("search@1.0.0")
@@ -38,15 +38,15 @@ _UNDER_WAY: Final[tuple[RunStatus, ...]] = (
     "awaiting_answer",
 )
 _MOST_RUNS: Final = 1000
-"""Of each status that are looked at, the newest ones."""
+"""Maximum number of runs of each status that are examined, the newest first."""
 
 
 class ToolLife:
     """The life cycle of a crib's tools.
 
     Args:
-        parts: Of the crib.
-        actor: Who acts.
+        parts: The parts of the crib.
+        actor: The actor of the crib.
     """
 
     def __init__(self, parts: CribServices, actor: Actor) -> None:
@@ -72,7 +72,7 @@ class ToolLife:
         Args:
             ref: `name` or `name@version`.
             message: Why.
-            sunset: From when on nobody should use it any more.
+            sunset: The time after which it should not be used any more.
             replacement: The tool to use instead.
 
         Raises:
@@ -88,7 +88,7 @@ class ToolLife:
         message: str | None = None,
         replacement: str | None = None,
     ) -> ToolRevision:
-        """Have every call of a version denied, those of runs under way included.
+        """Deny every call of a version, including those of active runs.
 
         Raises:
             NotFound: No such tool, or no such replacement.
@@ -97,7 +97,7 @@ class ToolLife:
         return await self._set(life)
 
     async def activate(self, ref: str) -> ToolRevision:
-        """Bring a version back. What a provider wants to change of it waits on.
+        """Reactivate a version. Changes that its provider proposes keep waiting.
 
         Raises:
             NotFound: No such tool.
@@ -116,7 +116,7 @@ class ToolLife:
 
         Args:
             ref: `name` or `name@version`.
-            proposed: What the tool may become; what its provider wants if null, as far as it wants anything.
+            proposed: A changed definition of the tool; if null, the change that its provider proposes, if any.
 
         Raises:
             NotFound: No such tool.
@@ -156,7 +156,7 @@ class ToolLife:
     # What providers want ----------------------------------------------------------------------------------------------
 
     async def review(self, name: str) -> ToolReview:
-        """A tool as it is, and as its provider wants it.
+        """A tool as it is, and as its provider proposes it.
 
         Raises:
             NotFound: No such tool, or no import has made it.
@@ -164,20 +164,20 @@ class ToolLife:
         return await self._adoptions.review(name, await self._actor.authorize())
 
     async def accept(self, name: str) -> ToolRevision:
-        """Take over what a provider wants to change, also in place of a person's own.
+        """Adopt the change that a provider proposes, also in place of a person's changes.
 
         Raises:
             NotFound: No such tool, or nothing is proposed for it.
-            Conflict: The realm has changed meanwhile.
+            Conflict: The realm has changed since.
         """
         return await self._adoptions.accept(name, await self._actor.authorize())
 
     async def reject(self, name: str) -> ToolRevision:
-        """Drop what a provider wants to change, and never propose the same again. A blocked tool stays blocked.
+        """Reject the change that a provider proposes; it is never proposed again. A blocked tool stays blocked.
 
         Raises:
             NotFound: No such tool, or nothing is proposed for it.
-            Conflict: The realm has changed meanwhile.
+            Conflict: The realm has changed since.
         """
         return await self._adoptions.reject(name, await self._actor.authorize())
 
@@ -201,7 +201,7 @@ class ToolLife:
         return changed.model_copy(update={"warnings": concerns(changed, self._parts.registry)})
 
     async def _find_proposal(self, target: ToolRevision, who: Principal) -> ToolDefinition | None:
-        """What a tool's provider wants it to be, if it wants anything."""
+        """The change that a tool's provider proposes, if any."""
         try:
             proposal = (await self._adoptions.review(target.name, who)).proposal
         except NotFound:
@@ -209,7 +209,7 @@ class ToolLife:
         return None if proposal is None else proposal.definition
 
     async def _runs(self, target: ToolRevision, realm: str) -> Sequence[PinnedRun]:
-        """Runs under way that go on with this revision, or began with another one of the name."""
+        """Active runs that use this revision, or started with another revision of the name."""
         journal = self._parts.outside.store.journal
         found: list[Run] = []
         for status in _UNDER_WAY:
@@ -237,7 +237,7 @@ def _as_saved(target: ToolRevision, proposed: ToolDefinition) -> ToolRevision:
 
 
 def _pin_of(run: Run, name: str) -> str | None:
-    """The revision of a name that a run goes on with."""
+    """The revision of a name that a run uses."""
     request = run.request
     if request.tool_name == name:
         return request.content_hash

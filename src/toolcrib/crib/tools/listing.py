@@ -1,10 +1,10 @@
-"""Looking around in the catalogue: page by page, and by what tools do. Nobody sees what no grant of theirs names.
+"""Lists and searches the catalogue, and keeps definitions by name: prompt fragments, service accounts, workflow steps.
 
-What a crib keeps by name: prompt fragments, service accounts, workflow steps and conditions; saved, listed, removed.
+    await crib.fragments.save(PromptFragment(name="tone", text="Answer briefly and kindly."))
+    await crib.accounts.save(ServiceAccount(name="deal-bot", grants=("ai://tools/crm/*/execute",)))
+    await crib.steps.save(StepRegistration(name="orders.validate", tool="validate_order"))
 
-await crib.fragments.save(PromptFragment(name="tone", text="Answer briefly and kindly."))
-await crib.accounts.save(ServiceAccount(name="deal-bot", grants=("ai://tools/crm/*/execute",)))
-await crib.steps.save(StepRegistration(name="orders.validate", tool="validate_order"))
+Without a matching grant, a tool is not listed.
 """
 
 from collections.abc import Callable, Mapping, Sequence
@@ -34,7 +34,7 @@ class ToolListing:
     Args:
         registry: Has the tools.
         visibility: Tells which of them a principal may see.
-        actor: Who looks.
+        actor: The principal that reads.
     """
 
     def __init__(self, registry: Registry, visibility: Visibility, actor: Actor) -> None:
@@ -56,7 +56,7 @@ class ToolListing:
         Args:
             after: A name; empty for the beginning.
             limit: At most so many.
-            text: What must stand in name, title, description or tags.
+            text: Text to find in name, title, description or tags.
             facets: What a tool must have: category, tag, kind of implementation, status; null for any.
             fits: What else must be true of it.
         """
@@ -99,9 +99,9 @@ class NamedThings(Generic[ItemT]):
 
     Args:
         named: Has them.
-        actor: Who acts.
+        actor: The actor of the crib.
         clock: Time.
-        check: Refuses what a principal may not save, or nobody could use.
+        check: Refuses what a principal may not save, or what could not be used.
     """
 
     def __init__(
@@ -141,7 +141,7 @@ class NamedThings(Generic[ItemT]):
         return self._named.current((await self._actor.authorize(newest=True)).realm)
 
     async def remove(self, name: str) -> None:
-        """Take one out. Runs that have begun keep their fragments; an account is gone at once.
+        """Remove one. Runs that have started keep their fragments; an account is removed with immediate effect.
 
         Raises:
             NotFound: There is none of this name.
@@ -150,10 +150,10 @@ class NamedThings(Generic[ItemT]):
 
 
 def check_grants(account: ServiceAccount, who: Principal) -> None:
-    """Nobody gives away what they do not have.
+    """Check that a principal gives an account only grants that it has itself.
 
     Raises:
-        PermissionDenied: The account would have a grant that its author has not.
+        PermissionDenied: The account would have a grant that its author does not have.
     """
     lacking = [grant for grant in account.grants if not permits(who.grants, grant)]
     if lacking:

@@ -1,15 +1,12 @@
-"""Authoring with a crib: proposals of prompts and descriptions, their history, and the test of a prompt.
+"""Prompts of agentic tools: proposals of prompts and descriptions, their history, and tests.
 
     proposal = await crib.prompts.regenerate("deals")
     print(proposal.diff, proposal.reason)
     await crib.prompts.accept(proposal)
 
-A proposal stores nothing. What is accepted is a new revision, so the history of a prompt is the tool's history.
-
-The bench: runs for authors, of definitions that are not saved, in a journal that is thrown away.
-
-They go through the crib's executor and its models like any run, with the same limits and receipts, and write nothing:
-they are dry. Nobody finds them among the executions.
+A proposal stores nothing. Accepting it makes a new revision, so the history of a prompt is the history of its tool.
+Tests run definitions that are not saved, as dry runs with the usual limits, in a temporary journal; they are not
+listed among the executions.
 """
 
 from collections.abc import Sequence
@@ -71,7 +68,7 @@ class Bench:
             definition: The tool, checked; it need not be saved.
             program: What is done with it.
             arguments: Its input.
-            who: Who acts.
+            who: The principal that acts.
         """
         store = MemoryStore()
         drawer = Registry(store.definitions)
@@ -131,7 +128,7 @@ class Prompts:
         bench: Runs what is not saved.
         trial: The program of a prompt's test.
         models: Opens the models that write texts.
-        actor: Who acts.
+        actor: The actor of the crib.
     """
 
     def __init__(
@@ -315,7 +312,7 @@ class Prompts:
         return await self._catalogue.save(older, who, after=after)
 
     async def test(self, definition: ToolDefinition, arguments: JsonObject) -> PromptTest:
-        """Show a tool's model a sample input, and what it would do first. No tool that it wants is called.
+        """Test a tool's prompt with a sample input: returns the model's first calls, which are not made.
 
         Args:
             definition: The tool as it is, or as it may become; it need not be saved.

@@ -1,7 +1,7 @@
-"""What the tools for writing workflows do: find what a step can call, and keep a draft for a person to publish.
+"""The operations behind the tools that write workflows: find what a step can call, and save a draft.
 
-Both act for whoever calls them: what that principal may not execute is not found, and no draft names it. Nothing here
-publishes.
+Both act as the caller: tools that this principal may not execute are not found and cannot be used in a draft. Only a
+person publishes.
 """
 
 from collections.abc import Callable
@@ -65,7 +65,7 @@ class Authoring:
         return Outcome({"tools": [_describe_tool(tool) for tool in found], "hint": hint})
 
     async def save(self, dispatch: Dispatch) -> Outcome:
-        """Keep a draft in the name of the agent that calls, or say all that is wrong with it."""
+        """Save a draft as the calling agent, or raise with all its problems."""
         context, given = dispatch.context, cast("JsonObject", dispatch.input["definition"])
         who, author = context.principal, _author(dispatch)
         name = str(given.get("name", ""))
@@ -96,7 +96,7 @@ class Authoring:
         return list(islice(fitting, _MOST_FOUND))
 
     async def _check(self, written: JsonObject, who: Principal) -> None:
-        """Refuse a definition with all that is wrong with it: tools that the principal may not execute, too."""
+        """Refuse a definition with all its problems, including tools that the principal may not execute."""
         graph = await self._workflows_of(who).check(written)
         problems = [problem for problem in graph.problems if problem.is_error]
         for place, node in enumerate(graph.nodes):
@@ -112,7 +112,7 @@ class Authoring:
         """Number of the draft that is written over: an agent writes over drafts of its own only.
 
         Raises:
-            Conflict: Somebody else has written the draft of this name.
+            Conflict: Another principal has written the draft of this name.
         """
         try:
             present = await self._workflows_of(who).get_draft(name)
@@ -147,7 +147,7 @@ def _describe_tool(tool: ToolRevision) -> JsonObject:
 
 
 def _invalid(problem: InvalidInput | Conflict) -> ToolError:
-    """All problems at once, each with its place, so that the whole can be corrected."""
+    """One error with all problems and their places, so that all can be corrected together."""
     told = list(problem.problems) if isinstance(problem, InvalidInput) else []
     lines = [f"{one['path'] or '/'}: {one['problem']}" for one in told[:_MOST_TOLD]]
     message = "\n".join(["the draft was not saved:", *lines]) if lines else f"the draft was not saved: {problem}"

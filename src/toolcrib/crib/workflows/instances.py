@@ -1,12 +1,12 @@
-"""Instances of workflows: begun, read, carried on, taken up where they ended, run anew from a step, cancelled.
+"""Instances of workflows: start, read, resume, rerun from a step, cancel.
 
     instance = await crib.instances.start("fulfil", {"order_ids": ["o1"]})
     instance.status, [(step.step, step.status) for step in instance.steps]
     instance = await crib.instances.resume(instance.run_id)          # after the fix
     instance = await crib.instances.rerun(instance.run_id, "notify")
 
-An instance is a run. What it tells of itself is a reading of its journal; a run that takes up another one is a new run,
-and what it took over stands in its own journal.
+An instance is a run, and its state is derived from its journal. Continuing an ended run makes a new run; what it
+reuses is recorded in its own journal.
 """
 
 from toolcrib.contracts import (
@@ -34,16 +34,16 @@ from toolcrib.workflows.checks import near
 from toolcrib.workflows.run.instances import instance_of, summary_of
 
 _MOST_PER_LOOK = 200
-"""Runs that are read at once while a page is filled."""
+"""Number of runs that are read together while a page is filled."""
 
 
 class Instances:
     """The instances of a crib.
 
     Args:
-        parts: Of the crib.
-        executions: Of the crib: tells who may see a run, and act on it.
-        actor: Who acts.
+        parts: The parts of the crib.
+        executions: The crib's executions, which know who may see a run, and act on it.
+        actor: The actor of the crib.
     """
 
     def __init__(self, parts: CribServices, executions: Executions, actor: Actor) -> None:
@@ -73,7 +73,7 @@ class Instances:
 
         Raises:
             NotFound: There is no such workflow.
-            InvalidInput: The tool of this name is no workflow. Whatever else goes wrong, the instance tells.
+            InvalidInput: The tool of this name is no workflow. All other errors are in the instance.
         """
         who = await self._actor.authorize()
         tool = await self._parts.catalogue.require(who.realm, ref)
@@ -81,16 +81,16 @@ class Instances:
         return await self._run(tool, arguments, who, new_run_id(), dry_run=dry_run, wait=wait)
 
     async def get(self, run_id: str, *, outputs: bool = True) -> WorkflowInstance:
-        """An instance as it stands.
+        """The current state of an instance.
 
         Args:
             run_id: Its run.
-            outputs: Whether with what the steps have put out, which is as large as it is.
+            outputs: Whether to include the outputs of steps, which may be large.
 
         Raises:
             NotFound: The realm has no such run.
             InvalidInput: It is no run of a workflow.
-            PermissionDenied: It is somebody else's, and the principal has no grant to read it.
+            PermissionDenied: It belongs to another principal, and the principal has no grant to read it.
         """
         who = await self._actor.authorize()
         run = await self._run_for(run_id, who, "read")
@@ -112,7 +112,7 @@ class Instances:
 
         Args:
             workflow: Name of the workflow, without a version; null for all.
-            status: How they stand; null for any.
+            status: Their status; null for any.
             before: `next` of the page before.
             limit: Most of a page.
 
@@ -134,16 +134,16 @@ class Instances:
     # Going on ---------------------------------------------------------------------------------------------------------
 
     async def resume(self, run_id: str, *, repeat_unknown: bool = False, wait: bool = True) -> WorkflowInstance:
-        """Go on with an instance that has not come to a good end: with it, or in a run that takes it up.
+        """Resume an instance that waits or was interrupted, or continue a failed one in a new run.
 
-        One that failed, was cancelled or ran out of time is taken up by a new run of the workflow as it is now. What
-        has succeeded is not done again, and what is called once more has the idempotency key that it had. Nested
-        workflows are taken up in the same way; nested agents are asked anew. One that has been taken up already is
-        continued where that ended.
+        An instance that failed, was cancelled or timed out is continued by a new run of the workflow as it is now.
+        Calls that succeeded are not repeated, and repeated calls have the same idempotency keys. Nested workflows
+        are continued in the same way; nested agents are asked again. If an instance was continued before, its last
+        continuation is continued.
 
         Args:
             run_id: Its run.
-            repeat_unknown: Whether calls are made again of which nobody knows whether they took effect, and that could
+            repeat_unknown: Whether calls with an unknown outcome are repeated, also those that could
                 do twice; else their steps fail again.
             wait: Drive it here until it ends or waits; else a serving engine does.
 
@@ -151,7 +151,7 @@ class Instances:
             NotFound: As `get`, like the next.
             PermissionDenied: See there.
             InvalidInput: See there.
-            Conflict: It has succeeded, or waits for somebody, or a run that takes it up is under way.
+            Conflict: It has succeeded, or waits for a person, or a run that continues it is active.
         """
         who = await self._actor.authorize(newest=True)
         run = await self._successors.last(await self._run_for(run_id, who, "execute", "read"))
@@ -165,12 +165,12 @@ class Instances:
     async def rerun(self, run_id: str, step: str, *, wait: bool = True) -> WorkflowInstance:
         """Rerun a workflow from a step; earlier outputs are reused.
 
-        The new run has the input of the old one. What is run anew is done again, with new idempotency keys; of the
-        other steps, what has ended stands as it was, and what has failed goes on as in `resume`.
+        The new run has the input of the old one. Steps that are run again use new idempotency keys. Of the other
+        steps, the results of ended ones are reused, and failed ones continue as in `resume`.
 
         Args:
             run_id: A run that has ended, also one that has succeeded.
-            step: Name of the first step that is run anew.
+            step: Name of the first step to run again.
             wait: As in `resume`.
 
         Raises:
@@ -216,7 +216,7 @@ class Instances:
         Args:
             run_id: Its run.
             name: The name that the step waits for, also before it does.
-            payload: What the step puts out.
+            payload: The output of the step.
 
         Raises:
             NotFound: As `get`, like the next two; or no step of the workflow waits for a signal of this name.
@@ -267,7 +267,7 @@ class Instances:
         return await self._run(tool, arguments, who, new_run_id(), dry_run=dry_run, wait=wait, rerun=rerun)
 
     async def _tool(self, run: Run) -> ToolRevision:
-        """The workflow as it is now; as the run had it, if there is none of this name any more."""
+        """The workflow as it is now; if the name no longer exists, as the run had it."""
         try:
             tool = await self._parts.catalogue.require(run.realm, run.request.tool_name)
         except NotFound:
@@ -287,7 +287,7 @@ class Instances:
         raise _waits(await self._read(now))
 
     async def _check_alone(self, run: Run) -> None:
-        """Refuse to take up what is a part of another workflow, which takes it up itself."""
+        """Refuse to continue a nested workflow: the outer workflow continues it."""
         parent_id = run.request.parent_run_id
         if parent_id is None:
             return
@@ -348,7 +348,7 @@ def _nothing_left(run: Run, asked: str) -> Conflict:
 
 
 def _waits(instance: WorkflowInstance) -> Conflict:
-    """Why an instance does not go on: what it waits for."""
+    """What an instance waits for."""
     waits = [(step.step, wait) for step in instance.steps for wait in step.waits_for]
     told = [f"step {step!r} for {wait.whom} {wait.name!r}" for step, wait in waits[:5]]
     whom = "; ".join(told) or instance.status.replace("_", " ")

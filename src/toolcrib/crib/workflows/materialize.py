@@ -1,6 +1,6 @@
-"""Calls that agents have made inside a workflow, looked up so that one of them becomes a step of its own.
+"""Finds calls that agents made inside a workflow, so that one of them can become a step of its own.
 
-What the step is, and what reads it, is decided in `toolcrib.workflows`; here the runs are read.
+This module reads the runs; `toolcrib.workflows` makes the step.
 """
 
 from collections.abc import Iterable, Sequence
@@ -70,8 +70,8 @@ class Materials:
     """The calls of agents in a crib's workflows.
 
     Args:
-        parts: Of the crib.
-        executions: Of the crib: tells which runs a principal may read.
+        parts: The parts of the crib.
+        executions: The crib's executions, which know which runs a principal may read.
     """
 
     def __init__(self, parts: CribServices, executions: Executions) -> None:
@@ -94,12 +94,12 @@ class Materials:
             implementation: The same, with the handlers that its steps name.
             past: The call.
             step: Name of the step.
-            who: Who wants it.
+            who: The principal that asks.
 
         Raises:
             NotFound: There is no such run, call, step or handle, or the tool is gone.
             PermissionDenied: The run is another's.
-            InvalidInput: Several calls are meant, or the step cannot stand there.
+            InvalidInput: Several calls match, or the step cannot be placed there.
             Conflict: The call cannot be repeated exactly, or the name is taken.
         """
         chosen = choose(past, await self._agent_requests(definition, past, who))
@@ -166,7 +166,7 @@ def _taint_source(chosen: Chosen) -> str | None:
 
 
 def _agent_runs(events: Iterable[RunEvent]) -> dict[str, str]:
-    """Steps by the ids of the runs that their calls have begun, elements of lists left out."""
+    """Steps by the ids of the runs that their calls have started, without elements of lists."""
     log = list(events)
     found = {
         run_id: call.position.partition(".")[0]

@@ -1,16 +1,12 @@
-"""Workflows of a crib: checked, drafted, published, read, removed.
+"""Workflows of a crib: check, draft, publish, read and remove them.
 
-graph = await crib.workflows.check(definition)          # tells all that is wrong, and saves nothing
-draft = await crib.workflows.draft(definition)          # keeps it beside the published one
-done = await crib.workflows.publish("order_fulfillment")
-print(done.tool.ref, done.impact, done.problems)
+    graph = await crib.workflows.check(definition)          # tells all that is wrong, and saves nothing
+    draft = await crib.workflows.draft(definition)          # keeps it beside the published one
+    done = await crib.workflows.publish("order_fulfillment")
+    print(done.tool.ref, done.impact, done.problems)
 
-What is published is a tool: it is called, listed and searched for like every other one.
-
-Drafts of workflows as the store keeps them: under the name of the workflow, with revisions of their own.
-
-They are read from the store each time, because nothing runs them and few are looked at. What may be a draft, and what
-becomes of one, is not decided here.
+A published workflow is a tool: it is called, listed and searched for like any other. Drafts are stored under the name
+of the workflow, with their own revisions, and are read from the store each time.
 """
 
 from collections.abc import Sequence
@@ -73,8 +69,8 @@ class Drafts:
 
         Args:
             draft: What is to be kept; its number is assigned here.
-            who: In whose realm and name.
-            after: Number of the revision that the author has changed; 0 if there is none, null for any.
+            who: The principal that acts, in its realm.
+            after: Number of the revision that the author has changed; 0 for a new draft, null for any.
 
         Raises:
             Conflict: Another revision has been saved since `after`.
@@ -96,7 +92,7 @@ class Drafts:
         return draft.model_copy(update=told)
 
     async def current(self, realm: str) -> Sequence[WorkflowDraft]:
-        """The newest revision of each, by name. In place of one that cannot be read stands what is wrong with it."""
+        """The newest revision of each, by name. If one cannot be read, the value is the error."""
         newest = {stored.name: stored for stored in await self._definitions.revisions("draft", realm)}
         return [_read(newest[name]) for name in sorted(newest)]
 
@@ -114,7 +110,7 @@ class Drafts:
 
         Args:
             realm: Where it is.
-            name: Of the workflow.
+            name: The name of the workflow.
             revision: The number that it must have; null for any.
 
         Raises:
@@ -142,7 +138,7 @@ class Drafts:
         return (_read_valid(stored[-2]) if len(stored) > 1 else None), last
 
     async def remove(self, realm: str, name: str) -> bool:
-        """Take a draft out; false if there is none."""
+        """Remove a draft; false if there is none."""
         return await self._definitions.remove("draft", realm, name) > 0
 
 
@@ -168,11 +164,11 @@ class Workflows:
     """The workflows of a crib.
 
     Args:
-        parts: Of the crib.
-        listing: Of the crib: tells what a principal may see.
-        life: Of the crib: tells whom a change concerns.
-        executions: Of the crib: tells which runs a principal may read.
-        actor: Who acts.
+        parts: The parts of the crib.
+        listing: The crib's listing, which knows what a principal may see.
+        life: The crib's life cycle, which knows the impact of a change.
+        executions: The crib's executions, which know which runs a principal may read.
+        actor: The actor of the crib.
     """
 
     def __init__(
@@ -188,7 +184,7 @@ class Workflows:
     # Writing ----------------------------------------------------------------------------------------------------------
 
     async def check(self, definition: WorkflowDefinition | JsonObject) -> WorkflowGraph:
-        """The graph of a definition, with all that is wrong with it; nothing about the definition raises.
+        """The graph of a definition, with all its problems; an invalid definition does not raise.
 
         Args:
             definition: The definition, or a document that may be one.
@@ -216,7 +212,7 @@ class Workflows:
 
         Args:
             definition: The definition, or its document.
-            note: For whoever publishes it.
+            note: For the person who publishes it.
             authored_by: The agent that has written it; null for a person.
             run_id: The run in which it was written.
             tainted_by: What that run had read that outsiders can write.
@@ -275,7 +271,7 @@ class Workflows:
 
         Raises:
             NotFound: There is no draft of this name.
-            Conflict: It has been saved once more meanwhile.
+            Conflict: It has been saved again since.
         """
         who = await self._actor.authorize()
         before, last = await self._drafts.last_two(who.realm, name)
@@ -302,7 +298,7 @@ class Workflows:
         none.
 
         Args:
-            name: Of the workflow.
+            name: The name of the workflow.
             run_id: The agent's run, or the run of the workflow in which it was asked.
             step: Name of the new step.
             node: The step that has asked the agent; needed with the workflow's run if several have made such a call.
@@ -313,10 +309,10 @@ class Workflows:
         Raises:
             NotFound: There is no such workflow, run, step, call or handle; or the tool is gone.
             PermissionDenied: The run is another's.
-            InvalidInput: No call is meant, or several; or the agent is asked for each element of a list.
-            InvalidDefinition: The workflow would not be sound with the step; `problems` has all that is wrong.
+            InvalidInput: No call matches, or several do; or the agent is asked for each element of a list.
+            InvalidDefinition: The workflow would be invalid with the step; `problems` lists all errors.
             Conflict: The call failed, holds a secret, or is of a tool that is another one by now; the name is taken;
-                or the draft was saved by somebody else meanwhile.
+                or another principal has saved the draft since.
         """
         who = await self._actor.authorize(newest=True)
         draft = await self._drafts.find(who.realm, name)
@@ -345,13 +341,13 @@ class Workflows:
     ) -> Publication:
         """Check a workflow against what there is now, bind it to that, and save it as the newest revision of its tool.
 
-        The draft of its name has served its purpose then and is taken out.
+        The draft of the same name is then removed.
 
         Args:
             definition: The definition, its document, or the name of a draft.
             after: Number of the tool's revision that the author has changed; 0 for a new one; null for any.
-            draft: Number of the draft's revision that was looked at, where its name is given; null for the newest,
-                whoever has written it since.
+            draft: Number of the reviewed revision, if a draft's name is given; null for the newest,
+                whichever principal wrote it.
 
         Raises:
             NotFound: There is no draft of this name.
@@ -372,13 +368,13 @@ class Workflows:
         """Make an older revision the newest one once more, bound to what it was bound to.
 
         Args:
-            name: Of the workflow.
+            name: The name of the workflow.
             revision: The number of the older revision.
             after: As for `publish`.
 
         Raises:
             NotFound: There is no such workflow, or no such revision.
-            InvalidDefinition: It could not be published any more; `problems` has all that is wrong with it.
+            InvalidDefinition: It could not be published any more; `problems` lists all errors.
             PermissionDenied: As `publish`.
             Conflict: See there.
         """
@@ -402,7 +398,7 @@ class Workflows:
 
         Raises:
             NotFound: There is no draft of this name.
-            InvalidDefinition: It could not be published; `problems` has all that is wrong with it.
+            InvalidDefinition: It could not be published; `problems` lists all errors.
         """
         who = await self._actor.authorize(newest=True)
         if isinstance(definition, str):
@@ -442,7 +438,7 @@ class Workflows:
         return self._require(who.realm, ref)
 
     async def graph(self, ref: str) -> WorkflowGraph:
-        """All steps and edges of a workflow, each with how it stands: as it was published, held at that, or broken.
+        """All steps and edges of a workflow, each with its state: ok, held at its published revision, or broken.
 
         The graph of what is not published is that of `check`.
 
@@ -458,7 +454,7 @@ class Workflows:
     async def of(self, ref: str) -> WorkflowDefinition:
         """A deterministic agentic tool as the workflow that it is: its plan, its steps and its answer.
 
-        It runs as the tool does, and is a definition like any other: it can be looked at, exported, changed, published.
+        It runs as the tool does, and is a definition like any other: it can be read, exported, changed and published.
 
         Args:
             ref: `name` or `name@range` of the tool.
@@ -476,13 +472,13 @@ class Workflows:
         Args:
             after: A name; empty for the beginning.
             limit: At most so many.
-            text: What must stand in name, title, description or tags.
+            text: Text to find in name, title, description or tags.
         """
         facets: dict[Facet, str | None] = {"kind": "workflow"}
         return await self._listing.page(after=after, limit=limit, text=text, facets=facets)
 
     async def remove(self, name: str) -> None:
-        """Take a workflow out of the catalogue; its runs go on.
+        """Remove a workflow from the catalogue; its runs continue.
 
         Raises:
             NotFound: There is no such workflow.

@@ -1,7 +1,7 @@
-"""`toolcrib`: the commands put together, and what becomes of an error.
+"""The `toolcrib` command: combines all commands and handles errors.
 
-Every error of the library ends as one line on stderr: exit status 2 if what was asked for is wrong, else 1. A fault of
-ours keeps its traceback.
+Each error of the library is printed as one line on stderr. The exit status is 2 for invalid input, else 1. Unexpected
+exceptions keep their traceback.
 """
 
 import sys

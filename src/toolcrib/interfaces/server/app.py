@@ -1,4 +1,4 @@
-"""The application: routes, the edge around them, and a life in which the crib is open and its runs are driven."""
+"""The ASGI application: routes, middleware, and a lifespan during which the crib is open and drives its runs."""
 
 import asyncio
 import contextlib
@@ -80,7 +80,7 @@ def create_app(
         authenticate: Tells who holds a bearer token: `KeyRing.authenticate`, or the application's own.
         allow_local_models: Definitions over HTTP may name models on local addresses, such as `ollama:…`.
         self_approval: Who has started a run, or acts in it, may decide on its calls.
-        drain_s: Seconds that what is under way has to end when the application stops.
+        drain_s: Seconds for active calls to end when the application stops.
     """
     app = FastAPI(
         title="Toolcrib",
@@ -119,7 +119,7 @@ def _operation_id(route: APIRoute) -> str:
 
 
 async def _health() -> Health:
-    """That the server answers."""
+    """Shows that the server is running."""
     return Health(version=version("toolcrib"))
 
 

@@ -1,7 +1,7 @@
-"""The server as a process: the first API key, uvicorn.
+"""Runs the server as a process: creates the first API key, and starts uvicorn.
 
-A process that is told to stop takes no more work, and what is under way has some seconds to end; then its runs are
-queued for whoever serves the store next. What had to be dropped in the middle of an effect waits for its lease.
+When the process is stopped, it accepts no more requests, and active calls have some seconds to end. Then its runs are
+queued for other processes. A run that was interrupted during an effect waits until its lease expires.
 """
 
 import asyncio
@@ -30,13 +30,13 @@ _TURN_S: Final = 10.0
 
 
 def serve(settings: Settings) -> None:
-    """Serve the REST surface until told to stop.
+    """Serve the REST API until the process is stopped.
 
     Prints one line with the address, and at the first start of a store one line with its first API key, which is shown
     nowhere else and never again.
 
     Args:
-        settings: What the operator wants: store, address, egress and the rest.
+        settings: The operator's settings: store, address, egress and the rest.
 
     Raises:
         InvalidSettings: The pepper is unusable, or the address.
@@ -70,10 +70,10 @@ async def _is_first(crib: Crib) -> bool:
 
 
 class _Server(uvicorn.Server):
-    """Tells the engine at once that the process is about to stop, while requests are still being answered.
+    """Notifies the engine at once that the process is about to stop, while requests are still active.
 
     Args:
-        config: Of the server.
+        config: The configuration of the server.
         drain: Lets go of runs.
     """
 

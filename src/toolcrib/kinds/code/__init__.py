@@ -1,4 +1,8 @@
-"""Tools of kind `code`: programs in a sandbox."""
+"""Tools of kind `code`: programs that run in a sandbox.
+
+The sandbox itself is in `toolcrib.infrastructure.sandbox`. Imported by `kinds.table`; other packages import the
+modules. Decisions: docs/decisions/0013.
+"""
 
 from typing import TYPE_CHECKING
 

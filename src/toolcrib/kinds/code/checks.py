@@ -1,4 +1,4 @@
-"""Code as a tool: how it is defined, and what is refused when it is saved. Nothing of it is run here."""
+"""The definition of a code tool, and the checks when it is saved. No code is executed here."""
 
 import ast
 import keyword
@@ -43,7 +43,7 @@ def code_tool(
         tools: Tools that the code may call as functions: `name` or `name@range`.
         language: `python` or `javascript`.
         interpreter: What runs Python; the cheapest that will do if `any`.
-        isolation: The least that is wanted between the code and the machine.
+        isolation: The weakest isolation that is accepted.
         limits: Quotas.
         **fields: Further fields of `ToolDefinition`. Without `side_effects`, code that calls no tools has none.
 

@@ -1,9 +1,9 @@
-"""The program of a code tool: it lets the code compute, and makes the calls that it asks for.
+"""The program of a code tool: runs the code in a sandbox, and makes the calls that the code requests.
 
-Every call of the code is a call of the run, at the position of its number (`c1`, `c2`…), so it is guarded, journaled
-and paid for like any other, and may wait for a person: the sandbox is gone meanwhile. When the run is carried on, the
-code is run again from its first line and gets the recorded envelopes; its random numbers are the same then. If it asks
-for something else than it did before, the run ends.
+Each call of the code is a call of the run, at the position of its number (`c1`, `c2`…). It is guarded, journaled and
+billed like any other call, and may wait for a person; no sandbox exists while it waits. When the run resumes, the code
+is executed again from the start, with the recorded envelopes and the same random numbers. If it then requests a
+different call, the run ends.
 """
 
 import asyncio

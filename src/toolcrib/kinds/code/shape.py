@@ -1,4 +1,4 @@
-"""Code as a tool, which never runs in this process: in a sandbox, under quotas, without a network."""
+"""The shape of a code tool. Its code never runs in this process, only in a sandbox with quotas and without network."""
 
 import re
 from typing import Final, Literal
@@ -23,7 +23,7 @@ class CodeImplementation(Implementation):
     tools: tuple[str, ...] = ()
     """Tools that the code may call, as functions: `name` or `name@range`."""
     isolation: Isolation = "language"
-    """The least that is wanted; the operator may want more. If nothing on the machine gives it, the call is refused."""
+    """The weakest isolation that is accepted; the operator may require more. Without it, calls are refused."""
     limits: SandboxLimits = SandboxLimits()
 
     @property

@@ -1,4 +1,7 @@
-"""Tools of kind `composite`: rules choose one of many operations."""
+"""Tools of kind `composite`: rules choose one of several operations, without a model.
+
+Imported by `kinds.table`; other packages import the modules.
+"""
 
 from typing import TYPE_CHECKING
 

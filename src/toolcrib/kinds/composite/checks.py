@@ -1,7 +1,7 @@
-"""Is a composite tool well formed, and do its routes fit the operations that they lead to?
+"""The checks of a composite tool when it is saved: is it well formed, and do its routes fit their operations?
 
-What a call would only find out when it is made is found out here, as far as the schemas tell: a name that an operation
-does not take, an argument that it needs and nobody gives.
+The checks find in advance what would fail in a call, as far as the schemas show it: an argument that an operation does
+not accept, or a required argument that no route supplies.
 """
 
 from collections.abc import Collection, Iterator, Mapping, Sequence
@@ -57,9 +57,9 @@ def check_operations(
     """Hold the routes against their operations; side effects, where the tool says nothing, are those of its operations.
 
     Args:
-        definition: Of a composite tool.
+        definition: The definition of a composite tool.
         implementation: Its routes.
-        operations: What the routes lead to, by reference.
+        operations: The operations of the routes, by reference.
 
     Raises:
         InvalidDefinition: A route does not fit its operation, or an operation does more than the tool says.

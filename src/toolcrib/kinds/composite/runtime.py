@@ -1,8 +1,7 @@
-"""The program of a composite tool: rules decide which one operation is called, and how its arguments are made.
+"""The program of a composite tool: rules choose the operation to call and compute its arguments.
 
-No model takes part, and nothing is left to chance: equal arguments call the same operation with the same arguments. The
-operation is a call of the run like any other, at the position that its route is named, as the revision that the run has
-pinned.
+It uses no model and no randomness: equal arguments call the same operation with the same arguments. The operation is a
+call of the run, at the position named after its route, in the revision that the run has pinned.
 """
 
 from collections.abc import Mapping
@@ -36,7 +35,7 @@ _MOST_SHOWN = 500
 
 
 class _Refused(Exception):
-    """The arguments lead to no call; this is the error."""
+    """The arguments are refused, and no operation is called; this is the error."""
 
     def __init__(self, problem: ToolError) -> None:
         super().__init__(problem.message)
@@ -44,7 +43,7 @@ class _Refused(Exception):
 
 
 class _Operation(NamedTuple):
-    """A route with the revision that it leads to."""
+    """A route with the revision of its operation."""
 
     route: CompositeRoute
     tool: ToolRevision

@@ -1,4 +1,4 @@
-"""One schema in front of many operations: which one is called is decided by rules, without a model."""
+"""The shape of a composite tool: one schema for several operations, and the rules that choose one of them."""
 
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any, Literal

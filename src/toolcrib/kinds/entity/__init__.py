@@ -1,4 +1,7 @@
-"""Tools of kind `entity`: operations on the rows of a table."""
+"""Tools of kind `entity`: operations on the rows of a database table.
+
+Imported by `kinds.table`; other packages import the modules. Decisions: docs/decisions/0012 (filters).
+"""
 
 from typing import TYPE_CHECKING
 

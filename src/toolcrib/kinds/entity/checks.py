@@ -1,4 +1,4 @@
-"""Is an operation on a table well formed? Checked when it is saved; no database is asked."""
+"""The checks of an entity tool when it is saved. They do not access the database."""
 
 from collections.abc import Iterator
 

@@ -1,4 +1,4 @@
-"""Import of databases: the tables that a database has, or those that the application maps."""
+"""Import of databases: the tables of a database, or the classes that an application maps."""
 
 from collections.abc import Collection, Sequence
 from typing import TYPE_CHECKING, Annotated, TypeAlias
@@ -24,7 +24,7 @@ Mapped: TypeAlias = "type | Table | Entity"
 
 
 class TableOptions(Contract):
-    """Choices for one table; what is left out follows from it."""
+    """Options for one table; defaults are derived from the table."""
 
     singular: str | None = None
     plural: str | None = None
@@ -72,11 +72,11 @@ async def import_database(source: DatabaseSource, context: ImportContext) -> "Im
 
     Args:
         source: The database.
-        context: Of the import.
+        context: The context of the import.
 
     Raises:
         InvalidDefinition: The name or the reference cannot be used.
-        ReconnectRequired: The database refuses the credentials, or the reference leads to none.
+        ReconnectRequired: The database refuses the credentials, or the reference has no value.
         Unavailable: The database cannot be reached.
         EgressDenied: The policy forbids the address, or it is the store of a crib.
         InvalidInput: The database cannot be read, or has no such table.
@@ -113,7 +113,7 @@ async def import_entities(
         name: The provider's.
         database: An engine, or a reference to a URL.
         things: Mapped classes, tables, entities.
-        context: Of the import.
+        context: The context of the import.
 
     Raises:
         InvalidDefinition: One of them is not mapped.

@@ -1,4 +1,4 @@
-"""One operation on the rows of one table of a database."""
+"""The shape of an entity tool: one operation on the rows of one table."""
 
 from collections.abc import Mapping
 from typing import Any, Final, Literal, TypeAlias
@@ -14,7 +14,7 @@ ColumnType: TypeAlias = Literal[
 ]
 
 ROW_VERSION: Final = "row_version"
-"""The field that stands for a row's version where no column does: a hash of what the row holds."""
+"""The field for a row's version if no column has it: a hash of the row's values."""
 
 
 class EntityColumn(Contract):
@@ -26,7 +26,7 @@ class EntityColumn(Contract):
     column: str | None = None
     """Name in the database; the field's own if null."""
     searchable: bool = True
-    """It may stand in a filter and in an order."""
+    """It may be used in filters and orders."""
     writable: bool = True
     """It may be given when a row is made or changed; one of the key only when it is made."""
 

@@ -1,4 +1,7 @@
-"""Tools of kind `graphql`: root fields of a GraphQL API's queries and mutations."""
+"""Tools of kind `graphql`: root fields of the queries and mutations of a GraphQL API.
+
+Imported by `kinds.table`; other packages import the modules.
+"""
 
 from typing import TYPE_CHECKING
 

@@ -62,13 +62,13 @@ async def import_graphql_api(source: GraphqlSource, context: ImportContext) -> "
 
     Args:
         source: The API.
-        context: Of the import.
+        context: The context of the import.
 
     Raises:
         InvalidSettings: The package for GraphQL is not installed.
         InvalidDefinition: The address or the schema cannot be used, or the schema is larger than a limit.
-        InvalidInput: The server does not tell its schema, or answers with something else.
-        ReconnectRequired: It refuses the credentials, or there are none.
+        InvalidInput: The server does not provide its schema, or the response is not GraphQL.
+        ReconnectRequired: The server refuses the credentials, or there are none.
         Unavailable: It cannot be reached.
         EgressDenied: The policy forbids the address.
         Conflict: A tool would take the name of one that is not the provider's.
@@ -112,7 +112,7 @@ async def import_graphql_api(source: GraphqlSource, context: ImportContext) -> "
 
 
 def _provider(source: GraphqlSource, earlier: ProviderDefinition | None) -> ProviderDefinition:
-    """The provider that is asked. It keeps its credentials only if it keeps its address."""
+    """The provider to import. It keeps its credentials only if its address does not change."""
     known = earlier if earlier is not None and earlier.address == source.url else None
     return ProviderDefinition(
         name=source.name,

@@ -1,10 +1,8 @@
-"""Operations over HTTP: what is sent, and whether what came back is an answer of a GraphQL server.
+"""Sends operations over HTTP, reads GraphQL responses, and maps their errors to the nine error codes.
 
-As GraphQL over HTTP has it: a POST of JSON, answered as `application/graphql-response+json` with any status or as
-`application/json`. An answer of JSON with `data` or a list of `errors` counts as one of GraphQL under both types, and
-with a status of failure if it has errors, because servers disagree about both.
-
-What errors of a GraphQL server mean for a call, in the nine codes.
+Requests follow GraphQL over HTTP: a POST of JSON. A response is `application/graphql-response+json` with any status,
+or `application/json`. Because servers differ, JSON with `data` or a list of `errors` is accepted under both types, and
+with an error status if it has errors.
 
 | code of the error | code | why |
 |---|---|---|
@@ -17,8 +15,8 @@ What errors of a GraphQL server mean for a call, in the nine codes.
 | INTERNAL_SERVER_ERROR and its like | PROVIDER_ERROR | its own fault |
 | none that is known | what the HTTP status means, else PROVIDER_ERROR | |
 
-An error without `data` came before anything was executed. If a mutation was executed and only its answer failed, it has
-taken effect, whatever the code: that is PROVIDER_ERROR with the effect `done`, which nothing repeats.
+An error without `data` occurred before anything was executed. If a mutation was executed and only its result failed,
+it has taken effect, whatever the code: that is PROVIDER_ERROR with the effect `done`, and is never retried.
 """
 
 import re
@@ -41,7 +39,7 @@ from toolcrib.kinds.http.runtime.answers import content_type, visible_headers
 from toolcrib.kinds.http.runtime.failures import status_failure
 
 MAX_ERRORS: Final = 20
-"""Errors of one answer that are told."""
+"""Maximum number of errors of one response that are reported."""
 MAX_WORDS: Final = 500
 """Characters of the message of an error."""
 MAX_PATH: Final = 20
@@ -89,7 +87,7 @@ class GraphqlAnswer(NamedTuple):
     """What a GraphQL server answers."""
 
     data: JsonObject | None
-    """Null if there is none, or nothing came of it."""
+    """Null if there is none, or if it failed."""
     has_data: bool
     """Whether it has `data`, be it null: then the operation was executed."""
     errors: tuple[GraphqlError, ...]
@@ -153,7 +151,7 @@ async def post(
 
 
 def read_answer(response: HttpResponse) -> GraphqlAnswer | None:
-    """What a GraphQL server says; null if it is none that answers."""
+    """The response of a GraphQL server; null if it is not a GraphQL response."""
     try:
         found: Json = orjson.loads(response.body)
     except orjson.JSONDecodeError:
@@ -174,7 +172,7 @@ def read_answer(response: HttpResponse) -> GraphqlAnswer | None:
 
 
 def _with_query(address: str, credentials: Credentials) -> str:
-    """The address with the credentials that stand in its query."""
+    """The address with the credentials that belong in its query."""
     if not credentials.query:
         return address
     head, _, query = address.partition("#")[0].partition("?")
@@ -256,7 +254,7 @@ _MAY_WORK_LATER: Final = frozenset({ErrorCode.RATE_LIMIT, ErrorCode.PROVIDER_ERR
 _TOLD: Final = 3
 """Errors that the message of a failure quotes."""
 _SHOWN: Final = 200
-"""Characters of an answer that is none, in a message."""
+"""Maximum number of characters of an invalid response in a message."""
 
 
 def errors_failure(
@@ -266,12 +264,12 @@ def errors_failure(
     answer: GraphqlAnswer,
     now: datetime,
 ) -> CallFailed:
-    """The failure of a call that brought errors and no output.
+    """The failure of a call that returned errors and no output.
 
     Args:
         tool: The tool.
         implementation: Its operation.
-        response: The answer.
+        response: The response.
         answer: The same, read.
         now: The current moment.
     """
@@ -298,7 +296,7 @@ def errors_failure(
 
 
 def no_answer(tool: ToolDefinition, implementation: GraphqlImplementation, response: HttpResponse) -> CallFailed:
-    """The failure of a call with a status of success whose answer is none of GraphQL, or lacks the output."""
+    """The failure of a call with a 2xx status whose response is not GraphQL, or has no output."""
     shown = " ".join(response.body[:_SHOWN].decode(errors="replace").split())
     message = (
         f"tool {tool.name!r} got {response.status} with {len(response.body)} bytes of {content_type(response)}, which "
@@ -313,7 +311,7 @@ def no_answer(tool: ToolDefinition, implementation: GraphqlImplementation, respo
 
 
 def errors_beside(answer: GraphqlAnswer) -> JsonObject:
-    """What the metadata of a success say of the errors beside its data; empty if there are none."""
+    """The metadata of a success for the errors beside its data; empty if there are none."""
     if not answer.errors:
         return {}
     count = answer.error_count
@@ -323,7 +321,7 @@ def errors_beside(answer: GraphqlAnswer) -> JsonObject:
 
 
 def _effect(implementation: GraphqlImplementation, response: HttpResponse, answer: GraphqlAnswer) -> Effect | None:
-    """What a mutation has changed, as far as its answer tells; null for what the code of the failure means."""
+    """The effect of a mutation, if the response shows it; null to derive it from the error code."""
     if implementation.operation != "mutation":
         return None
     if not answer.has_data:  # nothing was executed, as the specification has it; a broken server is not believed

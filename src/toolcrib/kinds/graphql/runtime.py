@@ -1,4 +1,4 @@
-"""`GraphqlRuntime`: tools of kind `graphql`. It needs neither the schema nor graphql-core."""
+"""`GraphqlRuntime`: executes tools of kind `graphql`. It needs neither the schema nor graphql-core."""
 
 from collections.abc import Mapping
 from typing import Final

@@ -1,4 +1,4 @@
-"""A query or mutation of a GraphQL server."""
+"""The shape of a GraphQL tool: a query or mutation of a GraphQL server."""
 
 from typing import Literal, TypeAlias
 

@@ -1,4 +1,7 @@
-"""Tools of kind `grpc`: methods of gRPC services."""
+"""Tools of kind `grpc`: methods of gRPC services.
+
+Imported by `kinds.table`; other packages import the modules.
+"""
 
 from typing import TYPE_CHECKING
 

@@ -40,7 +40,7 @@ async def import_grpc_server(source: GrpcSource, context: ImportContext) -> "Imp
 
     Args:
         source: The server.
-        context: Of the import.
+        context: The context of the import.
 
     Raises:
         InvalidSettings: The packages for gRPC are not installed.

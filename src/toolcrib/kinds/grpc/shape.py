@@ -1,4 +1,4 @@
-"""A method of a gRPC service, called without generated code."""
+"""The shape of a gRPC tool: a method of a gRPC service, called without generated code."""
 
 from typing import Literal
 

@@ -1,4 +1,7 @@
-"""Tools of kind `http`: HTTP operations, written by hand or imported from OpenAPI."""
+"""Tools of kind `http`: HTTP operations, written by hand or imported from OpenAPI.
+
+Imported by `kinds.table`; other packages import the modules. Decisions: docs/decisions/0006.
+"""
 
 from typing import TYPE_CHECKING
 

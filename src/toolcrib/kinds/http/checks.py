@@ -1,4 +1,4 @@
-"""Is an HTTP operation well formed? Checked when it is saved; nothing is sent."""
+"""The checks of an HTTP operation when it is saved. They send no requests."""
 
 import re
 from collections.abc import Iterator

@@ -1,4 +1,4 @@
-"""Import of OpenAPI documents: from a URL, a file or what one parses to."""
+"""Import of OpenAPI documents: from a URL, from a file, or from parsed content."""
 
 from collections.abc import Collection
 from typing import TYPE_CHECKING
@@ -46,7 +46,7 @@ async def import_document(source: OpenApiSource, context: ImportContext) -> "Imp
 
     Args:
         source: The document.
-        context: Of the import.
+        context: The context of the import.
 
     Raises:
         InvalidInput: The URL answers with something else than success.

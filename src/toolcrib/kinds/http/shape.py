@@ -1,7 +1,7 @@
-"""An HTTP operation: how arguments become a request, in the terms of OpenAPI 3.1, and how a paged list is read.
+"""The shape of an HTTP tool: how arguments become a request, in terms of OpenAPI 3.1, and how a paged list is read.
 
-A union tagged by `kind` says how the next page is found. A request that follows stays on the origin of the operation or
-of its provider, whatever the answer says.
+The paging variants are a union tagged by `kind`. Requests for further pages stay on the origin of the operation or of
+its provider, whatever the response says.
 """
 
 import re
@@ -230,7 +230,7 @@ class HttpImplementation(Implementation):
     security: tuple[SecurityRequirement, ...] | None = None
     """Alternatives of which one is met, in order of preference; empty for none at all, null for the provider's."""
     token_arguments: tuple[str, ...] = ()
-    """Arguments that nobody gives: they carry the bearer token, for systems that want it there too."""
+    """Arguments that callers do not give: they repeat the bearer token, for systems that require it there too."""
     paging: Paging | None = None
     response: ResponseForm = "auto"
     method_argument: str | None = None

@@ -1,4 +1,7 @@
-"""Tools of kind `mcp`: tools, resources and prompts of MCP servers."""
+"""Tools of kind `mcp`: tools, resources and prompts of MCP servers.
+
+Imported by `kinds.table`; other packages import the modules.
+"""
 
 from typing import TYPE_CHECKING
 

@@ -1,4 +1,4 @@
-"""Import of MCP servers: at a URL, or a program that is started."""
+"""Import of MCP servers: at a URL, or as a program that is started."""
 
 import shlex
 from collections.abc import Mapping
@@ -76,7 +76,7 @@ async def import_mcp_server(source: McpSource, context: ImportContext) -> "Impor
 
     Args:
         source: The server.
-        context: Of the import.
+        context: The context of the import.
 
     Raises:
         InvalidDefinition: The name or the address cannot be used, or there is a program and a URL.
@@ -115,7 +115,7 @@ async def _read(provider: ProviderDefinition, context: ImportContext) -> "Import
 
 
 def _provider(source: McpSource, connection: McpConnection, earlier: ProviderDefinition | None) -> ProviderDefinition:
-    """The provider that is imported: what is given now, and for the rest what it was before.
+    """The provider to import: the given values, and the previous ones for the rest.
 
     Credentials that are not given again stay only where the address stays: they are not for another server.
     """

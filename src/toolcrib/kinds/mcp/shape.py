@@ -1,4 +1,4 @@
-"""A tool, a resource or a prompt of an MCP server."""
+"""The shape of an MCP tool: a tool, a resource or a prompt of an MCP server."""
 
 from typing import Literal, TypeAlias
 
@@ -29,5 +29,5 @@ class McpImplementation(Implementation):
         return self.provider
 
     def client_operation(self) -> JsonObject:
-        """What of which server is meant."""
+        """The name of the offer and of its server."""
         return {"provider": self.provider, "capability": self.capability, "name": self.name}

@@ -1,4 +1,7 @@
-"""Tools of kind `plugin`: executed by other packages."""
+"""Tools of kind `plugin`: executed by runtimes of other packages, which `crib.container.plugins` loads.
+
+Imported by `kinds.table`; other packages import the modules.
+"""
 
 from typing import TYPE_CHECKING
 

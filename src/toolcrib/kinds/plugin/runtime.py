@@ -1,7 +1,7 @@
-"""Runtimes of other packages: found by the name that a tool says, given what they need and nothing more.
+"""Calls runtimes of other packages, found by the name in a tool's definition.
 
-A plugin is the operator's choice and runs with this process's rights: nothing here confines it. What is held here is
-that its tools are well formed, and that a tool whose plugin is missing says what to do.
+The operator chooses plugins, and they run with the rights of this process: nothing here confines them. This module
+checks that their tools are well formed, and explains the error if a plugin is missing.
 """
 
 from collections.abc import Mapping

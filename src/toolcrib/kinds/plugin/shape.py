@@ -1,4 +1,4 @@
-"""A tool whose kind comes from another package: the runtime's name, and what that runtime wants to know."""
+"""The shape of a plugin tool: the name of a runtime from another package, and that runtime's own configuration."""
 
 from typing import Literal
 

@@ -1,4 +1,7 @@
-"""Tools of kind `python`: functions of the application."""
+"""Tools of kind `python`: functions of the application.
+
+Imported by `kinds.table`; other packages import the modules.
+"""
 
 from typing import TYPE_CHECKING
 

@@ -1,8 +1,8 @@
 """Python functions as tools: the `@tool` decorator, schemas from type hints, calls with validated arguments.
 
-The decorated object is still the function: calling it directly bypasses policy. A crib calls it through the executor.
-Bound methods, `functools.partial` and callable objects work too: bound arguments are not arguments of the tool.
-Nothing is imported by a stored name. Pydantic makes the schemas, which are reduced to what a model needs.
+The decorated object is still the function: calling it directly bypasses policy, while a crib calls it through the
+executor. Bound methods, `functools.partial` and callable objects are supported; bound arguments are not arguments of
+the tool. Stored names are never imported. Pydantic makes the schemas, which are reduced to what a model needs.
 """
 
 import asyncio
@@ -130,7 +130,7 @@ def has_object(function: Callable[..., Any]) -> bool:
 
 
 def name_of(function: Callable[..., Any]) -> str:
-    """The name that a tool of it has by itself: of an object that can be called, its class's."""
+    """The default name of its tool; for a callable object, the name of its class."""
     whole = _whole(function)
     return getattr(whole, "__name__", type(whole).__name__)
 
@@ -139,7 +139,7 @@ def open_parameters(function: Callable[..., Any]) -> Mapping[str, inspect.Parame
     """The parameters that are still to be given.
 
     Raises:
-        InvalidDefinition: It is written in C, and does not tell its parameters.
+        InvalidDefinition: It is written in C, and its parameters are unknown.
     """
     try:
         parameters = inspect.signature(function).parameters
@@ -150,7 +150,7 @@ def open_parameters(function: Callable[..., Any]) -> Mapping[str, inspect.Parame
 
 
 def public_methods(thing: object) -> Mapping[str, Callable[..., Any]]:
-    """The methods of an object that are not private, by name. Properties are not looked at, so nothing happens here."""
+    """The public methods of an object, by name. Properties are not evaluated, so there are no side effects."""
     kind = type(thing)
     named = {name: inspect.getattr_static(kind, name) for name in dir(kind) if not name.startswith("_")}
     methods = (name for name, found in named.items() if isinstance(found, FunctionType | classmethod | staticmethod))
@@ -192,10 +192,10 @@ class ToolContext(Struct, frozen=True):
     auth: Mapping[str, str]
     """Resolved secrets by name."""
     http: HttpSession
-    """The crib's way out: what a function fetches through it is held to the crib's egress policy."""
+    """The crib's HTTP session: requests through it are subject to the crib's egress policy."""
     transact: Callable[[Work], Awaitable[Json]] = no_transaction
     """Of a tool with `transactional=True`: `await context.transact(work)` runs `work(connection)` in the store's own
-    database, once for the call, and brings what it returns. It commits together with the record that it has run."""
+    database, once for the call, and returns its result. It commits together with the record that it has run."""
 
 
 class ToolOptions(TypedDict, total=False):
@@ -235,7 +235,7 @@ class ToolOptions(TypedDict, total=False):
     input_schema: JsonSchema
     """In place of the type hints: the function then gets its arguments as they came, and may take any by `**name`."""
     output_schema: JsonSchema | None
-    """In place of the hint of what it returns; null for whatever it returns, as text where JSON has no form for it."""
+    """Replaces the return type hint; null allows any result, as text if JSON cannot represent it."""
 
 
 class FunctionTool(Generic[P, R]):
@@ -287,7 +287,7 @@ class FunctionTool(Generic[P, R]):
             raise InvalidDefinition(msg) from error
 
     async def run(self, arguments: JsonObject, context: ToolContext) -> Json:
-        """Call the function with JSON arguments that match its schema, and bring its result back as JSON."""
+        """Call the function with JSON arguments that match its schema, and return its result as JSON."""
         return await self.invoke(self.values_of(arguments, context))
 
     def values_of(self, arguments: JsonObject, context: ToolContext) -> JsonObject:
@@ -307,7 +307,7 @@ class FunctionTool(Generic[P, R]):
         return given
 
     async def invoke(self, values: JsonObject) -> Json:
-        """Call the function with its keyword arguments, and bring its result back as JSON.
+        """Call the function with its keyword arguments, and return its result as JSON.
 
         A plain function runs in a thread, so that it does not hold up the event loop; if it has only begun something,
         as one around an async function does, that is awaited. Whether the result fits the output schema is checked by
@@ -476,7 +476,7 @@ def as_function_tool(function: FunctionTool[..., Any] | Callable[..., Any]) -> F
 
 
 def _call_in_thread(function: Callable[..., Any], values: JsonObject) -> Any:
-    """What a function returns in its thread, out of which a `StopIteration` cannot come."""
+    """Call a function in its thread; a `StopIteration`, which cannot leave a thread, is converted."""
     try:
         return function(**values)
     except StopIteration as error:

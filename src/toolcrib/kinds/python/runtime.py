@@ -1,4 +1,4 @@
-"""Runs Python functions that the application has added to its crib, found by content hash, never imported by name."""
+"""Executes Python functions that the application added: found by content hash, never imported by name."""
 
 from collections.abc import Awaitable, Callable
 from functools import partial
@@ -38,7 +38,7 @@ class PythonRuntime:
         self._functions[content_hash] = function
 
     def bind_own(self, function: str, tool: OwnTool) -> None:
-        """Make code of the crib what a function of this name is, in all definitions, those of older releases too."""
+        """Bind a function name to code of the crib, in all definitions, including those of older releases."""
         self._own[function] = tool
 
     def lend(self, other: "PythonRuntime") -> None:
@@ -53,7 +53,7 @@ class PythonRuntime:
         return None if self.serves(tool) else f"the Python function of {tool.ref}"
 
     def serves(self, tool: ToolRevision) -> bool:
-        """Whether a tool could run here, as far as it depends on a function."""
+        """Whether the function of a tool, if it needs one, is available here."""
         implementation = tool.definition.implementation
         return (
             not isinstance(implementation, PythonImplementation)
@@ -65,7 +65,7 @@ class PythonRuntime:
         """Call the function with the validated arguments.
 
         Whatever the function raises is its failure, not its caller's: also a validation error from inside it. What
-        its requests were refused is told as the same refusal of an HTTP tool.
+        its requests were refused gets the same error as an HTTP tool.
         """
         tool = dispatch.tool
         implementation = tool.definition.implementation

@@ -1,4 +1,4 @@
-"""A Python function of the application."""
+"""The shape of a Python tool: a function of the application."""
 
 from typing import Literal
 

@@ -1,1 +1,4 @@
-"""Commands for operators: providers, keys, settings, stores, servers and workers."""
+"""Commands for operators: providers, keys, settings, stores, servers and workers.
+
+Imported by `interfaces.cli.app`.
+"""

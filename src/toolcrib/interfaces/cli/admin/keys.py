@@ -1,6 +1,6 @@
-"""`toolcrib key`: API keys for the server of a store: made, listed, revoked.
+"""`toolcrib key`: create, list and revoke API keys. `toolcrib secret`: secrets in the vault.
 
-`toolcrib secret`: secrets in the vault. A value comes from stdin or a prompt, never from the command line.
+The value of a secret is read from stdin or a prompt, never from the command line.
 """
 
 import os

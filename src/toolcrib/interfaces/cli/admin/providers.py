@@ -1,8 +1,7 @@
-"""`toolcrib provider`: the systems that tools talk to: defined, tried out, connected by people, synced.
+"""`toolcrib provider`: define, test, connect and sync providers. `toolcrib reference`: reference data.
 
-The end of a redirect on this machine: a page on 127.0.0.1 to which a browser comes back (RFC 8252, section 7.3).
-
-`toolcrib reference`: the valid values that providers declare, as they were read last, and reading them now.
+A connection that a person grants in a browser is completed by a redirect to a local page on 127.0.0.1 (RFC 8252,
+section 7.3).
 """
 
 import asyncio
@@ -212,7 +211,7 @@ def disconnect(name: Name, shared: Shared = False, store: Store = DEFAULT_STORE)
 
 
 def _explain_problem(problem: ValueError) -> str:
-    """What is wrong with a definition, without what stands in it, which may be a secret."""
+    """The errors of a definition, without its values, which may be secrets."""
     from pydantic import ValidationError
 
     errors = problem.errors() if isinstance(problem, ValidationError) else []

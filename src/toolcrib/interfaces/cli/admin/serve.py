@@ -1,9 +1,4 @@
-"""`toolcrib worker`: a process that drives runs and answers no requests.
-
-`toolcrib up`: the server.
-
-`toolcrib restate`: the configuration of a Restate server.
-"""
+"""`toolcrib up` (the server), `toolcrib worker` (drives runs only) and `toolcrib restate` (configures Restate)."""
 
 import asyncio
 import signal

@@ -1,9 +1,4 @@
-"""`toolcrib settings`: what is set, and where.
-
-`toolcrib doctor`: what this machine can do, found out by trying it.
-
-`toolcrib schema`: the contracts as JSON Schema.
-"""
+"""`toolcrib settings`, `toolcrib doctor` (checks the machine) and `toolcrib schema` (JSON Schemas of contracts)."""
 
 import asyncio
 import os

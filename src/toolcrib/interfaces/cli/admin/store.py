@@ -1,7 +1,4 @@
-"""`toolcrib prune`: take out of a store what ended long ago.
-
-`toolcrib store`: which schema a store has, and bringing it to that of this release.
-"""
+"""`toolcrib store`: the version of a store's schema, and migrations. `toolcrib prune`: delete old data."""
 
 import asyncio
 import re

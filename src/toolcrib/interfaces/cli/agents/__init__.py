@@ -1,1 +1,4 @@
-"""Commands for agents, conversations, evaluations and models."""
+"""Commands for agents, conversations, evaluations and models.
+
+Imported by `interfaces.cli.app`.
+"""

@@ -1,7 +1,4 @@
-"""`toolcrib agent`: keep agents, and ask them.
-
-`toolcrib conversation`: look at conversations with agents, and delete them.
-"""
+"""`toolcrib agent`: manage and ask agents. `toolcrib conversation`: show and delete conversations."""
 
 import sys
 from collections.abc import Sequence

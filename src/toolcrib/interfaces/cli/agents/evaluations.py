@@ -1,4 +1,4 @@
-"""`toolcrib eval`: run a dataset of tasks by versions of an agent or a tool, and compare them side by side."""
+"""`toolcrib eval`: run a dataset with several versions of an agent or tool, and compare them."""
 
 from collections.abc import Sequence
 from pathlib import Path

@@ -1,7 +1,4 @@
-"""`toolcrib fragment`: pieces of prompt that many agents share. The text comes from a file or from stdin.
-
-`toolcrib account`: identities of their own that agents may act as.
-"""
+"""`toolcrib fragment`: prompt fragments, read from a file or stdin. `toolcrib account`: service accounts."""
 
 import sys
 from pathlib import Path

@@ -1,1 +1,4 @@
-"""The demonstrations, and what they print."""
+"""The demos, and what they print.
+
+Imported by `interfaces.cli.app`.
+"""

@@ -1,6 +1,6 @@
-"""`toolcrib demo`: the product at work on a real system.
+"""`toolcrib demo`: finds and runs the examples.
 
-Finding the examples: beside the source in a checkout, inside the package where it was installed from a wheel.
+The examples are beside the source in a checkout, and inside the package if it was installed from a wheel.
 """
 
 import asyncio

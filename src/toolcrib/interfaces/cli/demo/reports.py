@@ -1,7 +1,4 @@
-"""What the demonstration with the CRM prints: for people, and as one JSON document.
-
-What the research demonstration prints: for people, and as one JSON document.
-"""
+"""The output of the demos: as text, and as one JSON document."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
@@ -138,7 +135,7 @@ def _further(outcome: Outcome, files: Files) -> list[str]:
 
 
 def show_research(outcome: OutcomeOfResearch_report, store: str | None) -> None:
-    """The trace, the verdict on the answer, and where to look further; the store is null if it is gone."""
+    """The trace, the verdict on the answer, and next steps; the store is null if it was deleted."""
     screen, verdict = console(), outcome.verdict
     screen.print(draw(outcome.trace))
     screen.print()

@@ -1,7 +1,4 @@
-"""Two runs side by side, as tables: in numbers, where they part, and what differs.
-
-The candidates of an evaluation side by side: in total, by task, and where they differ.
-"""
+"""Comparisons as tables: two runs (figures, first difference, all differences), and the candidates of an evaluation."""
 
 import json
 from collections.abc import Iterable
@@ -16,7 +13,7 @@ if TYPE_CHECKING:
     from toolcrib.contracts.runs.comparisons import CallDiff, RunDiff, RunFacts, ValueDiff
 
 _MOST_FAILURES = 20
-"""Failed runs that are told one by one."""
+"""Maximum number of failed runs that are listed one by one."""
 
 
 def print_evaluation(report: "Evaluation") -> None:
@@ -83,7 +80,7 @@ _LONGEST = 120
 
 
 def print_diff(found: "RunDiff") -> None:
-    """What is to be seen at a glance first, and then all that differs."""
+    """A summary first, and then all differences."""
     rows = zip(_NUMBERS, _numbers(found.before), _numbers(found.after), strict=True)
     print_rows(("", found.before.run_id, found.after.run_id), list(rows))
     console().print(plain(_parting(found)))

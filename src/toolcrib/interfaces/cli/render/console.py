@@ -1,4 +1,4 @@
-"""Writing to a terminal or a file: the same text, coloured only where somebody looks at it."""
+"""Output to a terminal or a file: the same text, with colours only on a terminal."""
 
 import re
 import sys

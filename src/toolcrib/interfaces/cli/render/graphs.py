@@ -1,4 +1,4 @@
-"""A workflow drawn as a tree: steps that only follow one another stand in a row, those side by side on branches."""
+"""Draws a workflow as a tree: sequential steps in a row, parallel steps on branches."""
 
 from collections import Counter, defaultdict
 from collections.abc import Iterator, Mapping, Sequence
@@ -15,7 +15,7 @@ _COLOURS: Final[Mapping[GraphState, str]] = {"ok": "", "held": "yellow", "broken
 
 
 def draw_graph(graph: WorkflowGraph) -> RenderableType:
-    """All steps, what each calls and waits for, and how it stands; then what is wrong."""
+    """All steps, what each calls and waits for, and its state; then the problems."""
     drawing = _Drawing(graph)
     tree = Tree(plain(f"{graph.workflow}: {graph.state}", _COLOURS[graph.state] or "bold"))
     rows = [(tree, drawing.roots)]
@@ -32,7 +32,7 @@ def draw_graph(graph: WorkflowGraph) -> RenderableType:
 
 
 class _Drawing:
-    """Where each step stands in the tree: below the last one that it waits for."""
+    """The place of each step in the tree: below the last step that it waits for."""
 
     def __init__(self, graph: WorkflowGraph) -> None:
         self._nodes = {node.name: node for node in graph.nodes}
@@ -53,7 +53,7 @@ class _Drawing:
             placed[name] = len(placed)
 
     def label(self, name: str) -> Text:
-        """A step in a line, and below it what has become of it and of its edges."""
+        """A step in a line, and below it its state and that of its edges."""
         node = self._nodes[name]
         label = plain(name, "bold").append_text(plain(f"  {_does(node)}"))
         before = self._before(name)
@@ -85,7 +85,7 @@ class _Drawing:
 
 
 def _in_order(nodes: Mapping[str, GraphNode], into: Mapping[str, Sequence[GraphEdge]]) -> Iterator[str]:
-    """Names, each after those that it waits for; those of a cycle come last, as they stand."""
+    """Names, each after those that it waits for; those of a cycle come last, in the given order."""
     after: defaultdict[str, list[str]] = defaultdict(list)
     waits = Counter[str]()
     for name in nodes:

@@ -1,6 +1,6 @@
-"""Reading a run's journal again and again until the run ends: it may be driven by another process.
+"""Follows a run on the terminal, and prints an agent's text as it is streamed, with its calls.
 
-An agent's words on the terminal as they are said, and its calls beside them.
+The journal is polled until the run ends, because another process may drive the run.
 """
 
 import json
@@ -46,7 +46,7 @@ _PAUSE_S: Final = 0.3
 
 
 async def traces(crib: Crib, run_id: str, *, follow: bool) -> AsyncIterator[Trace]:
-    """How the run stands now and, if it is followed, from time to time until it has ended."""
+    """The trace of the run now and, if it is followed, at intervals until it has ended."""
     while True:
         trace = await crib.trace(run_id)
         yield trace
@@ -62,7 +62,7 @@ async def last_trace(crib: Crib, run_id: str, *, follow: bool) -> Trace:
 
 
 async def show_until_ended(crib: Crib, run_id: str, *, follow: bool) -> None:
-    """Draw the tree, and draw it anew as it grows; a file gets the last one only."""
+    """Draw the tree, and redraw it as it grows; a file gets only the last one."""
     screen = console()
     if not (follow and screen.is_terminal):
         screen.print(draw(await last_trace(crib, run_id, follow=follow)))

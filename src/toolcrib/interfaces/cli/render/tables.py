@@ -1,7 +1,4 @@
-"""Lists of tools, runs and settings as tables.
-
-What an import kept, changed and dropped, short enough for a terminal; `--json` tells all of it.
-"""
+"""Tables of tools, runs, settings and changes, and summaries of imports. `--json` prints all details."""
 
 import re
 import sys
@@ -114,7 +111,7 @@ def print_probes(probes: "Sequence[SandboxProbe]") -> None:
 
 
 def print_rows(columns: Sequence[str], rows: Sequence[Sequence[str]]) -> None:
-    """Any small table of text; what is long in its last column goes on below, so that nothing is cut off."""
+    """A small table of text; long values of the last column are wrapped, so that nothing is cut off."""
     table = _table(*columns)
     table.columns[-1].no_wrap, table.columns[-1].overflow = False, "fold"
     for row in rows:
@@ -144,7 +141,7 @@ def print_impact(report: "ImpactReport") -> None:
 
 
 def print_review(review: "ToolReview") -> None:
-    """What a provider wants to change of a tool, the worst last, and what to do."""
+    """The changes that a provider made to a tool, the worst last, and what to do."""
     out = console()
     if review.proposal is None:
         out.print(plain(f"no change of {review.tool} waits for a person"))
@@ -166,7 +163,7 @@ def print_differences(change: "ToolChange") -> None:
 
 
 def print_outcome(outcome: "ImportOutcome") -> None:
-    """What became of the tools of an import that was not the first, without those that stayed as they were."""
+    """The changes of tools in a repeated import, without unchanged tools."""
     table = _table("Tool", "", "Why")
     told = [found for found in outcome.tools if found.adoption not in {"new", "unchanged"}]
     for found in told:
@@ -206,7 +203,7 @@ def import_document(imported: "ImportedApi") -> "JsonObject":
 
 
 def print_import(imported: "ImportedApi") -> None:
-    """What an import has made, what it lost, and what was not taken over."""
+    """What an import has made, lost and not adopted."""
     for tool in imported.tools:
         print(f"{tool.name} ({tool.side_effects})")
     print_losses(imported.report)

@@ -1,8 +1,6 @@
-"""A trace drawn as a tree.
+"""Draws a trace as a tree of steps, with a run's progress events as lines.
 
-What a run told on its way, as lines of its tree: lists that it uses, schemas that have changed, steps that ended.
-
-A kind that is not known here, such as an application's own, is shown as it is.
+Unknown kinds of progress, such as those of an application, are printed as they are.
 """
 
 import json
@@ -94,7 +92,7 @@ def _reference(data: JsonObject) -> Iterator[tuple[str, str]]:
 
 
 Line: TypeAlias = tuple[str, str]
-"""A label and what stands behind it."""
+"""A label and the text after it."""
 
 _PURPOSES: Final[dict[Purpose, str]] = {
     "planning": "Planning",

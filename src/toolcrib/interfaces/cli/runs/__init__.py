@@ -1,1 +1,4 @@
-"""Commands for runs: traces, approvals, forks, replays and upgrades."""
+"""Commands for runs: traces, approvals, forks, replays and upgrades.
+
+Imported by `interfaces.cli.app`.
+"""

@@ -1,7 +1,4 @@
-"""`toolcrib approval`: the inbox of calls that wait for a person.
-
-`toolcrib run settle`: say afterwards whether a call took effect.
-"""
+"""`toolcrib approval`: the inbox of calls that wait for an approval. `toolcrib run settle`: settle unknown outcomes."""
 
 import json
 from collections.abc import Sequence
@@ -131,7 +128,7 @@ def settle(
 
 
 def _acting(crib: "Crib", who: str | None) -> "ActingCrib":
-    """The crib as somebody of its realm uses it; as the application itself if nobody is named."""
+    """The crib as a user of its realm; as the application itself if no user is named."""
     return crib if who is None else crib.acting_as(crib.principal.model_copy(update={"id": who}))
 
 

@@ -1,9 +1,4 @@
-"""`toolcrib upgrade rehearse`: what would become of the parked runs.
-
-`toolcrib run fork` and `toolcrib run diff`: go back to an event of a run, change something, and see what differs.
-
-`toolcrib run export`, `toolcrib run replay` and `toolcrib replay`: a run in one file, and its events made again.
-"""
+"""`toolcrib run fork`, `diff`, `export` and `replay`; `toolcrib replay` of a bundle; `toolcrib upgrade rehearse`."""
 
 import asyncio
 import json

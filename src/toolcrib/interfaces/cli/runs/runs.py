@@ -1,4 +1,4 @@
-"""`toolcrib run`: look at runs, decide what they wait for, carry them on, cancel them."""
+"""`toolcrib run`: list and show runs, decide what they wait for, resume and cancel them."""
 
 import sys
 from collections.abc import Sequence

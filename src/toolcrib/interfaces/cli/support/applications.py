@@ -1,6 +1,6 @@
-"""The crib of an application, named on the command line as `module:name`, the way that ASGI servers name theirs.
+"""Loads the crib of an application, given on the command line as `module:name`, as for ASGI servers.
 
-Only who starts the process names it; nothing that is stored is ever imported.
+Only the person who starts the process can name it; stored names are never imported.
 """
 
 import importlib
@@ -26,7 +26,7 @@ def load_crib(name: str, *, store: str | None = None, engine: str | None = None)
         engine: Likewise.
 
     Raises:
-        InvalidInput: There is none.
+        InvalidInput: There is no such crib.
     """
     from toolcrib.crib import Crib
 
@@ -57,7 +57,7 @@ def _module(name: str) -> Any:
 
 @contextmanager
 def _settings(**given: str | None) -> Generator[None]:
-    """Have the environment say what the command line does, for as long as an application looks there."""
+    """Put the options of the command line into the environment while the application is loaded."""
     from toolcrib.crib.settings import variable_of
 
     variables = {variable_of(key): value for key, value in given.items() if value is not None}

@@ -1,4 +1,4 @@
-"""Commands made from functions over an open crib, and how their results are printed: as text, or with `--json`.
+"""Makes commands from functions over an open crib, and prints their results as text or with `--json`.
 
     @app.command("list")
     @shows(RUNS)
@@ -6,8 +6,8 @@
         \"\"\"List runs, the newest first.\"\"\"
         return await crib.store.journal.runs(crib.principal.realm, limit=limit)
 
-The function's parameters are the command's; `--store` and `--json` are added. A `Resource` makes the commands `list`,
-`show` and `remove` of whatever is kept by name.
+The parameters of the function are those of the command; `--store` and `--json` are added. A `Resource` makes the
+commands `list`, `show` and `remove` of things that are kept by name.
 """
 
 import inspect
@@ -37,12 +37,12 @@ class Ending(Protocol):
 
     @property
     def status(self) -> "RunStatus":
-        """How it stands."""
+        """Its status."""
         ...
 
 
 def is_unsuccessful(found: Ending) -> bool:
-    """Whether a run has ended and not done what it was asked for: the exit status is 1."""
+    """Whether a run has ended without success: the exit status is 1."""
     return found.status in {"failed", "incomplete", "timed_out", "cancelled"}
 
 
@@ -72,7 +72,7 @@ class Table(Generic[T]):
     """Prints things as a table with one row for each.
 
     Args:
-        columns: For each title, what stands below it: text, a number, a time in UTC, or yes or no; empty if null.
+        columns: For each title, the value in its column: text, a number, a time in UTC, or yes or no; empty if null.
     """
 
     def __init__(self, columns: Mapping[str, Callable[[T], object]]) -> None:

@@ -1,7 +1,4 @@
-"""What commands read and where they write: files and contracts. What cannot be used is one error that names it.
-
-JSON objects that are given on the command line.
-"""
+"""Reads the inputs of commands: files, contracts and JSON objects. An invalid input is one error that names it."""
 
 import json
 from pathlib import Path

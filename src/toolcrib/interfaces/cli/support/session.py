@@ -1,7 +1,4 @@
-"""Options that several commands share. One that is not given is what the settings say.
-
-A crib for the time of one command, as the settings want it.
-"""
+"""Opens a crib for one command. Options that are not given come from the settings."""
 
 import asyncio
 from collections.abc import Awaitable, Callable

@@ -1,6 +1,6 @@
-"""Where something stands in a file of YAML or JSON, for errors that a person can go to.
+"""Reads YAML with the value types of JSON, and finds the line of a value in YAML or JSON for error messages.
 
-YAML whose values are those of JSON: `2026-01-31T12:00:00Z` is text, as it is wherever a moment is meant.
+`2026-01-31T12:00:00Z` is text, as in JSON.
 """
 
 from typing import TYPE_CHECKING, ClassVar, Final

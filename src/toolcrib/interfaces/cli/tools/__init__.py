@@ -1,1 +1,4 @@
-"""Commands for tools: listed, called, imported, authored, deprecated."""
+"""Commands for tools: list, call, import, author and deprecate them.
+
+Imported by `interfaces.cli.app`.
+"""

@@ -1,4 +1,4 @@
-"""`toolcrib tool prompt`, `regenerate`, `test-prompt`, `revisions`, `roll-back`: an author at a terminal."""
+"""`toolcrib tool prompt`, `regenerate`, `test-prompt`, `revisions`, `roll-back`: prompts of agentic tools."""
 
 import json
 from collections.abc import Sequence

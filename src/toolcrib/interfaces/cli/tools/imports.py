@@ -1,4 +1,4 @@
-"""`toolcrib tool import-...`: a command for each importer, with the fields of its source as options."""
+"""`toolcrib tool import-...`: one command for each importer, with the fields of its source as options."""
 
 import inspect
 from collections.abc import Callable, Mapping

@@ -1,4 +1,4 @@
-"""`toolcrib tool deprecate`, `block`, `activate`, `impact`, `review`, `accept`, `reject`: the life of tools."""
+"""`toolcrib tool deprecate`, `block`, `activate`, `impact`, `review`, `accept`, `reject`: the life cycle of tools."""
 
 from datetime import UTC, datetime
 from typing import TYPE_CHECKING, Annotated

@@ -1,11 +1,4 @@
-"""`toolcrib tool`: what is in the crib, and bringing more of it in.
-
-`toolcrib export`: tools as other systems describe them.
-
-`toolcrib tool code`: a tool of a program's text.
-
-`toolcrib tool call`: one call, from the terminal.
-"""
+"""`toolcrib tool`: list, search, add and call tools. `toolcrib export`: tools in the formats of other systems."""
 
 import json
 from collections.abc import Sequence

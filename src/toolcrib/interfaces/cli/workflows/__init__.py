@@ -1,1 +1,4 @@
-"""Commands for workflows and their runs."""
+"""Commands for workflows and their instances.
+
+Imported by `interfaces.cli.app`.
+"""

@@ -1,4 +1,4 @@
-"""`toolcrib instance`: runs of workflows, step by step; carried on, run anew from a step, told, cancelled."""
+"""`toolcrib instance`: show, resume, rerun, signal and cancel instances of workflows."""
 
 import json
 import sys
@@ -66,7 +66,7 @@ async def show(crib: "Crib", run_id: RunId) -> "WorkflowInstance":
 
 
 def print_result(instance: "WorkflowInstance") -> None:
-    """Print what came of an instance: its output, and what there is to know besides."""
+    """Print the result of an instance: its output, and notes about it."""
     if instance.status == "completed":
         print_json(instance.output)
     print(f"toolcrib: instance {instance.run_id} is {instance.status.replace('_', ' ')}", file=sys.stderr)
@@ -108,7 +108,7 @@ def cancel(run_id: RunId, reason: Why = None, store: Store = DEFAULT_STORE) -> N
 
 
 def tell(instance: "WorkflowInstance") -> None:
-    """What is wrong with an instance, what it waits for, and what to do, on stderr."""
+    """Print the problems of an instance, what it waits for, and what to do, on stderr."""
     for warning in instance.warnings:
         print(f"toolcrib: {warning}", file=sys.stderr)
     if instance.error is not None:
@@ -163,7 +163,7 @@ def _short(value: "Json") -> str:
 
 
 def _answer(run_id: str, wait: "StepWait") -> str:
-    """How what is waited for is brought about."""
+    """The command that ends the wait."""
     match wait.whom:
         case "approval":
             return f"for a person: toolcrib approval approve {wait.name}"

@@ -129,7 +129,7 @@ async def _tell(crib: "Crib", given: "JsonObject | str", file: Path | None) -> i
     """What would be published, what is wrong with it, what it changes and whom; refuse it if it cannot be.
 
     Returns:
-        The number of the draft's revision that was told of, if it is one.
+        The number of the draft's revision that was shown, if it is a draft.
     """
     drafted: WorkflowDefinition | JsonObject
     revision = None

@@ -1,4 +1,4 @@
-"""`toolcrib workflow list`, `show`, `graph`, `export`, `check`, `impact`, `run`, `dry-run`: workflows read and run."""
+"""`toolcrib workflow list`, `show`, `graph`, `export`, `check`, `impact`, `run`, `dry-run`: read and run workflows."""
 
 from collections.abc import Sequence
 from pathlib import Path

@@ -1,1 +1,4 @@
-"""Routes of agents, their executions and conversations."""
+"""Routes of agents, their executions and conversations, and of resources kept by name.
+
+Imported by `interfaces.server.app` and `interfaces.server.workflows`.
+"""

@@ -1,4 +1,4 @@
-"""Routes over agents: their definitions, and the tools that one would have."""
+"""Routes of agents: their definitions, and the tools that an agent would have."""
 
 import sys
 from typing import Annotated, Final
@@ -81,7 +81,7 @@ async def replace_agent(
     response: Response,
     if_match: IfMatch = None,
 ) -> AgentView:
-    """Store a new revision; with `If-Match`, only if nobody else has made another one since."""
+    """Store a new revision; with `If-Match`, only if there is no newer one."""
     current = await find_agent(crib, caller, name)
     return _to_view(await _save(author, current, body, expected_revision(if_match)), response)
 
@@ -99,7 +99,7 @@ async def change_agent(
 ) -> AgentView:
     """Store a new revision that differs by a JSON Merge Patch (RFC 7396).
 
-    With `If-Match`, the change is refused if somebody else has made another revision since; without, if that happened
+    With `If-Match`, the change is refused if there is a newer revision; without it, if one was made
     while the patch was applied.
     """
     current = await find_agent(crib, caller, name)
@@ -110,7 +110,7 @@ async def change_agent(
 
 @router.delete("/{name}")
 async def remove_agent(name: str, crib: CribDep, caller: Caller) -> RemovalView:
-    """Take an agent out of the catalogue. Runs under way go on with their revision; conversations can be read."""
+    """Remove an agent from the catalogue. Active runs keep their revision; conversations remain readable."""
     agent = await find_agent(crib, caller, name)
     demand_write(caller, agent.definition)
     return await remove_tool(crib, caller, agent)
@@ -125,7 +125,7 @@ async def list_agent_tools(
 ) -> AgentTools:
     """The tools that the agent would have now: those it sees, those it can find, and what is left out and why.
 
-    An agent that acts as an account may reach tools by a pattern that the caller may not see; those are not told.
+    An agent that acts as an account may have tools by a pattern that the caller may not see; those are left out.
     """
     await find_agent(crib, caller, name)
     found = await crib.agents.tools(name, message=message)

@@ -1,6 +1,6 @@
-"""Routes over conversations: listed, read with their turns, named, closed, deleted. Messages are sent to agents.
+"""Routes of executions of agents (start, follow, continue) and of conversations (list, read, change, delete).
 
-Routes that ask agents, and tell how an execution stands. Every execution is a run like all others.
+Every execution is a run.
 """
 
 from typing import Annotated, Any, Final, TypeAlias
@@ -39,7 +39,7 @@ _STREAM: Final[dict[int | str, dict[str, Any]]] = {200: {"content": {"text/event
 
 @agent_runs_router.post("/ai/agents/{name}/execute", responses=_WAITS)
 async def execute_agent(name: str, body: AskBody, crib: CribDep, caller: Caller, answers: Answers) -> AgentAnswer:
-    """Ask an agent, or bring what its client did, and answer when it has ended or waits; a durable one at once."""
+    """Ask an agent, or send client results; responds when the run has ended or waits, or at once if it is durable."""
     agent = await find_agent(crib, caller, name)
     implementation = agent.definition.implementation
     if isinstance(implementation, AgentImplementation) and implementation.durable:
@@ -51,7 +51,7 @@ async def execute_agent(name: str, body: AskBody, crib: CribDep, caller: Caller,
 async def execute_agent_durably(
     name: str, body: AskBody, crib: CribDep, caller: Caller, answers: Answers
 ) -> AgentAnswer:
-    """The same, answered at once: the run is in the journal and goes on by itself, whatever happens to this server."""
+    """The same, but responds at once: the run is in the journal, and continues even if this server stops."""
     await find_agent(crib, caller, name)
     return answers.to_accepted(await crib.executions.submit(name, body))
 
@@ -60,10 +60,10 @@ async def execute_agent_durably(
 async def execute_agent_streaming(
     name: str, body: AskBody, crib: CribDep, caller: Caller, last_event_id: LastEventId = None
 ) -> StreamingResponse:
-    """The same as server-sent events, as it goes on; who is cut off re-attaches at `/executions/{run_id}/stream`.
+    """The same as server-sent events; a client that is disconnected continues at `/executions/{run_id}/stream`.
 
-    The header `Location` names that path. The run goes on also if nobody listens any more. Who brings results to a run
-    that it has followed sends the id of its last message as `Last-Event-ID`, and is told what follows.
+    The header `Location` names that path. The run continues after the client has left. A client that sends results
+    to a run that it follows sends the id of its last message as `Last-Event-ID`, and gets the messages after it.
     """
     await find_agent(crib, caller, name)
     begun = await crib.executions.submit(name, body)
@@ -74,7 +74,7 @@ async def execute_agent_streaming(
 
 @agent_runs_router.get("/ai/agents/{name}/executions/{run_id}")
 async def get_agent_execution(name: str, run_id: str, crib: CribDep, caller: Caller, answers: Answers) -> AgentAnswer:
-    """How an execution stands, whether it goes on, waits or has ended."""
+    """The state of an execution, whether it is active, waits or has ended."""
     run = await run_of(crib, caller, run_id)
     if run.request.tool_name != name.partition("@")[0]:
         msg = f"run {run_id!r} is of {run.request.tool_name!r}, not of {name!r}"
@@ -86,7 +86,7 @@ async def get_agent_execution(name: str, run_id: str, crib: CribDep, caller: Cal
 async def continue_conversation(
     conversation_id: str, body: ContinueBody, crib: CribDep, answers: Answers
 ) -> AgentAnswer:
-    """Send a conversation its next message, and answer when the agent has answered or waits."""
+    """Send the next message of a conversation; responds when the agent has answered or waits."""
     return answers.standing(await crib.executions.continue_(conversation_id, body.message))
 
 

@@ -1,4 +1,4 @@
-"""Routes over what is kept by name, all alike: prompt fragments, service accounts, the vocabulary of workflows."""
+"""Routes of resources kept by name: prompt fragments, service accounts, steps and conditions of workflows."""
 
 from collections.abc import Callable
 from dataclasses import dataclass
@@ -50,7 +50,7 @@ class NamedResource(Generic[ItemT]):
         return made
 
     def page(self) -> type[ListView[ItemT]]:
-        """The answer with all things that the caller may see."""
+        """The response with all resources that the caller may see."""
         made: Any = type(f"{self.noun.title()}Page", (ListView[self.contract],), {"__doc__": self.texts.page})
         return made
 

@@ -1,8 +1,6 @@
-"""What callers over the network may not define or see, beyond what a crib itself forbids.
+"""What each route receives: the crib, the caller, the checks that routes share, and saving definitions for callers.
 
-What every route is handed: the crib, the caller, and the checks that they share.
-
-Where a caller saves definitions: with its own grants, and under the operator's rules for what comes over HTTP.
+Callers over the network have restrictions beyond those of the crib: for instance, they may not define Python tools.
 """
 
 from collections.abc import Awaitable, Callable, Iterable, Mapping
@@ -67,7 +65,7 @@ def demand(caller: Principal, uri: str) -> None:
     """Let a caller pass who has a grant for a security URI.
 
     Raises:
-        PermissionDenied: There is none; the message names it.
+        PermissionDenied: The grant is missing; the message names it.
     """
     if not permits(caller.grants, uri):
         msg = f"principal {caller.id!r} has no grant for {uri!r}; ask the realm's owner for it"
@@ -78,7 +76,7 @@ async def run_of(crib: ActingCrib, caller: Principal, run_id: str) -> Run:
     """A run of the caller's realm.
 
     Raises:
-        NotFound: There is none; a run of another realm is told apart from none by nothing.
+        NotFound: There is no such run; runs of other realms give the same error.
     """
     try:
         run = await crib.store.journal.run(run_id)
@@ -135,7 +133,7 @@ def demand_run(caller: Principal, run: Run) -> None:
 
 
 def demand_execute(caller: Principal, run: Run) -> None:
-    """Let a caller pass who has started the run, or may carry on the runs of its tool."""
+    """Allow a caller that has started the run, or may execute its tool."""
     if run.made_by != caller.id:
         demand(caller, f"ai://runs/{run.request.tool_name}/execute")
 
@@ -170,10 +168,10 @@ async def demand_import(crib: ActingCrib, caller: Principal, name: str, *, named
 
     Args:
         crib: Has the provider, if it is known.
-        caller: Who imports.
-        name: Of the provider.
+        caller: The principal that imports.
+        name: The name of the provider.
         named: What may be references to secrets in what is imported.
-        accept: Whether the provider may be moved elsewhere, and the secrets that it has with it.
+        accept: Whether the provider may move to another address, together with its secrets.
     """
     demand(caller, f"ai://providers/{name}/write")
     demand(caller, tool_uri("*", "*", "write"))
@@ -256,12 +254,12 @@ class DefinitionWriter:
         change: str = "PUT or PATCH",
         complete: Callable[[ToolDefinition], Awaitable[ToolDefinition]] | None = None,
     ) -> ToolRevision:
-        """Store the first revision of a definition, and let the answer name its address.
+        """Store the first revision of a definition, and set the header `Location` of the response.
 
         Args:
             definition: The definition.
-            response: The answer.
-            path: Of definitions of its kind.
+            response: The response.
+            path: The path of definitions of its kind.
             change: The methods that change one that exists.
             complete: Adds what its author has left out.
 
@@ -300,7 +298,7 @@ class DefinitionWriter:
         after: int | None = None,
         draft: int | None = None,
     ) -> Publication:
-        """Publish a workflow, or its draft, in the revision that was looked at if its number is given.
+        """Publish a workflow, or its draft; in the reviewed revision if its number is given.
 
         Raises:
             NotFound: There is no draft of this name.
@@ -320,13 +318,13 @@ class DefinitionWriter:
             return await workflows.publish(definition, after=after)
         drafted = await workflows.get_draft(name)
         await self.demand_parts(drafted.definition)
-        seen = drafted.revision if draft is None else draft  # what is published is what was held against the grants
+        seen = drafted.revision if draft is None else draft  # publish the revision that was checked against the grants
         return await workflows.publish(name, after=after, draft=seen)
 
     async def demand_parts(self, definition: WorkflowDefinition | JsonObject) -> None:
-        """Let pass who may see the tools that a workflow calls, whose schemas its check tells of, and use its secrets.
+        """Require that the caller may see a workflow's tools, whose schemas its check reveals, and use its secrets.
 
-        What does not have the shape of a definition names none, and is held against none.
+        A document without the shape of a definition names no definition, and is not compared with one.
         """
         if not isinstance(definition, WorkflowDefinition):
             return

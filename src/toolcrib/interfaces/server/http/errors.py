@@ -1,6 +1,6 @@
-"""One shape for all that goes wrong: `{"error": {"code", "message", "details"}}`, with the status of the error tree.
+"""The error response, `{"error": {"code", "message", "details"}}`, with the status of each error; and JSON Merge Patch.
 
-JSON Merge Patch (RFC 7396): what is null goes, what is given replaces, objects are merged.
+A merge patch (RFC 7396) removes fields that are null, replaces other fields, and merges objects.
 """
 
 from collections.abc import Mapping
@@ -27,7 +27,7 @@ class ErrorDetail(Contract):
 
 
 class ErrorView(Contract):
-    """The body of every answer with a status of 400 and more."""
+    """The body of each response with a status of 400 or more."""
 
     error: ErrorDetail
 
@@ -41,13 +41,13 @@ _ADVICE: Final[Mapping[int, str]] = {
 def error_response(
     status: int, code: str, message: str, details: JsonObject | None = None, headers: Mapping[str, str] | None = None
 ) -> Response:
-    """An answer in the one shape."""
+    """An error response."""
     view = ErrorView(error=ErrorDetail(code=code, message=message, details=details))
     return Response(view.model_dump_json(), status_code=status, media_type="application/json", headers=headers)
 
 
 def explain(error: ToolcribError) -> Response:
-    """The answer for an error of the tree."""
+    """The response to an error of the library."""
     headers = {"WWW-Authenticate": 'Bearer realm="toolcrib"'} if error.http_status == 401 else None
     return error_response(error.http_status, error.code, str(error), _details(error), headers)
 

@@ -1,7 +1,7 @@
 """API keys: `tcb_<12 hex id>_<43 characters>`, shown once and stored as an HMAC.
 
-The secret part has 256 random bits, so a keyed hash is as good as a slow one and a thousand times faster. The key of
-that hash, the pepper, is not in the database: who steals the database can neither use nor test a key.
+The secret part has 256 random bits, so a keyed hash is as safe as a slow hash and a thousand times faster. The key of
+the hash (the pepper) is not in the database: with the database alone, keys can neither be used nor tested.
 """
 
 import hashlib
@@ -20,7 +20,7 @@ from toolcrib.core.policy import permits
 from toolcrib.infrastructure.store import ApiKey, ApiKeys
 
 Authenticator: TypeAlias = Callable[[str], Awaitable[Principal]]
-"""Tells who holds a bearer token; raises `Unauthenticated` if nobody does."""
+"""Returns the principal of a bearer token; raises `Unauthenticated` if there is none."""
 
 _KEY: Final = re.compile(r"tcb_([0-9a-f]{12})_[A-Za-z0-9_-]{43}")
 _SCOPE: Final = re.compile(r"ai://(?:\*|[a-z]+(?:/[A-Za-z0-9_.*-]+)+)")
@@ -48,7 +48,7 @@ class KeyRing:
         """Make a key for a principal. The text is nowhere stored: it cannot be shown a second time.
 
         Args:
-            principal: Whom the key's holder acts as.
+            principal: The principal that the key's holder acts as.
             scopes: Patterns of the security URIs that the holder may use, `ai://tools/crm/*`; the principal's if null.
             expires_at: From when on it is refused; null for never.
 
@@ -76,10 +76,10 @@ class KeyRing:
         return text
 
     async def authenticate(self, text: str) -> Principal:
-        """The principal that a key stands for.
+        """The principal of a key.
 
         Raises:
-            Unauthenticated: It is no key, unknown, or expired. An unknown and a wrong key are told apart by nothing.
+            Unauthenticated: It is malformed, unknown or expired. Unknown and wrong keys give the same error.
         """
         match = _KEY.fullmatch(text)
         key = await self._keys.get(match[1]) if match else None

@@ -1,6 +1,6 @@
-"""What every request passes before a route sees it: failures become answers, large bodies are cut off, callers named.
+"""The middleware of every request: error responses, the limit of the body's size, and authentication.
 
-Plain ASGI, so that nothing of the application can be reached around it. Whatever is not named as open needs a key.
+It is plain ASGI, so no part of the application is reachable without it. All paths except listed ones require a key.
 """
 
 import asyncio
@@ -26,7 +26,7 @@ _NO_KEY: Final = "this path needs an API key; send the header 'Authorization: Be
 
 
 class Failures:
-    """Answers for every exception that nobody handled: as the tree says, or with an id under which it is logged."""
+    """Responds to each unhandled exception: with the status of its class, or with the id under which it is logged."""
 
     def __init__(self, app: ASGIApp) -> None:
         self._app = app
@@ -56,7 +56,7 @@ class Failures:
 
 
 class ShutdownResponses:
-    """Ends the requests that a stopping server cancels: with a 503 where no answer has begun, else without a word.
+    """Ends the requests that a stopping server cancels: with a 503 if no response has started, else silently.
 
     Only for the outermost place in a server's own tasks; anywhere else it would swallow a caller's cancellation.
     """

@@ -1,9 +1,7 @@
-"""Which revision an answer shows and a change was made to: the headers `ETag` and `If-Match` (RFC 9110).
+"""Strict parsing of JSON bodies, and the headers `ETag` and `If-Match` (RFC 9110), which name revisions.
 
-How request bodies are read: as JSON only, strictly, and no deeper than the journal can keep.
-
-The reader is pydantic's: it refuses NaN, lone surrogates, numbers of thousands of digits and nesting of more than 200
-levels, and keeps large integers exact.
+Pydantic's parser refuses NaN, lone surrogates, numbers with thousands of digits and nesting deeper than 200 levels,
+and keeps large integers exact.
 """
 
 import json
@@ -48,7 +46,7 @@ IfMatch: TypeAlias = Annotated[str | None, Header(description="The ETag of the t
 
 
 def name_revision(response: Response, tool: ToolRevision) -> None:
-    """Let the answer's `ETag` name the revision that it shows."""
+    """Set the `ETag` of a response to its revision."""
     response.headers["ETag"] = f'"{tool.revision}"'
 
 

@@ -1,8 +1,7 @@
-"""Runs as server-sent events (WHATWG HTML, section 9.2): the raw journal, or what a run says and does.
+"""Runs as server-sent events (WHATWG HTML, section 9.2): the raw journal, or a readable stream.
 
-Whoever drives the run, here or in another process, its events are found in the store; so a subscriber can leave, come
-back with the last id it saw, and miss nothing. Text that a model is still writing is heard in the process that drives
-the run, by those who follow what it says.
+Events are read from the store, whichever process drives the run, so a client can reconnect with its last event id
+without missing any. Text that a model is still writing is available only in the process that drives the run.
 """
 
 from collections.abc import AsyncGenerator, AsyncIterator
@@ -52,23 +51,23 @@ async def follow(journal: Journal, clock: Clock, run_id: str, after: int) -> Asy
 
 
 def event_stream(messages: AsyncIterator[str]) -> StreamingResponse:
-    """The answer that sends messages as they come, past every cache and buffer."""
+    """A response that sends messages as they come, without caching and buffering."""
     headers = {"Cache-Control": "no-cache", "X-Accel-Buffering": "no"}
     return StreamingResponse(messages, media_type="text/event-stream", headers=headers)
 
 
 async def start_stream(crib: ActingCrib, run_id: str, place: str, *, drive: bool = False) -> StreamingResponse:
-    """What a run says and does from a place on, as an answer that has begun.
+    """The stream of a run from a message id on, as a response that has started.
 
     Args:
         crib: Has the run; the crib of who follows.
         run_id: The run.
         place: Where the subscriber is.
-        drive: Whether this process drives the run, beside the answer; it goes on when nobody listens any more.
+        drive: Whether this process drives the run as well; the run continues after the client has left.
 
     Raises:
         NotFound: There is no such run.
-        PermissionDenied: It is somebody else's, and the caller has no grant to read it.
+        PermissionDenied: It belongs to another principal, and the caller has no grant to read it.
         InvalidInput: The run has no such place.
     """
     told = crib.executions.follow_closely(run_id, after=place, drive=drive)

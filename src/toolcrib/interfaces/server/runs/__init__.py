@@ -1,1 +1,4 @@
-"""Routes of runs: started, followed, approved, forked."""
+"""Routes of runs: start, follow, approve and fork them.
+
+Imported by `interfaces.server.app`.
+"""

@@ -1,8 +1,6 @@
-"""Routes that run tools. All of them make a run of the crib's; none has another way in.
+"""Routes that execute tools, each as a run, and routes of the approval inbox.
 
-Each looks first whether another process has changed a definition: a tool that was blocked there runs nowhere any more.
-
-Routes over the inbox: calls that wait for a person, whoever started them and however deep they are.
+Each first reads definitions that other processes have changed, so a tool that was blocked there is not executed.
 """
 
 from typing import Annotated
@@ -36,7 +34,7 @@ async def invoke_tool(
     response: Response,
     body: Annotated[InvokeBody, Body(default_factory=InvokeBody)],
 ) -> InvokeView | RunAccepted:
-    """Run a tool, and answer when the run has ended or waits; with `wait: false` at once."""
+    """Run a tool; responds when the run has ended or waits, or at once with `wait: false`."""
     return await _invoke(crib, name, body, response)
 
 
@@ -50,7 +48,7 @@ async def invoke_named_tool(body: NamedInvokeBody, crib: CribDep, response: Resp
 async def execute_tool(
     name: str, crib: CribDep, response: Response, body: Annotated[CallBody, _NO_PARAMS]
 ) -> EnvelopeView | RunAccepted:
-    """Make one call and answer with its envelope; a call that waits for somebody is answered with its run."""
+    """Make one call and return its envelope; for a call that waits for a person, its run."""
     await crib.authorize(newest=True)
     result = await crib.invoke(
         name,
@@ -73,7 +71,7 @@ async def validate_call(name: str, crib: CribDep, body: Annotated[CallBody, _NO_
 
 
 async def run_view(crib: ActingCrib, run_id: str, response: Response) -> InvokeView:
-    """How a run stands; the status says 202 if it has not ended."""
+    """The state of a run; the status is 202 if it has not ended."""
     run = await crib.store.journal.run(run_id)
     if not run.ended:
         response.status_code = 202
@@ -145,7 +143,7 @@ async def get_approval(approval_id: str, crib: CribDep) -> ApprovalView:
 
 @approvals_router.post("/{approval_id}/decide")
 async def decide_approval(approval_id: str, body: DecisionBody, crib: CribDep, allow_self: SelfApproval) -> Approval:
-    """Approve the call, as it is or with other arguments, or reject it; the runs then go on by themselves.
+    """Approve the call, with its own or other arguments, or reject it; its runs then resume.
 
     If the question is whether a call took effect, `happened` says so, with its `output`.
     """

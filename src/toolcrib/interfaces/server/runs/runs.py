@@ -1,7 +1,4 @@
-"""Routes over runs: what happened, what happens, and what a waiting run is told.
-
-Routes over forks of runs: one is made, and held against the run that it was made of.
-"""
+"""Routes of runs: read, stream, answer, settle, resume, cancel, fork and compare them."""
 
 from functools import partial
 from tempfile import SpooledTemporaryFile
@@ -68,7 +65,7 @@ async def list_runs(
 
 @router.get("/{run_id}/bundle", response_class=Response)
 async def get_bundle(run_id: str, crib: WholeCrib, caller: Caller) -> Response:
-    """A run in one file, from which it can be replayed elsewhere: with its callers and all that it has read.
+    """A run as one file, from which it can be replayed: with its callers and everything that it has read.
 
     Other runs, and definitions, that the caller may not read are left out, which the file's manifest says.
     """
@@ -125,7 +122,7 @@ async def stream_events(
 async def decide(
     *, run_id: str, position: str, body: DecisionBody, crib: CribDep, caller: Caller, allow_self: SelfApproval
 ) -> RunAccepted:
-    """Approve or reject a call that waits for a person; the run then goes on by itself."""
+    """Approve or reject a call that waits for a person; the run then resumes."""
     await run_of(crib, caller, run_id)
     answer = ApprovalAnswer(
         body.approved, body.edited_input, body.reason, allow_self, happened=body.happened, output=body.output
@@ -140,7 +137,7 @@ async def settle_call(
 ) -> Settlement:
     """Record the outcome of a call whose result is unknown, in a run that has ended; the first answer counts.
 
-    Who may decide on the approvals of the tool may say it. Whoever takes up the run goes by it.
+    This requires the grant to decide on approvals of the tool. A run that continues this one uses the answer.
     """
     return await crib.settlements.settle(
         run_id,
@@ -156,7 +153,7 @@ async def settle_call(
 async def return_client_result(
     run_id: str, position: str, body: ClientResultBody, crib: CribDep, caller: Caller
 ) -> RunAccepted:
-    """Bring back what a client did with a prepared call; the run then goes on by itself."""
+    """Send the result of a client call; the run then resumes."""
     demand_execute(caller, await run_of(crib, caller, run_id))
     counted = await crib.return_client_result(run_id, position, body)
     return await _accept_answer(crib, run_id, position, counted=counted)
@@ -164,7 +161,7 @@ async def return_client_result(
 
 @router.post("/{run_id}/answer", status_code=202)
 async def answer(run_id: str, body: AnswerBody, crib: CribDep, caller: Caller) -> RunAccepted:
-    """Answer what a run asks; the run then goes on by itself. The first answer counts."""
+    """Answer the question of a run; the run then resumes. The first answer counts."""
     demand_execute(caller, await run_of(crib, caller, run_id))
     await crib.questions.leave(run_id, body.answer, position=body.position)
     return RunAccepted(run_id=run_id, status=(await crib.store.journal.run(run_id)).status)
@@ -172,7 +169,7 @@ async def answer(run_id: str, body: AnswerBody, crib: CribDep, caller: Caller) -
 
 @router.post("/{run_id}/resume", responses={202: {"model": InvokeView}})
 async def resume(run_id: str, crib: WholeCrib, caller: Caller, response: Response) -> InvokeView:
-    """Carry a run on now, and answer when it has ended or waits again."""
+    """Resume a run now; responds when it has ended or waits again."""
     demand_execute(caller, await run_of(crib, caller, run_id))
     await crib.resume(run_id)
     return await run_view(crib, run_id, response)
@@ -215,7 +212,7 @@ class ForkBody(Contract, defer_build=False):
     anew: bool = False
     """Take nothing from the recording that came after the event."""
     wait: bool = True
-    """False: answer at once; the run goes on by itself."""
+    """False: respond at once; the run continues in the background."""
 
 
 @forks_router.post("/{run_id}/fork", responses=_GOES_ON)
@@ -227,7 +224,7 @@ async def fork_run(
     response: Response,
     body: Annotated[ForkBody, Body(default_factory=ForkBody)],
 ) -> Run:
-    """Begin a run with what another one knew at an event, and go on from there; the header `Location` names it.
+    """Start a run with what another run knew at an event, and continue from there; the header `Location` names it.
 
     Needs to read the run and to execute its tool, and to write that if its definition is changed.
     """

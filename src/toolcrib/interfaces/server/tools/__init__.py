@@ -1,1 +1,4 @@
-"""Routes of tools, agentic tools and providers."""
+"""Routes of tools, agentic tools and providers.
+
+Imported by `interfaces.server.app`.
+"""

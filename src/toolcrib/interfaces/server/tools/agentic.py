@@ -1,9 +1,4 @@
-"""Routes over agentic tools: their definitions, their prompts, their exports.
-
-The list of all tools in short, whatever their kind, and their exports.
-
-Routes over the executions of agentic tools: readings of the same runs and journals as under `/executions`.
-"""
+"""Routes of agentic tools: definitions, prompts, exports and executions; and a short list of all tools."""
 
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Annotated
@@ -143,7 +138,7 @@ async def change_agentic_tool(
 ) -> AgenticView:
     """Store a new revision that differs by a JSON Merge Patch (RFC 7396); a prompt that is null becomes the default.
 
-    With `If-Match`, the change is refused if somebody else has made another revision since; without, if that happened
+    With `If-Match`, the change is refused if there is a newer revision; without it, if one was made
     while the patch was applied.
     """
     current = await _find(crib, caller, name)
@@ -157,7 +152,7 @@ async def change_agentic_tool(
 
 @router.delete("/{name}")
 async def remove_agentic_tool(name: str, crib: CribDep, caller: Caller) -> RemovalView:
-    """Take a tool out of the catalogue. Runs under way go on with their revision; saving it again brings it back."""
+    """Remove a tool from the catalogue. Active runs keep their revision; saving it again restores it."""
     tool = await _find(crib, caller, name)
     demand_write(caller, tool.definition)
     return await remove_tool(crib, caller, tool)
@@ -165,7 +160,7 @@ async def remove_agentic_tool(name: str, crib: CribDep, caller: Caller) -> Remov
 
 @router.post("/{name}/test-prompt")
 async def test_prompt(name: str, body: TestPromptBody, author: Author, crib: CribDep, caller: Caller) -> PromptTest:
-    """Show the model a sample input, with changes that are not saved. No tool that it wants is called."""
+    """Test the prompt with a sample input and with unsaved changes. The calls that the model requests are not made."""
     tool = await _find(crib, caller, name)
     demand_write(caller, tool.definition)
     inside = _inside(tool.definition).model_copy(update=body.changes())

@@ -1,4 +1,4 @@
-"""Routes over imported tools: importing, asking a provider again, and deciding on what a provider wants to change."""
+"""Routes of imports: import tools, sync a provider, and decide on changes that a provider made."""
 
 from typing import Annotated, Any
 
@@ -53,7 +53,7 @@ for _importer in importers():
 async def sync_provider(
     name: str, crib: CribDep, caller: Caller, body: Annotated[ResyncBody, Body(default_factory=ResyncBody)]
 ) -> ImportView:
-    """Ask a provider's server (MCP, or gRPC with reflection) again what it offers, and take in what is new."""
+    """Import a provider again from its server (MCP, or gRPC with reflection)."""
     await demand_import(crib, caller, name, named=(), accept=False)  # it stays where it is
     return ImportView.of(await crib.imports.sync(name, accept=body.accept))
 
@@ -80,7 +80,7 @@ router = APIRouter(prefix="/ai", route_class=JsonRoute, tags=["tools"])
 
 @router.post("/tools/{name}/status")
 async def set_status(name: str, body: StatusBody, crib: CribDep, caller: Caller) -> ToolRevision:
-    """Deprecate, block or bring back a version."""
+    """Deprecate, block or reactivate a version."""
     ref = await _writable(crib, caller, name, body.version)
     life = crib.lifecycle
     match body.status:
@@ -94,22 +94,22 @@ async def set_status(name: str, body: StatusBody, crib: CribDep, caller: Caller)
 
 @router.get("/tools/{name}/impact")
 async def get_impact(name: str, crib: CribDep, caller: Caller, version: str | None = None) -> ImpactReport:
-    """Everything that is bound to a tool, directly or through others, and the runs under way that have pinned it.
+    """Everything that is bound to a tool, directly or through others, and the active runs that have pinned it.
 
-    If its provider wants a change, the verdicts tell what that would do. For those who may change the tool.
+    If its provider proposes a change, the verdicts show its effect. For callers who may change the tool.
     """
     return await crib.lifecycle.impact(await _writable(crib, caller, name, version))
 
 
 @router.get("/tools/{name}/review")
 async def review_tool(name: str, crib: CribDep, caller: Caller) -> ToolReview:
-    """An imported tool as it is and as its provider wants it, with the difference."""
+    """An imported tool as it is and as its provider proposes it, with the difference."""
     return await crib.lifecycle.review(await _writable(crib, caller, name))
 
 
 @router.post("/tools/{name}/accept")
 async def accept_change(name: str, crib: CribDep, caller: Caller, response: Response) -> ToolRevision:
-    """Take over what the provider wants to change, as a new revision; what was blocked for it is active again."""
+    """Adopt the change that the provider proposes as a new revision; a tool that was blocked for it is active again."""
     tool = await crib.lifecycle.accept(await _writable(crib, caller, name))
     name_revision(response, tool)
     return tool
@@ -117,13 +117,13 @@ async def accept_change(name: str, crib: CribDep, caller: Caller, response: Resp
 
 @router.post("/tools/{name}/reject")
 async def reject_change(name: str, crib: CribDep, caller: Caller) -> ToolRevision:
-    """Drop what the provider wants to change. A tool that was blocked for it stays blocked."""
+    """Reject the change that the provider proposes. A tool that was blocked for it stays blocked."""
     return await crib.lifecycle.reject(await _writable(crib, caller, name))
 
 
 @router.get("/proposals")
 async def list_proposals(crib: CribDep, caller: Caller) -> ListView[Baseline]:
-    """The tools of which a provider wants a change that waits for a person, by name."""
+    """The tools with proposed changes that wait for a person, by name."""
     await crib.authorize(newest=True)
     found = await crib.lifecycle.proposals()
     known = ((baseline, crib.registry.find(caller.realm, baseline.tool, None)) for baseline in found)

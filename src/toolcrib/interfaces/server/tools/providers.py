@@ -1,11 +1,7 @@
-"""Routes over providers and the connections to them: defined, tried out, made by people in a browser, given up.
+"""Routes of providers, their connections and reference data, and of secrets. No route returns the value of a secret.
 
-The redirect of an authorization server has no API key. It counts only in the browser that began: that has a ticket, in
-a cookie, for this one state. Everybody else's redirect is told how to be finished with a key.
-
-Routes over providers: the reference data that they declare, as it was read last, and reading it now.
-
-Routes over secrets: written, listed by name, removed. No route reads a value.
+The redirect of an authorization server has no API key. It is accepted only in the browser that started the connection,
+which has a cookie for this one state. Other browsers get instructions for completing the connection with a key.
 """
 
 from html import escape
@@ -75,7 +71,7 @@ class ConnectedBody(Contract, defer_build=False):
 
 @providers.get("")
 async def list_providers(crib: CribDep, caller: Caller) -> ProviderPage:
-    """The providers that the caller may read. Secrets stand in them by reference only."""
+    """The providers that the caller may read. They contain references to secrets, never values."""
     await crib.authorize(newest=True)
     found = crib.providers.current(caller.realm)
     seen = (each for each in found if permits(caller.grants, f"ai://providers/{each.name}/read"))
@@ -123,7 +119,7 @@ async def connect_provider(
     *,
     body: Annotated[ConnectBody, Body(default_factory=ConnectBody)],
 ) -> ConsentRequest:
-    """Where to send a person to connect. The answer's cookie is for the browser of the person, who is the caller."""
+    """The address where a person grants access. The cookie is for the browser of that person, who is the caller."""
     _demand_connect(crib, name, caller)
     redirect_uri = body.redirect_uri or str(request.base_url).rstrip("/") + CALLBACK
     begun = await crib.connections.begin(name, redirect_uri=redirect_uri)
@@ -168,7 +164,7 @@ async def callback(request: Request, crib: WholeCrib) -> Response:
 
 @connections.delete("/{name}")
 async def revoke_connection(name: str, crib: CribDep, caller: Caller, *, shared: bool = False) -> Revocation:
-    """Give up a connection, the caller's own or the realm's; the answer says whether its tokens were taken back."""
+    """Revoke a connection, the caller's own or the realm's; the response says whether its tokens were revoked."""
     demand(caller, f"ai://providers/{name}/{'write' if shared else 'execute'}")
     return await crib.connections.revoke(name, shared=shared)
 
@@ -232,7 +228,7 @@ async def sync_reference_data(
 
 @router.get("/{name}/reference-data/{list_name}/history")
 async def reference_data_history(name: str, list_name: str, crib: CribDep, caller: Caller) -> ReadingPage:
-    """What the last readings of a list brought, newest first."""
+    """The results of the last readings of a list, newest first."""
     demand(caller, f"ai://providers/{name}/read")
     await crib.authorize(newest=True)
     return ReadingPage(items=tuple(await crib.reference_data.history(name, list_name)))
@@ -261,7 +257,7 @@ async def list_secrets(crib: CribDep, caller: Caller) -> SecretPage:
 
 @secrets_router.put("/{name}")
 async def set_secret(name: str, body: SecretBody, crib: CribDep, caller: Caller) -> SecretEntry:
-    """Set a secret of the caller or of the realm, or set it anew."""
+    """Set or replace a secret of the caller or of the realm."""
     _demand(caller, name, body.scope)
     return await crib.secrets.set(name, body.value.get_secret_value(), scope=body.scope)
 

@@ -1,4 +1,4 @@
-"""Routes over the catalogue: tools are listed, made, revised, retired, and imported from an OpenAPI document."""
+"""Routes of the catalogue: list, create, change and remove tools, and import an OpenAPI document."""
 
 from typing import Annotated, Final, cast
 
@@ -163,7 +163,7 @@ async def change_tool(
 ) -> ToolRevision:
     """Store a new revision that differs by a JSON Merge Patch (RFC 7396): what is null goes, what is given replaces.
 
-    With `If-Match`, the change is refused if somebody else has made another revision since; without, if that happened
+    With `If-Match`, the change is refused if there is a newer revision; without it, if one was made
     while the patch was applied.
     """
     await crib.authorize(newest=True)
@@ -175,7 +175,7 @@ async def change_tool(
 
 @router.delete("/{name}", status_code=204)
 async def remove_tool(name: str, crib: CribDep, caller: Caller) -> None:
-    """Take a tool out of the catalogue; runs that are under way still find their revision."""
+    """Remove a tool from the catalogue; active runs keep their revision."""
     await crib.authorize(newest=True)
     tool = crib.registry.require(caller.realm, name)
     demand_write(caller, tool.definition)

@@ -1,1 +1,4 @@
-"""Requests and answers of REST, where they are more than a contract."""
+"""The bodies of REST requests and responses that are not plain contracts.
+
+Imported by the routes of `interfaces.server`.
+"""

@@ -1,9 +1,4 @@
-"""Requests and answers about agentic tools: flat objects for nested contracts.
-
-Taking definitions out of the catalogue, and what is still going on with them.
-
-Requests and answers about agents. What an agent is asked and answers are contracts.
-"""
+"""Requests and responses of agents and agentic tools: flat objects for nested contracts."""
 
 from typing import Any, Final, Literal, Self, TypeAlias
 
@@ -175,13 +170,13 @@ class RunUnderWay(Contract):
 
 
 class RemovalView(Contract):
-    """What became of a tool and of its runs."""
+    """The result of removing a tool, with its active runs."""
 
     name: str
     removed: bool = True
     message: str
     under_way: tuple[RunUnderWay, ...]
-    """Runs that go on with the revision that they began with; at most 100 of each status."""
+    """Active runs, which keep the revision that they started with; at most 100 of each status."""
 
 
 class TestPromptBody(Contract, defer_build=False):
@@ -235,7 +230,7 @@ class ExecutionView(View):
     """US dollars; null means unknown."""
     total_tokens: int = Field(validation_alias=AliasPath("usage", "total_tokens"))
     duration_ms: int | None
-    """Null as long as it has not ended."""
+    """Null until it has ended."""
     created_at: Timestamp
     completed_at: Timestamp | None
 
@@ -245,7 +240,7 @@ class ExecutionView(View):
 
         Args:
             run: The run.
-            values: Fields that it does not tell.
+            values: Fields that it does not contain.
         """
         name, _, version = run.request.tool.partition("@")
         lasted = run.updated_at - run.created_at
@@ -272,7 +267,7 @@ class LLMCallView(View):
     model: str
     status: LLMStatus
     prompt: str
-    """The system prompt and what was new to the model; results of tools stand in `tool_calls`."""
+    """The system prompt and the new messages; results of tools are in `tool_calls`."""
     response: str | None
     """The model's words; null if it only called tools, or has not answered."""
     reasoning: str | None
@@ -324,7 +319,7 @@ _UNDER_WAY: Final[tuple[RunStatus, ...]] = (
 
 
 async def remove_tool(crib: ActingCrib, caller: Principal, tool: ToolRevision) -> RemovalView:
-    """Take a tool of any kind out of the catalogue, and tell which of its runs go on."""
+    """Remove a tool of any kind from the catalogue, and list its active runs."""
     await crib.registry.remove(caller.realm, tool.name)
     under_way = [
         RunUnderWay(run_id=run.run_id, status=run.status)
@@ -342,7 +337,7 @@ class AgentBody(AgentDefinition, defer_build=False):
 
 
 class AskBody(AgentRequest, defer_build=False):
-    """What an agent is asked, or what its client brings back."""
+    """A message for an agent, or the results of its client calls."""
 
 
 class AgentView(AgentDefinition, Stored):
@@ -358,7 +353,7 @@ class AgentFilter(Contract, defer_build=False):
     """Which agents are meant; what is null counts for all."""
 
     text: str | None = None
-    """What must stand in name, title, description or tags."""
+    """Text to find in name, title, description or tags."""
     category: str | None = None
     tag: str | None = None
     status: AgenticStatus | None = None
@@ -396,7 +391,7 @@ class AgentCount(Contract):
 
 
 class AgentTools(ListView[ResolvedTool]):
-    """What has become of every tool that an agent's definition means."""
+    """The state of each tool that an agent's definition refers to."""
 
 
 class ContinueBody(Contract, defer_build=False):

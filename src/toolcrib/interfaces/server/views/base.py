@@ -1,4 +1,4 @@
-"""What views are made from: fields taken from contracts by name, and pages of them."""
+"""The base of views: fields taken from contracts by name, and pages of views."""
 
 from typing import Generic, Self, TypeVar
 
@@ -58,4 +58,4 @@ class Stored(View):
     made_by: str
     created_at: Timestamp
     warnings: tuple[str, ...] = ()
-    """Of an answer to saving: what its author should know, such as deprecated tools that it is bound to."""
+    """In responses to saving: notes for the author, such as deprecated tools that it is bound to."""

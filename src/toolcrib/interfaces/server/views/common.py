@@ -1,9 +1,4 @@
-"""Requests and answers of the REST surface, where they are more than a contract by itself.
-
-How REST shows where an execution stands: as the contract says, with what follows from each envelope and an address.
-
-Contracts are frozen, so a narrower type of a field is safe, which the type checker cannot know.
-"""
+"""Requests and responses of tools, calls, runs and imports that are not plain contracts."""
 
 from typing import TYPE_CHECKING, Annotated, Literal, Self, TypeAlias
 
@@ -73,7 +68,7 @@ class InvokeBody(CallBody):
     """What a run is started with."""
 
     wait: bool = True
-    """False: answer at once with the run's id; the run goes on by itself."""
+    """False: respond at once with the run's id; the run continues in the background."""
 
 
 class NamedInvokeBody(InvokeBody):
@@ -103,7 +98,7 @@ class InvokeMeta(View):
     duration_ms: int
     warnings: tuple[str, ...]
     question: OpenQuestion | None = None
-    """What the run asks; `POST /executions/{run_id}/answer` answers it."""
+    """The question of the run; `POST /executions/{run_id}/answer` answers it."""
     trace: Trace
 
 
@@ -118,14 +113,14 @@ class InvokeView(View):
 
     @classmethod
     def of(cls, trace: Trace, mode: AgenticMode | None, question: OpenQuestion | None = None) -> Self:
-        """Take the answer out of a run's trace."""
+        """The response, from a run's trace."""
         agentic_tool = trace.tool.partition("@")[0] if mode is not None else None
         meta = InvokeMeta.project(trace, mode=mode, agentic_tool=agentic_tool, question=question, trace=trace)
         return cls.project(trace, success=trace.status == "completed", meta=meta)
 
 
 class RunAccepted(Contract):
-    """A run that goes on by itself, or waits; `GET /executions/{run_id}` tells how it stands."""
+    """A run that continues in the background, or waits; `GET /executions/{run_id}` returns its state."""
 
     run_id: str
     status: RunStatus
@@ -210,7 +205,7 @@ class ImportView(View):
     report: LossReport
     """What was kept, changed and dropped, operation by operation."""
     outcome: ImportOutcome | None
-    """What became of each tool: new, changed, held for a person…"""
+    """The result for each tool: new, changed, held for a person…"""
 
     @classmethod
     def of(cls, imported: ImportedApi) -> Self:
@@ -252,7 +247,7 @@ class RunView(Contract):
     pending_handoffs: tuple[EnvelopeView, ...]
     """Their outputs are what the client has to act on."""
     question: OpenQuestion | None = None
-    """What the run asks, or one that is nested in it; `POST /executions/{run_id}/answer` answers it."""
+    """The question of the run or of a nested run; `POST /executions/{run_id}/answer` answers it."""
 
 
 class EventPage(ListView[RunEvent]):
@@ -269,15 +264,15 @@ class DecisionBody(Contract, defer_build=False):
     happened: bool | None = None
     """To `question: outcome`, with `approved: true`: the call took effect, or it is to be made once more."""
     output: Json = None
-    """What the call that took effect has brought."""
+    """The output of the call that took effect."""
 
 
 class SettleBody(OutcomeTold, defer_build=False):
-    """Whether a call took effect of which its run did not know."""
+    """Whether a call with an unknown outcome took effect."""
 
 
 class AnswerBody(Answer, defer_build=False):
-    """What a run is told that has asked a question."""
+    """The answer to a question of a run."""
 
     position: str | None = None
     """Of the question that is meant; the one that waits if null."""
@@ -290,14 +285,14 @@ class CancelBody(Contract, defer_build=False):
 
 
 class Health(Contract):
-    """That the server answers."""
+    """Shows that the server is running."""
 
     status: Literal["ok"] = "ok"
     version: str
 
 
 class AgentAnswer(AgentResponse):
-    """How an execution stands."""
+    """The state of an execution."""
 
     tools_by_id: dict[str, EnvelopeView] = Field(default_factory=dict)  # pyright: ignore[reportIncompatibleVariableOverride] - frozen
     """Envelopes by `call_id`, of all calls that have ended, denied ones included."""
@@ -308,11 +303,11 @@ class AgentAnswer(AgentResponse):
 
 
 class Answering:
-    """Answers a request with how an execution stands.
+    """Responds to a request with the state of an execution.
 
     Args:
         request: Tells where the client has reached this server.
-        response: Gets its status and where the execution can be looked at again.
+        response: Gets the status code and the address of the execution.
     """
 
     def __init__(self, request: Request, response: Response) -> None:
@@ -324,14 +319,14 @@ class Answering:
         return self.to_answer(found) if found.status in ENDED else self.to_accepted(found)
 
     def to_accepted(self, found: AgentResponse) -> AgentAnswer:
-        """202, however it stands."""
+        """Respond with 202, whatever the state."""
         agent = found.agent.partition("@")[0]
         self._response.status_code = 202
         self._response.headers["Location"] = f"/api/v1/ai/agents/{agent}/executions/{found.run_id}"
         return self.to_answer(found)
 
     def to_answer(self, found: AgentResponse) -> AgentAnswer:
-        """The answer, with the address of the run's trace."""
+        """The response, with the address of the run's trace."""
         shown = {
             "tools_by_id": {call_id: EnvelopeView.of(call) for call_id, call in found.tools_by_id.items()},
             "last_tool": None if found.last_tool is None else EnvelopeView.of(found.last_tool),

@@ -1,4 +1,4 @@
-"""Requests and answers about workflows and their runs, where they are more than a contract by itself."""
+"""Requests and responses of workflows and their instances that are not plain contracts."""
 
 import json
 from typing import Annotated, Any, Final, Literal, Self, TypeAlias
@@ -29,11 +29,11 @@ class WorkflowBody(WorkflowDefinition, defer_build=False):
 
 
 Document: TypeAlias = Annotated[WorkflowBody | JsonObject, Field(union_mode="left_to_right")]
-"""A definition. One that does not have the shape of one is read as well, so that all that is wrong with it is told."""
+"""A definition. An invalid one is read as well, so that all its errors are reported."""
 
 
 def refuse_other_name(path: str, definition: WorkflowDefinition | JsonObject) -> None:
-    """Refuse a definition that is sent to the path of another; one without a name is told so with all else.
+    """Refuse a definition that is sent to the path of another; a missing name is reported with the other errors.
 
     Raises:
         InvalidDefinition: It is one.
@@ -94,7 +94,7 @@ class DraftBody(Contract, defer_build=False):
 
     definition: Document
     note: str = Field(default="", max_length=10_000)
-    """What its author wants whoever publishes it to know."""
+    """A note of its author for the person who publishes it."""
 
 
 class DraftPage(ListView[WorkflowDraft]):
@@ -107,7 +107,7 @@ class PublishBody(Contract, defer_build=False):
     definition: Document | None = None
     """The draft of this name if null."""
     draft_revision: int | None = None
-    """Of the draft, as it was looked at: another one is not published. Null for whichever is there."""
+    """Number of the reviewed revision of the draft: another one is not published. Null for the newest."""
 
 
 class PublicationView(View):
@@ -151,25 +151,25 @@ class StartBody(Contract, defer_build=False):
     input: JsonObject = Field(default_factory=dict)
     """Arguments, as the workflow's `input_schema` says."""
     wait: bool = True
-    """False: answer at once; the run goes on by itself."""
+    """False: respond at once; the run continues in the background."""
 
 
 class RerunBody(Contract, defer_build=False):
-    """Where a run begins anew."""
+    """The step from which a run is repeated."""
 
     step: StepName
-    """The first step that is run anew."""
+    """The first step to run again."""
     wait: bool = True
-    """False: answer at once; the run goes on by itself."""
+    """False: respond at once; the run continues in the background."""
 
 
 class ResumeBody(Contract, defer_build=False):
-    """How a run is taken up."""
+    """How a run is continued."""
 
     repeat_unknown: bool = False
-    """Repeat also calls of which nobody knows whether they had an effect."""
+    """Also repeat calls with an unknown outcome."""
     wait: bool = True
-    """False: answer at once; the run goes on by itself."""
+    """False: respond at once; the run continues in the background."""
 
 
 class SignalBody(Contract, defer_build=False):
@@ -181,7 +181,7 @@ class SignalBody(Contract, defer_build=False):
 
 
 class ToldSignal(Contract):
-    """A signal was left for a run, which goes on by itself."""
+    """A signal was sent to a run, which then resumes."""
 
     run_id: str
     name: str

@@ -1,1 +1,4 @@
-"""Routes of workflows, their drafts and instances."""
+"""Routes of workflows, their drafts and instances.
+
+Imported by `interfaces.server.app`.
+"""

@@ -1,4 +1,4 @@
-"""Routes over instances of workflows: begun, read, followed, carried on, run anew from a step, told, cancelled."""
+"""Routes of instances of workflows: start, read, stream, resume, rerun, signal and cancel them."""
 
 from typing import Annotated, Any, Final
 
@@ -31,7 +31,7 @@ async def run_workflow(
     response: Response,
     body: Annotated[StartBody, Body(default_factory=StartBody)],
 ) -> WorkflowInstance:
-    """Run a workflow, `name` or `name@range`, and answer when it has ended or waits; with `wait: false` at once."""
+    """Run a workflow, `name` or `name@range`; responds when it has ended or waits, or at once with `wait: false`."""
     await find_workflow(crib, caller, name)
     return _standing(await crib.instances.start(name, body.input, wait=body.wait), response)
 
@@ -44,7 +44,7 @@ async def dry_run_workflow(
     response: Response,
     body: Annotated[StartBody, Body(default_factory=StartBody)],
 ) -> WorkflowInstance:
-    """The same without any call that would write: those are skipped, and told with their arguments."""
+    """The same as a dry run: calls that would write are skipped, and listed with their arguments."""
     await find_workflow(crib, caller, name)
     started = await crib.instances.start(name, body.input, dry_run=True, wait=body.wait)
     return _standing(started, response)
@@ -93,9 +93,9 @@ async def resume_instance(
     response: Response,
     body: Annotated[ResumeBody, Body(default_factory=ResumeBody)],
 ) -> WorkflowInstance:
-    """Carry an instance on. One that has failed or was cancelled is taken up by a new run of the workflow as it is now.
+    """Resume an instance. One that failed or was cancelled is continued by a new run of the workflow as it is now.
 
-    What has succeeded is not done again. The answer is the new instance; the header `Location` names it.
+    Calls that succeeded are not repeated. The response is the new instance; the header `Location` names it.
     """
     resumed = await crib.instances.resume(run_id, repeat_unknown=body.repeat_unknown, wait=body.wait)
     return _standing(resumed, response)
@@ -103,13 +103,13 @@ async def resume_instance(
 
 @router.post("/{run_id}/rerun", responses=_GOES_ON)
 async def rerun_instance(run_id: str, body: RerunBody, crib: CribDep, response: Response) -> WorkflowInstance:
-    """Run a step and all that follow it anew, in a new instance, with the outputs that the other steps had."""
+    """Run a step and all that follow it again, in a new instance, with the earlier outputs of the other steps."""
     return _standing(await crib.instances.rerun(run_id, body.step, wait=body.wait), response)
 
 
 @router.post("/{run_id}/signal", status_code=202)
 async def signal_instance(run_id: str, body: SignalBody, crib: CribDep) -> ToldSignal:
-    """Tell an instance what a step of it waits for; the instance then goes on by itself. The first one counts.
+    """Send an instance the signal that a step waits for; the instance then resumes. The first one counts.
 
     A signal never is an approval: those are decided in the inbox.
     """

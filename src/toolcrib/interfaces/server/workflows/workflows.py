@@ -1,7 +1,4 @@
-"""Routes over workflows: checked, published, read as documents and as graphs, taken back and taken out.
-
-Routes over drafts of workflows: kept beside what is published, and run by nobody.
-"""
+"""Routes of workflows and their drafts: check, publish, read as documents and graphs, revert and remove them."""
 
 from typing import Annotated, Final
 
@@ -98,14 +95,14 @@ async def list_workflow_revisions(name: str, crib: CribDep, caller: Caller) -> W
 
 @router.get("/{name}/graph")
 async def get_workflow_graph(name: str, crib: CribDep, caller: Caller, version: _Version = None) -> WorkflowGraph:
-    """All steps and edges, with how each stands now: ok, held or broken, and why."""
+    """All steps and edges with their current states: ok, held or broken, and why."""
     workflow = await find_workflow(crib, caller, name, version)
     return await crib.workflows.graph(_ref(workflow.name, version))
 
 
 @router.get("/{name}/impact")
 async def get_workflow_impact(name: str, crib: CribDep, caller: Caller, version: _Version = None) -> ImpactReport:
-    """Whom the workflow concerns: what is bound to it, directly or through others, and its runs under way.
+    """The impact of the workflow: what is bound to it, directly or through others, and its active runs.
 
     For those who may publish it.
     """
@@ -123,7 +120,7 @@ async def export_workflow(
     version: _Version = None,
     form: Annotated[DocumentFormat, Query(alias="format")] = "json",
 ) -> Response:
-    """The document that, published elsewhere, makes the same workflow."""
+    """The document that makes the same workflow when it is published in another crib."""
     workflow = await find_workflow(crib, caller, name, version)
     return document_of(WorkflowDefinition.of(workflow.definition), form)
 
@@ -137,7 +134,7 @@ async def publish_workflow(
     response: Response,
     if_match: IfMatch = None,
 ) -> PublicationView:
-    """Publish the draft of this name, or a definition, as the newest revision; the answer says whom it concerns."""
+    """Publish the draft of this name, or a definition, as the newest revision; the response has its impact."""
     if body.definition is not None:
         refuse_other_name(name, body.definition)
     published = await author.publish(
@@ -168,7 +165,7 @@ async def materialize_call(name: str, body: MaterializeBody, crib: CribDep, call
 
 @router.delete("/{name}")
 async def remove_workflow(name: str, crib: CribDep, caller: Caller) -> RemovalView:
-    """Take a workflow out of the catalogue. Runs under way go on with their revision; publishing brings it back."""
+    """Remove a workflow from the catalogue. Active runs keep their revision; publishing restores it."""
     workflow = await find_workflow(crib, caller, name)
     demand_write(caller, workflow.definition)
     return await remove_tool(crib, caller, workflow)
@@ -229,7 +226,7 @@ async def save_draft(
 
 @drafts_router.post("/{name}/undo")
 async def undo_draft(name: str, crib: CribDep, caller: Caller) -> Undone:
-    """Take the last change of a draft back, whoever made it: a person, an agent, or a call that was materialized."""
+    """Undo the last change of a draft, by a person, an agent, or a materialized call."""
     demand(caller, _uri(name, "write"))
     return Undone(draft=await crib.workflows.undo(name))
 

@@ -1,8 +1,9 @@
-"""Databases as providers, and their tables as tools.
+"""Creates providers from databases, and tools from their tables.
 
-`entity` is the decorator for mapped classes. `generation` makes tools of entities, which are mapped classes or tables
-(`tables`) or are read from a database (`reflection`); `databases` and `engines` reach it. Only the names below load
-without SQLAlchemy; the modules that need it are imported where they are used.
+`options` has the decorator `entity` for mapped classes. `tables` and `reflection` read mapped classes, tables and
+databases as entities, `generation` makes tools of them; `databases` and `engines` open connections. Importing this
+package loads no SQLAlchemy; the modules that need it are imported when they are used. Imported within
+`kinds.entity`, by `crib`, and by `toolcrib` for the decorator.
 """
 
 from toolcrib.kinds.entity.importer.databases import Databases

@@ -1,8 +1,8 @@
-"""The databases that a process has at hand: those that the application bound, and those that a reference leads to.
+"""The databases of a process: those that the application bound, and those that a reference names.
 
-A URL of the operator (`${env:NAME}`) is trusted. One that somebody put into the vault (`${secret:NAME}`) is judged like
-any other address: the egress policy must open it, it must be a server, and it is reached at the address that was
-judged. Neither may be the store of a crib. Importing this module loads no SQLAlchemy.
+The operator's URLs (`${env:NAME}`) are trusted. A URL from the vault (`${secret:NAME}`) is subject to the egress
+policy: it must name a server, and the connection uses the address that was checked. Neither may be the store of a
+crib. Importing this module loads no SQLAlchemy.
 """
 
 import asyncio
@@ -18,7 +18,7 @@ if TYPE_CHECKING:
     from toolcrib.kinds.entity.importer.engines import EntityDatabase, Place, Table
 
 Secret: TypeAlias = Callable[[str], Awaitable[str | None]]
-"""What a reference leads to, null if to nothing."""
+"""The value of a reference; null if there is none."""
 Judge: TypeAlias = "Callable[[str], Awaitable[Route]]"
 """Judges an https URL, and names the addresses behind it; raises `EgressDenied` and `NetworkError`."""
 
@@ -27,7 +27,7 @@ _PORT: Final = 5432
 
 
 class Databases:
-    """Opens databases when they are first asked for.
+    """Opens databases when they are first used.
 
     Args:
         route: Judges addresses that are not the operator's.
@@ -37,7 +37,7 @@ class Databases:
         self._route = route
         self._bound: dict[tuple[str, str], EntityDatabase] = {}
         self._opened: dict[tuple[str, str], tuple[str, EntityDatabase]] = {}
-        """By realm and reference, with the URL: what the reference leads to may change."""
+        """By realm and reference, with the URL, because the value of the reference may change."""
         self._opening = asyncio.Lock()
 
     async def bind(self, realm: str, name: str, engine: "sa.Engine", tables: "Mapping[Place, Table]") -> None:
@@ -60,9 +60,9 @@ class Databases:
         """The database of a provider.
 
         Raises:
-            InvalidDefinition: The provider is no database.
-            NotFound: No engine is bound, or the reference leads nowhere.
-            InvalidSettings: It leads to something that is no database's URL.
+            InvalidDefinition: The provider is not a database.
+            NotFound: No engine is bound, or the reference has no value.
+            InvalidSettings: Its value is not the URL of a database.
             EgressDenied: It may not be reached.
             NetworkError: The host has no address.
             Unavailable: The driver is not installed.
@@ -86,7 +86,7 @@ class Databases:
             return await self._open((realm, connection.url), url)
 
     async def close(self) -> None:
-        """Let go of all of them."""
+        """Close all databases."""
         for database in (*self._bound.values(), *(database for _, database in self._opened.values())):
             await database.close()
         self._bound.clear()
@@ -127,7 +127,7 @@ class Databases:
 
 
 def _refuse_store(connection: "sa.Connection") -> None:
-    """Refuse the store of a crib, whose keys and journals are nobody's rows.
+    """Refuse the store of a crib: its keys and journals must not be accessible as rows.
 
     Raises:
         EgressDenied: It is one.

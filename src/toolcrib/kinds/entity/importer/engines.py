@@ -1,7 +1,7 @@
-"""A database that is in use: an engine, as many threads as it has connections, and the tables that were looked at.
+"""An open database: its engine, one thread for each connection, and the tables that were read.
 
-Every piece of work is one transaction that ends in time: the database is told the limit where it takes one, and work
-that nobody waits for any more is stopped and rolled back.
+Each operation is one transaction with a time limit. The limit is passed to the database if the database supports it.
+An operation whose caller has gone is cancelled and rolled back.
 """
 
 import asyncio
@@ -33,13 +33,13 @@ _BUSY_S: Final = 5.0
 """Seconds to wait for another process's transaction in SQLite."""
 _POOLED_S: Final = 30.0
 _IDLE_S: Final = 1_800
-"""Seconds after which a connection is made anew."""
+"""Seconds after which a connection is replaced."""
 _DRIVERS: Final = {"postgresql": "postgresql+psycopg", "postgres": "postgresql+psycopg"}
 _EXTRAS: Final = {"psycopg": "postgres"}
 
 
 class Abandoned(Exception):
-    """Nobody waits for the work any more; it is rolled back."""
+    """The caller has gone; the operation is rolled back."""
 
 
 class EntityDatabase:
@@ -76,7 +76,7 @@ class EntityDatabase:
             writes: Whether it may change rows.
 
         Raises:
-            TimeoutError: It took longer, and is rolled back unless its commit was under way.
+            TimeoutError: It took longer, and is rolled back unless its commit had started.
             sqlalchemy.exc.SQLAlchemyError: The database refused or failed.
         """
         job = _Job(self.engine, work, limit_s=limit_s, writes=writes)
@@ -89,10 +89,10 @@ class EntityDatabase:
             raise
 
     def table(self, connection: sa.Connection, implementation: EntityImplementation) -> Table:
-        """The table of a tool, looked at again if it has no column of a name that the tool knows.
+        """The table of a tool; it is read again if a column of the tool is missing.
 
         Raises:
-            InvalidDefinition: It is none of the application's.
+            InvalidDefinition: It is not a table of the application.
             sqlalchemy.exc.NoSuchTableError: The database has none of this name.
         """
         place = (implementation.table_schema, implementation.table)
@@ -112,14 +112,14 @@ class EntityDatabase:
             self._tables |= tables
 
     async def close(self) -> None:
-        """Wait for the work that is under way, and let go of the connections if they are ours."""
+        """Wait for active operations, and close the connections unless the application owns them."""
         await asyncio.to_thread(self._threads.shutdown, cancel_futures=True)
         if not self._is_bound:
             self.engine.dispose()
 
 
 class _Job:
-    """One piece of work, in a thread of its own until somebody stops it."""
+    """One operation in its own thread, which can be cancelled."""
 
     def __init__(
         self, engine: sa.Engine, work: Callable[[sa.Connection], Any], *, limit_s: float, writes: bool
@@ -176,7 +176,7 @@ def open_engine(text: str, *, address: str | None = None) -> sa.Engine:
         address: The only address that may be connected to, instead of what the host's name says.
 
     Raises:
-        InvalidSettings: It is no URL of a database that can be used here.
+        InvalidSettings: It is not the URL of a supported database.
         Unavailable: The driver is not installed.
     """
     url = read_url(text)
@@ -211,7 +211,7 @@ def read_url(text: str) -> sa.URL:
     """A database's URL.
 
     Raises:
-        InvalidSettings: It is none; it may be another secret, so it is not repeated.
+        InvalidSettings: It is not a valid URL; the message does not repeat it, because it may be a secret.
     """
     try:
         url = sa.make_url(text)

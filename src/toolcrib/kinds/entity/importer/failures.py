@@ -1,4 +1,4 @@
-"""What a database's refusal or failure means, as one of the nine error codes.
+"""What an error of a database means, as one of the nine error codes.
 
 | the database says | code | why |
 |---|---|---|
@@ -10,8 +10,8 @@
 | no such table or column | PROVIDER_ERROR | the database has changed since its tools were made |
 | anything else | PROVIDER_ERROR | its own fault |
 
-PostgreSQL is understood by its SQLSTATE (PostgreSQL 18, appendix A), SQLite by the name of its result code, others by
-what their driver makes of it (PEP 249). No message holds a statement, a parameter or a URL.
+PostgreSQL errors are recognized by SQLSTATE (PostgreSQL 18, appendix A), SQLite errors by the name of the result code,
+others by the driver's exception class (PEP 249). No message contains a statement, a parameter or a URL.
 """
 
 import re
@@ -148,7 +148,7 @@ def _of_state(problem: DBAPIError) -> Diagnosis:
 
 
 def _of_words(said: str) -> Diagnosis:
-    """A driver that has no connection tells why in words only."""
+    """A driver without a connection gives the reason as text only."""
     if _AUTHENTICATION.search(said):
         return Diagnosis(*_SHUT, _STATES["28"][1])
     return Diagnosis(*_AWAY, "the database cannot be reached; check that its server runs and that the address is right")

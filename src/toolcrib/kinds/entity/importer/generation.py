@@ -1,6 +1,6 @@
-"""The tools of entities: `search_orders`, `get_order`, `create_order`, `update_order`, `delete_order`, `count_orders`.
+"""Makes the tools of an entity: search, get, create, update, delete and count (`search_orders`, `get_order`, …).
 
-A pure function of tables and choices. What a tool cannot have of a table is in the report, column by column.
+Pure functions of tables and options. The report lists, by column, what a tool cannot support.
 """
 
 from collections.abc import Callable, Mapping, Sequence
@@ -34,7 +34,7 @@ from toolcrib.kinds.entity.importer.words import plural_of, singular_of, snake
 from toolcrib.kinds.entity.shape import ROW_VERSION, ColumnType, EntityColumn, EntityImplementation, EntityOperation
 
 _MOST_WORDS: Final = 500
-"""Characters of what is said about a column."""
+"""Maximum number of characters of a column's description."""
 _MOST_VALUES: Final = 100
 """Values of an enumeration that a schema lists."""
 _FORMATS: Final[dict[ColumnType, JsonSchema]] = {
@@ -209,7 +209,7 @@ _OF_MANY: Final = frozenset[EntityOperation]({"search", "count"})
 
 @dataclass(frozen=True, slots=True)
 class _Plan:
-    """One entity with all that its tools share."""
+    """One entity with everything that its tools share."""
 
     entity: Entity
     provider: str
@@ -254,7 +254,7 @@ def generate(
         losses: What was lost before, of the database as a whole.
 
     Raises:
-        InvalidDefinition: The provider's name is none.
+        InvalidDefinition: The provider's name is invalid.
     """
     tools: list[ToolDefinition] = []
     operations: list[OperationImport] = []
@@ -277,7 +277,7 @@ def provider_of(name: str, url: str | None) -> ProviderDefinition:
     """The provider that a database is.
 
     Raises:
-        InvalidDefinition: The name is none, or the URL is no reference; it may be a secret, so it is not repeated.
+        InvalidDefinition: The name is invalid, or the URL is no reference; the message does not repeat it.
     """
     if url is not None and not SECRET_REFERENCE.fullmatch(url):
         msg = "a database's URL is given by reference, such as ${env:SHOP_DATABASE_URL}; put it into that variable"

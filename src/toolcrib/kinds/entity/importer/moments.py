@@ -1,6 +1,6 @@
-"""Dates and times of PostgreSQL that Python cannot hold: infinity, years before Christ, 24:00. They stay text.
+"""Reads dates and times of PostgreSQL that Python cannot represent (infinity, years BC, 24:00) as text.
 
-Not for writing: a call gives a moment that Python can hold.
+Writing them is not supported: arguments of calls must be dates that Python can represent.
 """
 
 from collections.abc import Mapping

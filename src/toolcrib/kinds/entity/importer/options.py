@@ -1,4 +1,4 @@
-"""What the author of an entity says about its tools: the decorator `entity`. Nothing of SQLAlchemy is loaded here."""
+"""The decorator `entity`: an author's options for the tools of a mapped class. Loads no SQLAlchemy."""
 
 from collections.abc import Callable, Collection
 from dataclasses import dataclass
@@ -15,10 +15,10 @@ _MARK: Final = "__toolcrib_entity__"
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class EntityOptions:
-    """Choices for the tools of one entity; what is null follows from the table.
+    """Options for the tools of one entity; null derives the value from the table.
 
     Raises:
-        InvalidDefinition: An operation that is excluded is none, or all are.
+        InvalidDefinition: An excluded operation is unknown, or all are excluded.
     """
 
     singular: str | None = None
@@ -32,9 +32,9 @@ class EntityOptions:
     exclude: Collection[EntityOperation] = frozenset()
     """Operations that get no tool."""
     searchable: Collection[str] | None = None
-    """Fields that may stand in filters and orders; all if null."""
+    """Fields that may be used in filters and orders; all if null."""
     read_only: Collection[str] = frozenset()
-    """Fields that nobody writes."""
+    """Fields that cannot be written."""
     tags: tuple[str, ...] = ()
     version: str | None = None
     """Field that changes with each update, if the mapping does not name one."""
@@ -84,7 +84,7 @@ def entity(
         max_rows: See there.
 
     Raises:
-        InvalidDefinition: An operation that is excluded is none, or all are.
+        InvalidDefinition: An excluded operation is unknown, or all are excluded.
     """
     options = EntityOptions(
         singular=singular,
@@ -107,7 +107,7 @@ def entity(
 
 
 def options_of(model: type) -> EntityOptions:
-    """What the decorator has said about this very class, not about one that it inherits from."""
+    """The options of this class itself, not of a base class."""
     found = vars(model).get(_MARK)
     return found if isinstance(found, EntityOptions) else EntityOptions()
 

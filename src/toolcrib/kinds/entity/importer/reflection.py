@@ -1,4 +1,4 @@
-"""The tables of an existing database as entities: what it tells of itself, nothing of its rows."""
+"""Reads the schema of an existing database as entities. It does not read rows."""
 
 import re
 import warnings
@@ -63,7 +63,7 @@ def read_table(connection: sa.Connection, name: str, schema: str | None) -> "sa.
         schema: The schema that holds it.
 
     Raises:
-        sqlalchemy.exc.NoSuchTableError: There is none.
+        sqlalchemy.exc.NoSuchTableError: There is no such table.
     """
     with warnings.catch_warnings():
         # A type that SQLAlchemy does not know is told as a loss, not as a warning.
@@ -76,7 +76,7 @@ def read_table(connection: sa.Connection, name: str, schema: str | None) -> "sa.
 
 
 def _correct(column: "sa.Column[Any]", declared: str | None) -> None:
-    """See to what SQLAlchemy does not tell of a column, or tells otherwise than it is."""
+    """Correct what SQLAlchemy reports wrongly, or not at all, about a column."""
     if isinstance(column.type, DOMAIN):
         column.type = column.type.data_type
     if declared is None:

@@ -1,6 +1,6 @@
-"""What becomes an entity: a mapped class or a table, as a table with fields that have names.
+"""Converts a mapped class or a table to an `Entity`: a table with named fields.
 
-Of a mapped class only what its one table holds is used; relationships are told in words.
+Of a mapped class, only the columns of its table are used; relationships are mentioned in the description.
 """
 
 from collections.abc import Mapping
@@ -43,7 +43,7 @@ def as_entity(thing: type | Table | Entity, options: EntityOptions | None = None
     """A mapped class or a table as an entity.
 
     Args:
-        thing: What there is; an entity stays what it is.
+        thing: A mapped class, a table or an entity; an entity is returned unchanged.
         options: Choices for a table; a class has them by its decorator.
 
     Raises:

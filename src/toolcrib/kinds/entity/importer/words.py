@@ -1,4 +1,4 @@
-"""Names of tools and fields from names of tables and columns: snake case, and one or many of a thing in English."""
+"""Derives names of tools and fields from names of tables and columns: snake case, and English singular and plural."""
 
 import re
 import unicodedata
@@ -25,7 +25,7 @@ def snake(name: str) -> str:
 
 
 def plural_of(name: str) -> str:
-    """Many of what a name in snake case says: of its last word."""
+    """The plural of a name in snake case, formed on its last word."""
     head, word = _last_word(name)
     if word in _SAME or word in _IRREGULAR.values():
         return name
@@ -37,7 +37,7 @@ def plural_of(name: str) -> str:
 
 
 def singular_of(name: str) -> str:
-    """One of what a name in snake case says many of; the name itself if it says one."""
+    """The singular of a name in snake case; the name itself if it is singular."""
     head, word = _last_word(name)
     one = next((one for one, many in _IRREGULAR.items() if many == word), None)
     if one is not None:

@@ -1,7 +1,8 @@
-"""Runs tools over the rows of a database: `runtime` is the way in, and loads the rest when it is first called.
+"""Executes tools on the rows of a database.
 
-`operations` does what a call asks for, with `rows` for the table, `filters` and `orders` for what the caller writes,
-and `values` between JSON and the database.
+`runtime` is the entry point and loads the other modules at the first call. `operations` performs a call: `rows`
+accesses the table, `filters` parses filters and orders, `values` converts between JSON and the database. Imported by
+`kinds.entity`; opening databases is in `kinds.entity.importer`.
 """
 
 from toolcrib.kinds.entity.runtime.runtime import EntityRuntime

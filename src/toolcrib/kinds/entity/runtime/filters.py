@@ -1,13 +1,11 @@
-"""A filter of OData 4.01 (URL conventions, section 5.1.1) as a condition over the searchable columns of one table.
+"""Converts OData 4.01 filters (URL conventions, section 5.1.1) and orders to SQL over a table's searchable columns.
 
-The text is parsed by `odatapy`; what it means is decided here. Every value is a bound parameter, every name is looked
-up among the tool's fields, and what is not listed is refused: lambdas, paths, casts, patterns, geography.
+`odatapy` parses the text; this module decides its meaning. Values become bound parameters, and names must be fields of
+the tool. Lambdas, paths, casts, patterns and geography are refused.
 
-Comparisons are those of OData, not of SQL: null equals null, nothing else is equal to it, and a comparison is never
-unknown, so that `not` of it means the opposite. Text is compared as the database compares it; `contains`, `startswith`
-and `endswith` look for the text itself, whatever characters are in it.
-
-The order of rows: `created_at desc, id`, over the searchable columns of one table.
+Comparisons follow OData, not SQL: null equals only null, and no comparison is unknown, so `not` always inverts it.
+Text is compared by the database's collation; `contains`, `startswith` and `endswith` search for the literal text. An
+order is a list like `created_at desc, id`.
 """
 
 import re
@@ -50,7 +48,7 @@ def read_order(text: str, fields: Mapping[str, BoundField], *, dialect: str) -> 
         dialect: Name of the database's.
 
     Raises:
-        InvalidInput: It is no order, or one by what there is not.
+        InvalidInput: It is not a valid order, or names an unknown field.
     """
     entries = text.split(",")
     if len(entries) > MAX_FIELDS:
@@ -122,12 +120,12 @@ class _Computed:
     kind: ColumnType
     value: Value
     field: BoundField | None = None
-    """The field that it is, if it is no more than that."""
+    """The field, if the expression is just a field."""
 
 
 @dataclass(frozen=True, slots=True)
 class _Constant:
-    """Something that stands in the filter."""
+    """A literal value in the filter."""
 
     value: Any
     is_now: bool = False
@@ -147,7 +145,7 @@ def read_filter(text: str, fields: Mapping[str, BoundField], *, dialect: str, no
         now: The present moment.
 
     Raises:
-        InvalidInput: It is no filter, or one that asks for what there is not; the message says what there is.
+        InvalidInput: It is not a valid filter, or uses unknown names; the message lists the known ones.
     """
     _check_depth(text)
     try:

@@ -40,7 +40,7 @@ class _Work(NamedTuple):
         """The values that are to be written.
 
         Raises:
-            InvalidInput: One of them is none of the tool's.
+            InvalidInput: One of them is not a field of the tool.
         """
         made = self.request.implementation
         beside = {made.version_field, *(made.key if made.operation == "update" else ())}
@@ -61,7 +61,7 @@ class _Work(NamedTuple):
 
 
 def perform(connection: sa.Connection, table: "sa.Table[Any]", request: EntityRequest) -> Outcome:
-    """Do what a call asks for.
+    """Perform the operation of a call.
 
     Args:
         connection: In a transaction, which the caller commits.
@@ -69,7 +69,7 @@ def perform(connection: sa.Connection, table: "sa.Table[Any]", request: EntityRe
         request: The call.
 
     Raises:
-        CallFailed: There is no such row, it has changed since it was seen, or the table is another one now.
+        CallFailed: There is no such row, it has changed since it was read, or the table has changed.
         InvalidInput: An argument is not what its field takes.
         sqlalchemy.exc.SQLAlchemyError: The database refused or failed.
     """
@@ -102,7 +102,7 @@ def _search(work: _Work) -> Outcome:
 
 
 def _select_fields(work: _Work, row: JsonObject) -> JsonObject:
-    """The fields that are asked for; without being asked, no bytes. The version and the key are always there."""
+    """The requested fields; bytes only if requested explicitly. The version and the key are always included."""
     wanted: list[str] | None = work.request.arguments.get("select")
     made = work.request.implementation
     if wanted is None:

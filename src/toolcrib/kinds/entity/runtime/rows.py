@@ -1,7 +1,7 @@
-"""The rows of one table as a tool reads and writes them, inside one transaction of the caller's.
+"""Reads and writes the rows of one table, inside the caller's transaction.
 
-An update and a deletion name the version of the row that was seen. The row is locked, compared and written, so that of
-two that saw the same version one fails, and no change is lost.
+Updates and deletions name the version of the row that the caller saw. The row is locked, compared and written, so of
+two calls that saw the same version one fails, and no change is lost.
 """
 
 from collections.abc import Mapping, Sequence
@@ -17,7 +17,7 @@ from toolcrib.kinds.entity.runtime.values import BoundField
 from toolcrib.kinds.entity.shape import ROW_VERSION, EntityImplementation
 
 _DIGITS: Final = 16
-"""Of a row's hash: enough that nobody meets two equal ones of the same row."""
+"""Characters of a row's hash: enough to make collisions for one row improbable."""
 
 
 class Rows:
@@ -30,7 +30,7 @@ class Rows:
         tool: Its name, for messages.
         implementation: What it is made of.
         now: The present moment.
-        mark: Of the call, no other has it; what is not counted is renewed by it.
+        mark: Unique mark of the call; the new version of a row without a counter is derived from it.
     """
 
     def __init__(
@@ -186,7 +186,7 @@ def _key_text(key: JsonObject) -> str:
 
 
 def _starts_empty(counter: BoundField) -> bool:
-    """Whether nobody else gives a new row its first version."""
+    """Whether a new row gets its first version here and not from the database."""
     return counter.column.default is None and counter.column.server_default is None
 
 

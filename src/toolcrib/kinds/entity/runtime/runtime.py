@@ -1,4 +1,4 @@
-"""`EntityRuntime`: one call of an entity's tool is one transaction. Importing this module loads no SQLAlchemy."""
+"""`EntityRuntime`: each call of an entity tool is one transaction. Importing this module loads no SQLAlchemy."""
 
 from collections.abc import Callable, Mapping
 from functools import partial
@@ -32,7 +32,7 @@ if TYPE_CHECKING:
 T = TypeVar("T")
 
 LOOK_S: Final = 60.0
-"""Seconds in which a database tells what tables it has."""
+"""Seconds within which a database must list its tables."""
 
 
 class EntityRuntime:
@@ -40,7 +40,7 @@ class EntityRuntime:
 
     Args:
         databases: Opens them, and is closed with this.
-        providers: Finds providers and what their references lead to.
+        providers: Finds providers and the values of their references.
         clock: Time.
     """
 
@@ -88,11 +88,11 @@ class EntityRuntime:
         )
 
     async def look(self, provider: ProviderDefinition, principal: Principal, work: "Callable[[sa.Connection], T]") -> T:
-        """Read what a database tells of itself.
+        """Run a function that reads the schema of a database.
 
         Args:
             provider: The database; it need not be stored.
-            principal: In whose realm and name.
+            principal: The principal that acts, in its realm.
             work: Runs in a thread, in a transaction.
 
         Raises:
@@ -139,7 +139,7 @@ class EntityRuntime:
 
 
 def _database_failure(who: str, problem: "SQLAlchemyError") -> CallFailed:
-    """What the database said, without its statement, its values and its address."""
+    """The error of the database, without its statement, its values and its address."""
     from toolcrib.kinds.entity.importer.failures import diagnose  # noqa: PLC0415 - heavy
 
     found = diagnose(problem)
@@ -150,7 +150,7 @@ def _database_failure(who: str, problem: "SQLAlchemyError") -> CallFailed:
 
 
 def _request_failure(who: str, problem: ToolcribError | NetworkError) -> CallFailed:
-    """Why the database was not asked, or the call is none."""
+    """The error of a call that did not reach the database, or is invalid."""
     match problem:
         case EgressDenied() | NetworkError():
             code, reason = meaning_of(problem)

@@ -1,6 +1,6 @@
-"""Values between JSON and a database: each by its field's type, refused with the field's name where it does not fit.
+"""Converts values between JSON and a database by the type of the field. A refusal names the field.
 
-Moments are UTC: one with an offset is converted, also for a column that keeps none.
+Times are UTC. A time with an offset is converted, also for columns that store no offset.
 """
 
 import base64

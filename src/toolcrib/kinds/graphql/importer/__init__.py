@@ -1,1 +1,4 @@
-"""GraphQL schemas become providers and tools: reading a schema, choosing what is selected, making definitions."""
+"""Creates providers and tools from GraphQL schemas: reads a schema, chooses selections, makes definitions.
+
+Imported by `kinds.graphql.commands`; executing operations is in `kinds.graphql.runtime`.
+"""

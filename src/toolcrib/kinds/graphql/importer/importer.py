@@ -1,7 +1,7 @@
 """The queries and mutations of a GraphQL schema as a provider and its tools: `import_graphql`, a pure function.
 
-Every field of the query and mutation types is a tool; subscriptions and what serves GraphQL itself are left out and
-said to be. Each tool has its whole operation as text, so that a call needs neither the schema nor graphql-core. Loads
+Each field of the query and mutation types becomes a tool. Subscriptions and introspection fields are left out and
+reported. A tool contains the text of its operation, so calls need neither the schema nor graphql-core. Loads
 graphql-core.
 """
 
@@ -82,7 +82,7 @@ def import_graphql(
         source: Where the schema comes from, for the report.
         auth: How calls authenticate.
         names: Tools' names of an earlier import by `query FIELD` or `mutation FIELD`, which stay.
-        limits: How much of an answer is asked for.
+        limits: The limits of a selection.
 
     Returns:
         Definitions that are not stored anywhere yet, and everything that was left out.
@@ -132,7 +132,7 @@ class _SchemaReader:
         self.operations: list[OperationImport] = []
 
     def read(self, root: _Root, name: str) -> None:
-        """Make a tool of a field, or say why there is none."""
+        """Make a tool of a field, or report why it is left out."""
         losses = Losses()
         tool: ToolDefinition | None = None
         if root.name in _INFRASTRUCTURE:
@@ -217,7 +217,7 @@ def _document(root: _Root, operation_name: str, selection: str) -> str:
 
 
 def _account(why: Why, places: Sequence[str], limits: SelectionLimits, losses: Losses) -> None:
-    """Tell the report what is not asked for."""
+    """Report the fields that are not selected."""
     for place in places:
         match why:
             case "arguments":

@@ -1,11 +1,8 @@
-"""The arguments of a root field as variables, and as the JSON Schema that a tool's arguments have to fit.
+"""The arguments of a root field as GraphQL variables and as a tool's input schema; GraphQL types as JSON Schema.
 
-An input object or an enum is one definition under its name, so a type may hold itself. What the schema takes, the
-server takes: a list is written as a list, and null only where a type may be null.
-
-What GraphQL's types are in JSON Schema 2020-12, as arguments and in answers. Loads graphql-core.
-
-A custom scalar is open, unless its specification (`@specifiedBy`) or its name says that it is a well-known one.
+Each input object or enum is one definition under its name, so types may be recursive. A list must be written as a
+list, and null is accepted only where the type is nullable. A custom scalar accepts any value, unless its specification
+(`@specifiedBy`) or its name identifies a well-known one. Loads graphql-core.
 """
 
 from collections import deque
@@ -53,7 +50,7 @@ MAX_NOTE: Final = 300
 """Characters of the description of an argument or a field."""
 
 _MAX_READ: Final = 5_000
-"""Characters of a description that are looked at for a short one."""
+"""Maximum number of characters of a description that are searched for a short one."""
 
 _INPUTS: Final[Mapping[str, JsonSchema]] = MappingProxyType(
     {
@@ -115,7 +112,7 @@ def input_scalar(scalar: GraphQLScalarType) -> JsonSchema:
 
 
 def output_scalar(scalar: GraphQLScalarType) -> JsonSchema:
-    """The schema of what comes back. Servers write custom scalars as they like, so only their format is told."""
+    """The schema of an output. Servers write custom scalars in various ways, so only the format is given."""
     known = _OUTPUTS.get(scalar.name)
     if known is not None:
         return dict(known)
@@ -144,7 +141,7 @@ def note(description: str | None) -> str:
 
 
 def prose(description: str | None, limit: int | None = None) -> str:
-    """A description as plain text, of which so many characters are looked at; no lone surrogates are left in it."""
+    """A description as plain text, up to a number of characters; lone surrogates are removed."""
     return plain((description or "")[:limit].encode(errors="replace").decode())
 
 

@@ -1,12 +1,9 @@
-"""A GraphQL schema read from foreign text, which is SDL or the JSON of an introspection query, or asked of a server.
+"""Reads a GraphQL schema from untrusted text (SDL or introspection JSON), or requests it from a server.
 
-Nothing of it is executed. Size, nesting and number of types are bounded before and after parsing, and every refusal is
-an `InvalidDefinition` that names the limit. Directives that the SDL uses and does not define are left aside, because
-servers often publish SDL without those definitions.
-
-Asking a GraphQL server for its schema, with the provider's credentials and under the egress policy.
-
-A server that does not know the newer parts of introspection is asked once more without them. Loads graphql-core.
+Nothing in the text is executed. Size, nesting and number of types are limited before and after parsing, and each
+refusal is an `InvalidDefinition` that names the limit. Directives that SDL uses without a definition are ignored,
+because servers often publish such SDL. Requests use the provider's credentials and the egress policy; a server that
+does not support the newer parts of introspection gets a second request without them. Loads graphql-core.
 """
 
 import re
@@ -229,7 +226,7 @@ def check_schema(schema: GraphQLSchema) -> GraphQLSchema:
 
 
 def _members(schema: GraphQLSchema) -> Iterator[tuple[str, str, Any]]:
-    """Where each name stands, the name and its type, of everything that is no introspection type."""
+    """The place, name and type of everything except introspection types."""
     for name, named in schema.type_map.items():
         if is_introspection_type(named):
             continue
@@ -294,11 +291,11 @@ async def introspect(
         session: The way out.
         providers: Finds credentials.
         provider: Its address is where operations go.
-        principal: In whose name the server is asked.
+        principal: The principal that acts.
         within_s: Seconds for each of at most two questions.
 
     Raises:
-        CallFailed: The credentials are not at hand.
+        CallFailed: The credentials are not available.
         EgressDenied: The policy forbids the address.
         Unavailable: The server cannot be reached, or does not answer in time or with its own failure.
         ReconnectRequired: It refuses the credentials.

@@ -1,13 +1,12 @@
-"""What a tool asks for of a root field: a selection within a depth and a cost, and the JSON Schema of its answer.
+"""Chooses what a tool selects of a root field, within limits of depth and cost, and makes its output schema.
 
-The selection grows level by level, so that what is near comes before what is far: of each type first what names a thing
-(`id`, `name`), then its other plain values, then the objects inside it. An object at the last level, or of a type that
-it is itself inside of, is asked for its names only. Fields that need arguments and deprecated ones are left out.
+The selection is built breadth first. Of each type it takes identifying fields (`id`, `name`) first, then other plain
+values, then nested objects. Objects at the last level, and objects of a type that already contains them, get
+identifying fields only. Deprecated fields and fields with required arguments are left out.
 
-Of a Relay connection the nodes are asked for, the page's data and other plain values; connections take no level of the
-depth. One inside the answer is asked for its first nodes, because many servers refuse connections without a limit.
-An interface or a union is asked for its type's name, and for each possible type for what that type has; a field gets an
-alias where two of these types would answer under the same key with something else.
+A Relay connection is selected with its nodes, page information and other plain values, and adds no level of depth.
+Nested connections are limited to their first nodes, because many servers require a limit. An interface or union is
+selected with `__typename` and with fragments for each possible type; fields that conflict between types get an alias.
 """
 
 from collections import deque
@@ -44,13 +43,13 @@ from toolcrib.kinds.graphql.importer.inputs import (
 MAX_DEPTH: Final = 10
 MAX_COST: Final = 5_000
 MAX_CANDIDATES: Final = 20_000
-"""Fields that are looked at for one selection."""
+"""Maximum number of fields that are considered for one selection."""
 MAX_POSSIBLE_TYPES: Final = 12
-"""Types of an interface or a union that are asked for."""
+"""Maximum number of types of an interface or a union in a selection."""
 MAX_PLACES: Final = 100
 """Fields that the report names for one reason."""
 NESTED_NODES: Final = 10
-"""Nodes that are asked for of a connection inside of an answer."""
+"""Number of nodes that are requested of a nested connection."""
 
 _LIST_WEIGHT: Final = 3
 _TYPE_NAME: Final = "__typename"
@@ -59,12 +58,12 @@ _NAMES: Final = ("id", "key", "code", "slug", "name", "title")
 _INDENT: Final = "  "
 
 Why: TypeAlias = Literal["arguments", "cost", "cycle", "deprecated", "depth", "first", "paging", "types"]
-"""Why a field is not asked for, or not as a whole."""
+"""Why a field is not selected, or only in part."""
 
 
 @dataclass(frozen=True, slots=True)
 class SelectionLimits:
-    """How much of an answer is asked for.
+    """The limits of a selection.
 
     Raises:
         InvalidDefinition: A limit is out of range.
@@ -73,7 +72,7 @@ class SelectionLimits:
     depth: int = 3
     """Levels of objects, the root field's own included; connections take none."""
     cost: int = 200
-    """Fields that are asked for; each counts three times inside of a list, nine times inside of a list in a list."""
+    """Maximum number of fields; each counts three times inside a list, nine times inside a list in a list."""
 
     def __post_init__(self) -> None:
         for name, value, most in (("depth", self.depth, MAX_DEPTH), ("cost", self.cost, MAX_COST)):
@@ -83,7 +82,7 @@ class SelectionLimits:
 
 @dataclass(frozen=True, slots=True)
 class Selection:
-    """What is asked for of a root field."""
+    """The selection of a root field."""
 
     text: str
     """The selection set with its braces; empty for a field that is a plain value."""
@@ -95,7 +94,7 @@ class Selection:
 
 @dataclass(slots=True)
 class _Node:
-    """One field that is asked for, with what is asked for below it."""
+    """One selected field, with its own selection."""
 
     name: str
     type: Any
@@ -119,16 +118,16 @@ class _Node:
 
     @property
     def is_empty(self) -> bool:
-        """Whether nothing is asked for below it."""
+        """Whether its selection is empty."""
         return not (self.common or any(self.by_type.values()))
 
 
 class Selections:
-    """Makes the selections of one schema; types that were selected once are not looked at again.
+    """Makes the selections of one schema; the selection of a type is reused.
 
     Args:
         schema: The schema.
-        limits: How much is asked for.
+        limits: The limits of each selection.
     """
 
     def __init__(self, schema: GraphQLSchema, limits: SelectionLimits) -> None:
@@ -232,7 +231,7 @@ class _Growth:
             self._cut("cost", place)
 
     def _object(self, node: _Node, owner: GraphQLNamedType, name: str, member: GraphQLField) -> Iterator[_Node]:
-        """The node of an object that may be asked for; none if it is too deep, or there is no room left."""
+        """The node of an object that may be selected; null if it is too deep, or the limit is reached."""
         place, named = f"{owner.name}.{name}", named_type_of(member)
         depth = node.depth + 1
         path = node.path | {node.named.name, owner.name}
@@ -303,7 +302,7 @@ class _Growth:
             self._enter(edges, edge, "node", member)
 
     def _prune(self, node: _Node) -> None:
-        """Take away objects of which nothing is asked for."""
+        """Remove objects with an empty selection."""
         for into in (node.common, *node.by_type.values()):
             kept: list[_Node] = []
             for child in into:
@@ -317,7 +316,7 @@ class _Growth:
             into[:] = kept
 
     def _has_only_type_name(self, node: _Node) -> bool:
-        """Whether an object has nothing to ask for but the name of its type, which is asked for then."""
+        """Whether only the type name of an object can be selected, which it then is."""
         if node.names_only or not self._pay(node.weight):
             return False
         node.has_type_name = True
@@ -439,7 +438,7 @@ def _weight(type_: Any) -> int:
 
 
 def _connection_fields(named: GraphQLObjectType) -> tuple[str, ...] | None:
-    """The fields of a connection that lead to its nodes, the best one first; null for what is no connection."""
+    """The fields of a connection that lead to its nodes, the best one first; null if it is no connection."""
     if not named.name.endswith("Connection") or "pageInfo" not in named.fields:
         return None
     found: list[str] = []

@@ -1,6 +1,7 @@
-"""gRPC servers as providers: what they serve, as tools, and the channels to them. Loads grpcio: the extra `grpc`.
+"""Creates providers and tools from gRPC servers, and opens channels to them. Loads grpcio (the extra `grpc`).
 
-Nothing here calls a method of a service but that of reflection; the runtime does.
+The only methods that this package calls are those of server reflection; `kinds.grpc.runtime` calls the others.
+Imported within `kinds.grpc`.
 """
 
 from toolcrib.kinds.grpc.importer.channels import Channels, as_is

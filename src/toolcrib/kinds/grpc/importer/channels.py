@@ -1,8 +1,8 @@
-"""Connections to gRPC servers: one per provider and client certificate, to addresses that the egress policy has judged.
+"""Connections to gRPC servers: one per provider and client certificate, to addresses that the egress policy allows.
 
-A channel resolves no name and follows no proxy of the environment. Credentials travel with each call; only where a
-certificate is one, callers have channels of their own. Whoever finds a server unreachable says so (`doubt`): before the
-next call the name is resolved anew, and if it leads elsewhere now, so does the channel.
+A channel resolves no names and ignores proxy variables. Credentials are sent with each call; callers with client
+certificates have their own channels. A caller that cannot reach a server reports it (`doubt`): before the next call
+the name is resolved again, and a new channel is opened if its address has changed.
 """
 
 import asyncio
@@ -53,7 +53,7 @@ class Channels:
         Args:
             realm: The provider's.
             provider: Where to.
-            tls: Who we are, and how the server is known, over TLS.
+            tls: The client certificate, and how the server's certificate is verified.
 
         Raises:
             InvalidSettings: The certificate of `tls` cannot be used.
@@ -123,12 +123,12 @@ def _encode_pem(pem: str | None) -> bytes | None:
 
 
 def as_is(data: bytes) -> bytes:
-    """How channels write and read messages: whoever calls has their bytes."""
+    """Identity serializer of channels: callers pass messages as bytes."""
     return data
 
 
 def target_of(route: "Route") -> str:
-    """The judged addresses as gRPC names them, which it connects to as they stand: those of the first one's family."""
+    """The checked addresses as a gRPC target without name resolution: those of the first one's address family."""
     is_v6 = ":" in route.addresses[0]
     same = [address for address in route.addresses if (":" in address) == is_v6]
     port = route.origin.port

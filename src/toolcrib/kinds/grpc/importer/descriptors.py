@@ -1,9 +1,8 @@
-"""Files of Protocol Buffers: read from foreign bytes, put in order, and made into a pool of their own.
+"""Reads Protocol Buffers files from untrusted bytes, builds descriptor pools, and describes service methods.
 
-Nothing is registered where other code could see it: each set of files has its own `DescriptorPool`. The files of
-`google/protobuf/` are always those of the installed library, so that nobody else says what a Timestamp is.
-
-The methods of services: what each promises about its effects, and the name of its tool.
+Nothing is registered globally: each set of files has its own `DescriptorPool`. The files of `google/protobuf/` always
+come from the installed library, so a server cannot redefine a type such as Timestamp. Of a method, this module reads
+the declared effects and derives the name of its tool.
 """
 
 import re
@@ -63,7 +62,7 @@ def read_set(data: bytes) -> list[FileDescriptorProto]:
     """The files of a serialized `FileDescriptorSet`, as `protoc --descriptor_set_out` or `buf build` write it.
 
     Raises:
-        InvalidDefinition: It is none, it is empty, or it is too large.
+        InvalidDefinition: It is not a descriptor set, is empty, or is too large.
     """
     check_size(1, len(data))
     try:
@@ -150,7 +149,7 @@ def closure(files: Mapping[str, FileDescriptorProto], names: Iterable[str]) -> l
 def messages_only(files: Iterable[FileDescriptorProto]) -> bytes:
     """A set without comments and services: what it takes to read and write messages.
 
-    So it stays the same when a service gets another method or somebody rewrites a comment.
+    So it stays the same when a service gets another method or a comment changes.
     """
     kept = FileDescriptorSet()
     for file in files:
@@ -180,7 +179,7 @@ def service_names(files: Iterable[FileDescriptorProto]) -> Iterator[str]:
 
 
 def is_infrastructure(service: str) -> bool:
-    """Whether a service serves gRPC itself and nobody's purpose."""
+    """Whether a service belongs to gRPC itself, such as reflection and health checks."""
     return service.startswith(_INFRASTRUCTURE)
 
 

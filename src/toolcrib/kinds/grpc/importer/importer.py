@@ -1,7 +1,7 @@
 """The services of a gRPC server as a provider and its tools: `import_grpc`, a pure function over descriptors.
 
-Every unary and server-streaming method is a tool; a method to which the client sends a stream is left out and said to
-be. The descriptors that a tool needs to be called are in `GrpcApi.descriptors`, which whoever calls this stores.
+Each unary and server-streaming method becomes a tool. Methods with client streaming are left out and reported. The
+caller stores `GrpcApi.descriptors`, which calls of the tools need.
 """
 
 from collections import Counter
@@ -80,7 +80,7 @@ def import_grpc(
         source: Where the descriptors come from, for the report.
         services: Full names of the services that are served; null for all that the files define.
         auth: How calls authenticate.
-        authority: Name that the server's certificate is held against, if it is not the host.
+        authority: Name that the server's certificate must have, if it is not the host.
         names: Tools' names of an earlier import by `/package.Service/Method`, which stay.
 
     Returns:

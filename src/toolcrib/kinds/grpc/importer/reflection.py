@@ -1,7 +1,7 @@
-"""Asking a server what it serves: gRPC Server Reflection (grpc.reflection.v1, and v1alpha of older servers).
+"""Requests a server's descriptors by gRPC Server Reflection (grpc.reflection.v1, and v1alpha for older servers).
 
-Both protocols have the same messages. Every file is asked for once, and number, size and time are bounded, so a server
-that answers with ever more, or never, ends in an error.
+Both protocols use the same messages. Each file is requested once. Number, size and time are limited, so a server that
+never stops answering, or never answers, causes an error.
 """
 
 import asyncio
@@ -49,7 +49,7 @@ async def reflect(
 
     Args:
         channel: To the server.
-        address: Of the server, for messages.
+        address: The address of the server, for messages.
         metadata: With its credentials.
         within_s: Seconds for all of it.
 

@@ -1,14 +1,9 @@
-"""Message types as JSON Schema 2020-12, as ProtoJSON writes them (protobuf.dev, ProtoJSON Format).
+"""Message types as JSON Schema 2020-12 in the ProtoJSON format, with descriptions from comments in `.proto` files.
 
-Fields have the names of the `.proto` file. A message or an enum is one definition under its full name, so a type may
-hold itself. In an output, fields without presence are always there, because that is how the runtime writes them.
-
-The types of `google.protobuf` that JSON writes in a way of their own (protobuf.dev, ProtoJSON Format).
-
-What the authors of `.proto` files wrote about their types, by full name.
-
-Comments stand apart from what they are about, under a path of field numbers (descriptor.proto, `SourceCodeInfo`). Few
-servers keep them; a descriptor set has them if it was made with `--include_source_info`.
+Fields have the names of the `.proto` file. Each message or enum is one definition under its full name, so types may be
+recursive. Outputs always contain fields without presence, because the runtime writes them. Types of `google.protobuf`
+with a special JSON form have it. Comments are available only if the server keeps them, or if the descriptor set was
+made with `--include_source_info`.
 """
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
@@ -73,7 +68,7 @@ _OTHERS: Final[Mapping[str, JsonSchema]] = {
 
 
 def well_known(full_name: str) -> JsonSchema | None:
-    """The schema of a type that is written in a way of its own; null for any other."""
+    """The schema of a type with a special JSON form; null for other types."""
     if not full_name.startswith(_PREFIX):
         return None
     name = full_name.removeprefix(_PREFIX)
@@ -174,7 +169,7 @@ class MessageSchemas:
     """Schemas of the message types of one pool, in one direction.
 
     Args:
-        direction: Of the call.
+        direction: The direction of the call.
         comments: By full name.
     """
 

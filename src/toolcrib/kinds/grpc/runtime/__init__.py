@@ -1,7 +1,7 @@
-"""Runs tools that are methods of gRPC services: arguments become a message, what comes back JSON or a failed call.
+"""Executes tools that are methods of gRPC services: arguments become a message, the response an output.
 
-`messages` writes and reads messages, `calls` sends them, `failures` says what a status means. No status is tried again
-here, but for a refused token.
+`calls` does all of this and loads grpcio; `runtime` imports it at the first call. No status is retried here, except a
+refused token. Imported by `kinds.grpc`.
 """
 
 from toolcrib.kinds.grpc.runtime.runtime import GrpcRuntime

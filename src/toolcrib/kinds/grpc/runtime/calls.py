@@ -1,6 +1,4 @@
-"""One call of a gRPC method, unary or server-streaming. Loads grpcio; `GrpcRuntime` does so with its first call.
-
-What a status of gRPC means for a call, as one of the nine error codes.
+"""Calls a gRPC method, unary or server-streaming, and maps its status to one of the nine error codes. Loads grpcio.
 
 | status | code | why |
 |---|---|---|
@@ -12,13 +10,10 @@ What a status of gRPC means for a call, as one of the nine error codes.
 | UNAVAILABLE | NETWORK_ERROR | it was not reached, or is not there now |
 | UNKNOWN, INTERNAL, DATA_LOSS, ABORTED, CANCELLED, UNIMPLEMENTED | PROVIDER_ERROR | its own fault |
 
-What the server adds as `google.rpc.Status` (AIP-193) is told: wrong fields, waits, reasons; not its stack traces.
-
-Arguments to the bytes of a message and back, as ProtoJSON says, with the names of the `.proto` file.
-
-The classes are made of the descriptors at hand; no generated code is needed. In what comes back, fields without
-presence are written also where they have their default. A message inside an `Any` that nothing describes is kept as
-its type and its bytes.
+An error contains what the server adds as `google.rpc.Status` (AIP-193): wrong fields, delays and reasons, but no stack
+traces. Messages are converted from and to ProtoJSON with the names of the `.proto` file, without generated code.
+Outputs contain fields without presence also at their default. A message inside an `Any` whose type is unknown is kept
+as its type and bytes.
 """
 
 import asyncio
@@ -298,7 +293,7 @@ def _words(problem: Exception) -> str:
 
 
 MAX_CODECS: Final = 1_000
-"""Methods whose descriptors are kept at hand."""
+"""Maximum number of methods whose descriptors are cached."""
 
 _HEADER_KEY: Final = "header:"
 _NAME: Final = re.compile(r"[0-9a-z_.-]+")
@@ -357,10 +352,10 @@ class GrpcCalls:
         return await self._attempt(call, await self._credentials(call))
 
     async def reflect(self, provider: ProviderDefinition, principal: Principal) -> Reflected:
-        """What a server says that it serves, asked over a connection of its own.
+        """The services of a server by reflection, over a separate connection.
 
         Raises:
-            CallFailed: Its credentials are not at hand, or are no metadata.
+            CallFailed: Its credentials are not available, or are not valid metadata.
             EgressDenied: The policy forbids the address.
             Unavailable: The server cannot be reached, or does not answer in time.
             ReconnectRequired: It refuses the credentials.

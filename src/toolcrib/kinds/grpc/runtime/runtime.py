@@ -1,4 +1,4 @@
-"""`GrpcRuntime`: tools of kind `grpc`. It is there in every process, and loads grpcio with the first call."""
+"""`GrpcRuntime`: executes tools of kind `grpc`. Every process has it; it loads grpcio at the first call."""
 
 from typing import TYPE_CHECKING
 
@@ -17,7 +17,7 @@ class GrpcRuntime:
     """Executes methods of gRPC services, without generated code.
 
     A call is one attempt, with one exception: if the server refuses a token that was fetched for it, the method is
-    called once more with a new one. The deadline that the server is told is the provider's or the tool's `timeout_s`,
+    called once more with a new one. The deadline that the server gets is the provider's or the tool's `timeout_s`,
     whichever is shorter; a call that is given up is cancelled at the server.
 
     Args:

@@ -1,11 +1,9 @@
-"""OpenAPI documents as providers and tools.
+"""Creates providers and tools from OpenAPI documents.
 
-The way through the package: `sources` reads text under bounds, `library` follows references, `openapi2` and `openapi3`
-take operations apart into `parts`; `parameters`, `bodies` and `responses` turn the parts into JSON Schema through
-`schemas`, `arguments` makes one flat input of them, `paging`, `security` and `servers` say how the request is made,
-`tools` makes a definition, `importer` all of it. `fetching` brings the documents that one refers to.
-Every step tells `losses` what it does not keep; `fields` and
-`accounting` tell what no step asked for. Nothing here knows HTTP requests.
+`read` reads documents within limits and follows references. `operations` takes operations apart, for each version of
+OpenAPI, with their servers and security. `request_bodies`, `responses` and `schemas` make JSON Schema; `arguments`
+makes one flat input; `paging` detects paged lists; `importer` combines all of this. Each step reports what it does not
+keep. Nothing here executes a tool; that is `kinds.http.runtime`. Imported by `kinds.http.commands`.
 """
 
 from toolcrib.kinds.http.openapi.importer import import_openapi

@@ -1,8 +1,7 @@
-"""Parameters as arguments: which of them a caller gives, and the schema of each.
+"""The flat input of a tool: its parameters and body as one object, their schemas, and how a request is made from it.
 
-Names of tools and arguments: legal for every model provider, unique, and the same however the document grows.
-
-The flat input of a tool: parameters and body in one object, and how it is taken apart again for the request.
+Also makes the names of tools and arguments: valid for every model provider, unique, and stable when the document
+grows.
 """
 
 import re
@@ -211,7 +210,7 @@ class Arguments:
     parameters: tuple[HttpParameter, ...]
     body: HttpBody | None
     places: dict[str, str]
-    """Where each stands in the document."""
+    """Position of each in the document."""
     tokens: tuple[str, ...] = ()
     """Arguments that authentication fills in: they are in `parameters` or `body`, and in none of the others."""
 
@@ -229,9 +228,9 @@ class Arguments:
         return {"type": "object", "properties": self.properties, **needed, "additionalProperties": False}
 
     def with_paging(self, paging: Paging, schemas: SchemaConverter, losses: Losses) -> "Arguments":
-        """The same, where nobody has to give start and page size, and neither has a default: absent means all.
+        """The same, with start and page size optional and without defaults: without them, all pages are read.
 
-        Only a page size that every request needs and that nobody says stays required.
+        Only a page size that every request needs and that has no value stays required.
         """
         freed: dict[str, str] = {}
         if paging.start_argument:

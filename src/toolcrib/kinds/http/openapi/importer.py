@@ -1,9 +1,8 @@
-"""An OpenAPI document as a provider and its tools: `import_openapi`, a pure function that may run in any thread.
+"""An OpenAPI document as a provider and its tools: `import_openapi`, a pure function, safe to call in any thread.
 
-Whoever calls it has fetched the documents and stores the result. Whatever the tools do not say as the document says it
-is in `ImportedApi.report`, operation by operation; an operation that cannot be a tool is left out and the others go on.
-
-The document as a whole: the fields above its operations, and the components that no tool is made of.
+The caller fetches the documents and stores the result. `ImportedApi.report` lists, by operation, all differences
+between the tools and the document, and the document's unused fields and components. An operation that cannot become a
+tool is left out; the others are imported.
 """
 
 import re
@@ -119,7 +118,7 @@ class DocumentContext:
 
 
 def make_tool(operation: ApiOperation, name: str, override: ToolOverride, source: DocumentContext) -> ToolDefinition:
-    """The tool of an operation, as the override wants it."""
+    """The tool of an operation, with the override applied."""
     library = source.document.library
     tokens = source.tokens if authenticates(operation) else frozenset[str]()
     arguments = read_arguments(operation, library, source.requests, source.security.credentials(), tokens)
@@ -233,7 +232,7 @@ _LEGACY_CONTAINERS: Final = ("definitions", "parameters", "responses")
 
 
 def account_document(document: Document, losses: Losses) -> None:
-    """Report what the document says beside its operations and no tool can say."""
+    """Report fields of the document outside of its operations that no tool can keep."""
     root = document.root
     account(root, DOCUMENT, losses)
     account(root.get("info"), INFO, losses)
@@ -248,7 +247,7 @@ def account_document(document: Document, losses: Losses) -> None:
 
 
 def account_components(document: Document, losses: Losses) -> None:
-    """Report the shared parts that nothing has asked for, once all tools are made."""
+    """Report the unused components, once all tools are made."""
     root, reached = document.root, _with_ancestors(document.library.reached)
     legacy = [root.get(name) for name in _LEGACY_CONTAINERS] if document.dialect == "2.0" else []
     for container in (*(root.get("components").get(name) for name in _CONTAINERS), *legacy):
@@ -258,7 +257,7 @@ def account_components(document: Document, losses: Losses) -> None:
 
 
 def _with_ancestors(places: Iterable[str]) -> set[str]:
-    """Places, and those that they stand inside of."""
+    """Places and their ancestors."""
     found: set[str] = set()
     for place in places:
         inside = place
@@ -316,7 +315,7 @@ def import_openapi(
         Definitions that are not stored anywhere yet, and everything that was not kept as it was.
 
     Raises:
-        InvalidDefinition: The name is none; it is no OpenAPI document, or exceeds a bound; or an override or selection
+        InvalidDefinition: The name is invalid; it is no OpenAPI document or exceeds a limit; an override or selection
             names no operation or makes two tools of one name.
     """
     check_provider_name(name)

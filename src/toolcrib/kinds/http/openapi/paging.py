@@ -1,7 +1,7 @@
-"""Whether an answer comes in pages, from what request and answer are named and from vendors' extensions.
+"""Detects whether a response is one page of a list, from names in request and response and from vendor extensions.
 
-Only what both sides say is taken for paging: a parameter that starts a page, and an answer with one list and a sign of
-a following page. A wrong guess would read the same page again and again, a missed one only reads the first.
+Both sides must agree: a parameter that selects a page, and a response with one list and a sign of a next page. A
+wrong guess would read the same page repeatedly; a missed one reads only the first page.
 """
 
 from collections.abc import Iterator, Mapping

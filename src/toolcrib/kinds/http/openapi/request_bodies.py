@@ -1,6 +1,6 @@
-"""Request bodies as arguments: the properties of an object one by one, any other value as one argument.
+"""Request bodies as arguments: each property of an object is an argument; any other value is one argument.
 
-How single fields of form and multipart bodies are written, and which of them are files.
+Also the encoding of fields in form and multipart bodies, and which of them are files.
 """
 
 from dataclasses import dataclass
@@ -273,7 +273,7 @@ def _fields(
 
 
 def _note_unsaid(body: Body, schema: Node, library: Library, losses: Losses) -> None:
-    """What a body and its schema say about the whole has no place where its properties stand one by one."""
+    """Report keywords about the whole body, which are lost when its properties become separate arguments."""
     for node in (body.node, schema, follow_references(library, schema)):
         for keyword in node.object.keys() & {"description", "title", "example", "examples", "externalDocs", "xml"}:
             why = "of the body as a whole, whose properties are arguments"

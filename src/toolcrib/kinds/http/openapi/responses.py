@@ -1,4 +1,4 @@
-"""What an operation answers when it works: the schema of its output."""
+"""The successful responses of an operation, and the output schema of its tool."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -31,7 +31,7 @@ class Answers:
     json: tuple[Node, ...]
     """Schemas of the JSON ones."""
     others: tuple[Media, ...]
-    """Those that are no JSON, where there is no JSON."""
+    """The media types other than JSON, if there is no JSON."""
     empty: bool
     """Whether one has no content."""
     open: bool
@@ -90,7 +90,7 @@ def _successes(operation: ApiOperation) -> list[ApiResponse]:
 
 
 def _choose_media(media: Sequence[Media], losses: Losses) -> Sequence[Media]:
-    """JSON where it is offered, for that is what is asked for; else all."""
+    """JSON if it is offered, because requests ask for it; else all."""
     chosen = next((found for found in media if is_json(found.type)), None)
     chosen = chosen or next((found for found in media if is_lines(found.type)), None)
     if chosen is None:

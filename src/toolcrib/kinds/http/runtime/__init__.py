@@ -1,8 +1,9 @@
-"""Runs tools that are HTTP operations: arguments become a request, the answer an outcome or an explained failure.
+"""Executes tools that are HTTP operations: makes a request from arguments, and an output or an error from the response.
 
-`styles` writes values into URLs and headers, `requests` makes the request, `answers` reads what came back, `failures`
-says what a status means, `exchange` sends through the one way out, `pages` follows cursors. Nothing is stored, and no
-status is retried here, but for one thing that `HttpRuntime` explains: a page in the middle of a list.
+`requests`, `styles` and `bodies` make the request, `exchange` sends it under the egress policy, `answers` and
+`formats` read the response, `failures` maps its status to an error, `pages` follows paged lists. Nothing is stored,
+and no status is retried here, with one exception that `HttpRuntime` explains: a page in the middle of a list. Imported
+by `kinds.http` and `kinds.graphql`.
 """
 
 from toolcrib.kinds.http.runtime.runtime import HttpRuntime, ShownRequest, preview_request

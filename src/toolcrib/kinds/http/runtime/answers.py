@@ -1,7 +1,7 @@
-"""From an answer's bytes to JSON: by content type, with one exception for the commonest false one.
+"""Decodes a response body to JSON by its content type.
 
-JSON that is sent as text (`text/html`, `text/plain`, no type at all) is still read as JSON if all of it is an object or
-a list, unless the tool promises text. What claims to be JSON and is not, is an error.
+JSON that is sent as text (`text/html`, `text/plain`, or without a type) is read as JSON if the whole body is an object
+or a list, unless the tool declares text. A body with a JSON content type that is not JSON is an error.
 """
 
 import re
@@ -42,7 +42,7 @@ def read_body(response: HttpResponse, *, as_text: bool = False) -> Json | bytes:
     """The body: parsed JSON (a list of the values for JSON lines), a form's fields, text; null if there is none.
 
     Args:
-        response: The answer.
+        response: The response.
         as_text: Whether text is text, also if it looks like JSON.
 
     Returns:

@@ -1,12 +1,8 @@
-"""Request bodies: from arguments to bytes and a content type. Pure.
+"""Encodes arguments as request bodies: JSON, forms, `multipart/form-data` (RFC 7578, RFC 2046), and raw bytes. Pure.
 
-JSON keeps nulls, and a form and a multipart body leave them out. What cannot be sent is an `UnsendableBody` that says
-which argument to correct.
-
-`multipart/form-data` and its relatives (RFC 7578, RFC 2046): parts to bytes.
-
-Names are escaped as browsers do it (WHATWG HTML, multipart/form-data encoding algorithm), so no name and no filename
-can end a header. The boundary is derived from the content: the same parts always make the same bytes.
+JSON keeps nulls; forms and multipart bodies leave them out. A value that cannot be sent raises an `UnsendableBody`
+that names the argument. Multipart names are escaped as in browsers (WHATWG HTML), so no name can end a header. The
+boundary is derived from the content, so the same parts always make the same bytes.
 """
 
 import base64

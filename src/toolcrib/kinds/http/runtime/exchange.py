@@ -1,6 +1,6 @@
-"""The requests of one call: counted, sent through the one way out, and turned into answers of 2xx or failed calls.
+"""Makes the requests of one call: adds credentials, sends under the egress policy, returns 2xx responses or errors.
 
-With what right a call is made: the credentials of its provider, found anew when a fetched token was refused.
+Credentials of the provider are obtained again when a fetched token was refused.
 """
 
 import base64
@@ -66,7 +66,7 @@ class Access:
         return failure
 
     def forget(self, credentials: Credentials) -> bool:
-        """These credentials were refused: returns whether there are tokens among them to fetch anew."""
+        """Discard refused credentials; returns whether they include tokens that can be fetched again."""
         return self.providers.forget(credentials)
 
 
@@ -97,7 +97,7 @@ class Exchange:
         """One request with an answer of 2xx; a second one if a fetched token was refused, with a new token.
 
         Args:
-            arguments: Of the operation.
+            arguments: The arguments of the operation.
             at: The address of a following page, instead of the operation's.
 
         Raises:
@@ -165,7 +165,7 @@ class Exchange:
             raise bad_response(self.target.tool, response, str(problem)) from None
 
     async def outcome(self, response: HttpResponse) -> Outcome:
-        """What a call of one request brings back: its answer, in the form that the tool wants.
+        """The outcome of a call with one request: the response in the form that the tool declares.
 
         Raises:
             CallFailed: The answer has not that form.

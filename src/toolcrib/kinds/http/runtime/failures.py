@@ -1,4 +1,4 @@
-"""What an answer means for a call, as one of the nine error codes.
+"""What the status of a response means for a call, as one of the nine error codes.
 
 | other side | code | why |
 |---|---|---|
@@ -46,7 +46,7 @@ def status_failure(tool: ToolDefinition, response: HttpResponse, now: datetime, 
 
     Args:
         tool: The tool.
-        response: The answer.
+        response: The response.
         now: The current moment.
         again: The call was sent before. Of one with a key, 409 says then that the first request is still being worked
             on (draft-ietf-httpapi-idempotency-key-header, section 2.7).
@@ -71,7 +71,7 @@ def bad_response(tool: ToolDefinition, response: HttpResponse, problem: str, *, 
 
     Args:
         tool: The tool.
-        response: The answer.
+        response: The response.
         problem: Why not.
         explained: Whether the answer itself may say what went wrong, as some do with a status of success.
     """
@@ -107,7 +107,7 @@ def _phrase(status: int) -> str:
 
 
 def _explanation(response: HttpResponse) -> Json:
-    """The body as far as it is readable and small; beyond the bound the beginning of its text."""
+    """The body if it is readable and small; beyond the limit, the beginning of its text."""
     try:
         body = read_body(response)
     except BadBody:

@@ -1,13 +1,7 @@
-"""An answer of 2xx in the form that a tool wants.
+"""Converts a 2xx response to the form that the tool declares in `HttpImplementation.response`.
 
-What becomes of an answer's bytes, as `HttpImplementation.response` wants it.
-
-`reading` decides by form and content, `delimited` reads CSV and TSV, `readers` has a stranger's HTML read by `page` in
-a process of its own. JSON is read by `answers`, as ever. Nothing is sent and nothing is stored here.
-
-Tables as text, CSV and TSV (RFC 4180 and what goes by its name): text to columns and rows, all of them strings.
-
-Has HTML read by the program in `page`, in a process that is ended if it takes too long. Holds no state.
+CSV and TSV (RFC 4180) become columns and rows of strings. HTML is parsed by the program `page` in a separate process
+with a time limit. JSON is read by `answers`. Nothing is sent or stored here.
 """
 
 import asyncio
@@ -49,7 +43,7 @@ def read_delimited(text: str, *, tabs: bool = False) -> JsonObject:
         tabs: Whether the delimiter is known to be a tab.
 
     Raises:
-        ValueError: It is none: a field is not closed, or there are too many columns.
+        ValueError: It is not valid CSV: a field is not closed, or there are too many columns.
     """
     lines = text.splitlines(keepends=True)
     delimiter = "\t" if tabs else _delimiter(text[:_SAMPLE])
@@ -71,7 +65,7 @@ def _pad_row(row: list[str], width: int) -> list[str]:
 
 
 def _delimiter(sample: str) -> str:
-    """The one that stands equally often in the most of the first lines; the comma if none does."""
+    """The delimiter with the same number of occurrences in most of the first lines; the comma if there is none."""
     lines = [line for line in sample.splitlines()[:20] if line.strip()]
     counts = {mark: [line.count(mark) for line in lines] for mark in _DELIMITERS}
     return max(_DELIMITERS, key=lambda mark: _evenness(counts[mark]))
@@ -94,10 +88,10 @@ class Unreadable(ValueError):
 
 
 def check_reader() -> None:
-    """Refuse to go on without what reads HTML.
+    """Check that the HTML parser is installed.
 
     Raises:
-        InvalidSettings: Names the extra that brings it.
+        InvalidSettings: Names the extra to install.
     """
     if find_spec("selectolax") is None:
         raise InvalidSettings("reading HTML needs selectolax; install it with: pip install 'toolcrib[web]'")
@@ -134,7 +128,7 @@ async def read_html(html: str, url: str) -> JsonObject:
 
 
 SHOWN_ROWS: Final = 50
-"""Rows of a table that stand in the output; a larger one is an attachment as well, whole."""
+"""Maximum number of a table's rows in the output; a larger table is also a complete attachment."""
 
 _HTML: Final = frozenset({"text/html", "application/xhtml+xml"})
 _CSV: Final = frozenset({"text/csv", "application/csv", "text/comma-separated-values"})
@@ -171,7 +165,7 @@ def check_form(implementation: HttpImplementation) -> None:
     """Refuse a form that this process cannot read, before anything is sent.
 
     Raises:
-        InvalidSettings: Names the extra that brings what is missing.
+        InvalidSettings: Names the extra to install.
     """
     if implementation.response in {"html", "readable"}:
         check_reader()
@@ -182,7 +176,7 @@ async def read_as(form: ResponseForm, response: HttpResponse, *, as_text: bool =
 
     Args:
         form: What is wanted.
-        response: The answer.
+        response: The response.
         as_text: For `auto`, whether text is text, also if it looks like JSON.
 
     Raises:
@@ -210,7 +204,7 @@ async def read_as(form: ResponseForm, response: HttpResponse, *, as_text: bool =
 
 
 async def _readable(response: HttpResponse) -> FormattedContent:
-    """By what the answer is, which is what it says it is unless that is plainly false."""
+    """Read a response by its declared content type, unless that is clearly wrong."""
     said, found = content_type(response), _kind_of(response)
     warnings = () if found == said else (f"the answer says it is {said}, but it is {found}, and was read as that",)
     if found in _HTML:

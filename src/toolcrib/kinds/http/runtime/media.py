@@ -1,9 +1,7 @@
-"""Which characters bytes are: by byte order mark, by what the header says, by what the document says, by what fits.
+"""Media types (RFC 9110, section 8.3; RFC 6839), and the decoding of text by its character set.
 
-The order is that of browsers (WHATWG HTML, determining the character encoding): what is none of these is UTF-8 if it is
-valid, else windows-1252. Decoding never fails; what has no character is replaced.
-
-Media types as far as requests and answers need them (RFC 9110, section 8.3; RFC 6839). Nothing is guessed here.
+The character set is determined as in browsers (WHATWG HTML): by byte order mark, header and document; otherwise UTF-8
+if the bytes are valid, else windows-1252. Decoding never fails; undecodable bytes are replaced.
 """
 
 import codecs
@@ -44,7 +42,7 @@ _DECLARED: Final = re.compile(
 _WHERE_DECLARED: Final = 2_048
 """Bytes from the beginning in which a document may declare its characters."""
 _LATIN: Final = frozenset({"iso-8859-1", "latin-1", "latin1", "us-ascii", "ascii"})
-"""Names that mean windows-1252 on the web, of which they are subsets."""
+"""Names that mean windows-1252 on the web; their character sets are subsets of it."""
 _LAST: Final = "windows-1252"
 
 

@@ -1,9 +1,8 @@
-"""A page for a reader: HTML from standard input to JSON on standard output. A program, and nothing but that.
+"""A program that reads HTML from standard input and writes the readable content as JSON to standard output.
 
-It is run by `readers` in a process of its own, because a stranger's HTML can keep any parser busy for minutes, and one
-that is written in C busy with worse. So it imports nothing of ours. What a reader would not see is left out: scripts,
-menus, notices, and hidden text, in which orders to whoever reads a page like to hide. What is left is still a
-stranger's text.
+`formats` runs it in a separate process, because untrusted HTML can block or crash a parser. It therefore imports
+nothing of this library. Content that a reader does not see is left out: scripts, menus, notices, and hidden text,
+which may contain prompt injections. The output is still untrusted content.
 """
 
 import json
@@ -109,7 +108,7 @@ def _table(table: LexborNode) -> dict[str, Any]:
 def _grid(lines: list[LexborNode]) -> list[list[str]]:
     grid: list[list[str]] = []
     carried: dict[int, tuple[int, str]] = {}
-    """By column: for how many more rows a cell from above goes on, and what it says."""
+    """By column: the number of further rows that a cell from above spans, and its text."""
     for line in lines:
         row: list[str] = []
         for cell in line.css("td, th"):

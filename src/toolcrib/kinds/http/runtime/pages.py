@@ -1,8 +1,7 @@
-"""Reads a list that comes in pages to its end, and joins it.
+"""Reads all pages of a list and joins them.
 
-The `Link` header (RFC 8288): which address has a relation to this answer.
-
-Where the next page is: one pure function over the page that was just read, for each kind of paging.
+For each kind of paging, a pure function finds the next page in the current one, for instance in the `Link` header
+(RFC 8288).
 """
 
 import re
@@ -33,7 +32,7 @@ _MAX_HEADER: Final = 20_000
 
 
 def find_link(header: str, relation: str) -> str | None:
-    """The first target with a relation, as it is written there; null if there is none.
+    """The first target with a relation, unresolved; null if there is none.
 
     Args:
         header: All `Link` fields of an answer, joined with commas.
@@ -61,7 +60,7 @@ class Page(NamedTuple):
     items: int
     """Items so far, with those of this page."""
     size: int | None
-    """Items that this page has at least if it is not the last one; null if nobody knows."""
+    """Minimum number of items of this page if it is not the last one; null if unknown."""
 
 
 class NextPage(NamedTuple):
@@ -73,7 +72,7 @@ class NextPage(NamedTuple):
     value: Json = None
     url: str | None = None
     counted: bool = False
-    """Whether it is a number of ours, and not what the other side said."""
+    """Whether it is computed here, and not taken from the response."""
 
 
 def first_place(paging: Paging) -> NextPage | None:
@@ -138,7 +137,7 @@ def _cursor(paging: CursorPaging, page: Page) -> Json:
 
 
 def _is_last(page: Page, total: int | None) -> bool:
-    """By the number of all items where the answer tells it, else by a page that is short, or empty."""
+    """By the total number of items if the response has it, else by a page that is short or empty."""
     if page.found == 0:
         return True
     if total is not None:
@@ -166,10 +165,10 @@ _NOWHERE: Final = float("inf")
 
 
 async def follow(exchange: Exchange, paging: Paging) -> Outcome:
-    """All pages as one list, as far as the caller, the tool and `MAX_LIST_BYTES` want it.
+    """All pages as one list, within the limits of the caller, the tool and `MAX_LIST_BYTES`.
 
     Raises:
-        CallFailed: A page was refused or is none, or the pages run in a cycle, or lead to another origin.
+        CallFailed: A page was refused or is invalid, or the pages form a cycle, or lead to another origin.
     """
     arguments, enough, page_size = _begin(exchange, paging)
     place = first_place(paging)
@@ -201,7 +200,7 @@ async def follow(exchange: Exchange, paging: Paging) -> Outcome:
 
 
 def path_of(items: str) -> list[str]:
-    """The names that lead to the list in an answer; empty if the answer is the list."""
+    """The path of the list in a response; empty if the response is the list."""
     return [dotted or quoted for dotted, quoted in _NAMES.findall(items)] if items.startswith("$") else [items]
 
 

@@ -1,4 +1,4 @@
-"""From arguments to a request. Pure; what cannot be sent is a failed call that names the argument."""
+"""Makes a request from arguments. Pure; arguments that cannot be sent raise a failed call that names the argument."""
 
 import re
 from base64 import b64encode
@@ -22,7 +22,7 @@ _FORBIDDEN_IN_HEADERS: Final = re.compile(r"[\x00-\x08\x0a-\x1f\x7f]")
 _HEADER_KEY: Final = "header:"
 _ADDRESS: Final = re.compile(r"https?://[^\s/?#@\\]+([/?#][^\s\x00-\x1f\x7f]*)?", re.IGNORECASE)
 _SHOWN: Final = 200
-"""Characters of what is no address, in a message."""
+"""Maximum number of characters of an invalid address in a message."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -132,7 +132,7 @@ def whole_address(tool: ToolDefinition, url: str, arguments: JsonObject) -> str:
 
 
 def _tokens(implementation: HttpImplementation, credentials: Credentials) -> JsonObject:
-    """The bearer token, if there is one, where the system wants it besides the header."""
+    """The bearer token, if there is one, for parameters that repeat the header."""
     scheme, _, token = credentials.headers.get("authorization", "").partition(" ")
     return dict.fromkeys(implementation.token_arguments, token) if scheme == "Bearer" else {}
 

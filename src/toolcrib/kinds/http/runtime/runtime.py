@@ -1,7 +1,4 @@
-"""`HttpRuntime`: one call of an HTTP tool, one page or all of them.
-
-What an HTTP call would ask for, without doing it: for a person who is to approve it. Nobody is reached.
-"""
+"""`HttpRuntime` executes calls of HTTP tools; `preview_request` shows a request without sending it."""
 
 from typing import Final, NamedTuple, get_args
 
@@ -25,7 +22,7 @@ from toolcrib.kinds.http.shape import HttpImplementation, HttpMethod
 
 _METHODS: Final = get_args(HttpMethod)
 _TOLD: Final = frozenset({ErrorCode.TIMEOUT, ErrorCode.NETWORK_ERROR, ErrorCode.PROVIDER_ERROR})
-"""Failures of a request that was let through, also if nobody answered it."""
+"""Failures of a request that was sent, with or without a response."""
 
 
 class HttpRuntime:
@@ -99,7 +96,7 @@ def apply_arguments(
     """The operation with what its arguments choose: the address, the method.
 
     Raises:
-        CallFailed: The address or the method is none, or this process cannot read the form of answers that the tool
+        CallFailed: The address or the method is invalid, or this process cannot read the response form that the tool
             wants.
     """
     try:
@@ -123,7 +120,7 @@ def _was_asked(failure: CallFailed) -> bool:
 
 
 def _as_text(failure: CallFailed) -> Outcome:
-    """The failure as an output that does not hide what it is."""
+    """The failure as an output that is marked as an error."""
     told: JsonObject = {"error": failure.error.model_dump(mode="json", include={"code", "message", "retry_after_s"})}
     said = failure.error.message
     return Outcome(
@@ -151,7 +148,7 @@ def preview_request(
         tool: The tool.
         arguments: Validated.
         provider: The system that the tool names.
-        idempotency_key: Of the call.
+        idempotency_key: The idempotency key of the call.
     """
     implementation = tool.implementation
     if not isinstance(implementation, HttpImplementation):

@@ -1,7 +1,7 @@
-"""How OpenAPI writes a value into a path, a query, a header or a cookie (OpenAPI 3.1, section 4.8.12; RFC 6570).
+"""Serializes values into paths, queries, headers and cookies (OpenAPI 3.1, section 4.8.12; RFC 6570).
 
-Every piece that comes from a value is percent-encoded on its own, so a value can never become structure. Null members
-of lists and objects are left out, as RFC 6570 (section 2.3) leaves out what is undefined.
+Each piece of a value is percent-encoded separately, so a value cannot change the structure. Null members of lists and
+objects are left out, as in RFC 6570, section 2.3.
 """
 
 import re
@@ -24,7 +24,7 @@ _DELIMITERS: Final = {"spaceDelimited": " ", "pipeDelimited": "|", "tabDelimited
 
 
 def path_piece(parameter: HttpParameter, value: Json) -> str:
-    """The text that stands for `{name}` in a path: styles simple, label and matrix, and those with a delimiter."""
+    """The text that replaces `{name}` in a path: styles simple, label and matrix, and those with a delimiter."""
     if parameter.content_type is not None:
         return _encode(as_media(parameter.content_type, value))
     if parameter.style in {"label", "matrix"}:

@@ -1,8 +1,8 @@
-"""MCP servers (modelcontextprotocol.io) as providers and tools.
+"""Creates providers and tools from MCP servers (modelcontextprotocol.io).
 
-`offers` reads what a server lists and fingerprints it, `names`, `prose`, `schemas` and `tools` make definitions of it,
-`importer` all of it; `commands` says which programs may be started for it. Nothing here connects to a server or starts
-one: that is `toolcrib.kinds.mcp.runtime`.
+`offers` reads and fingerprints what a server lists, `importer` makes definitions of it, `programs` says which programs
+may be started as servers. Nothing here connects to a server or starts one; that is `kinds.mcp.runtime`. Imported by
+`kinds.mcp` and `crib`.
 """
 
 from toolcrib.kinds.mcp.importer.importer import import_mcp

@@ -1,12 +1,9 @@
-"""What an MCP server lists as a provider's tools: `import_mcp`, a pure function.
+"""The lists of an MCP server as tools of a provider: `import_mcp`, a pure function.
 
-Whoever calls it has listed, and stores the result. What cannot be a tool is left out, said so in the report, and the
-others go on: one broken entry of a server takes nothing else with it.
-
-Names of the tools that a server's offers become: legal for every model provider, unique, and kept once given.
-
-A name that is spelled with anything but ASCII letters, digits, `_` and `-` gets a hash of its true spelling, so that no
-look-alike comes close to the name that it imitates.
+The caller lists the server's entries and stores the result. An entry that cannot become a tool is left out and
+reported; the others are imported. Names of tools are valid for every model provider, unique, and stable. A name with
+characters other than ASCII letters, digits, `_` and `-` gets a hash of its original spelling, so it cannot imitate
+another name.
 """
 
 import re
@@ -134,7 +131,7 @@ _VARIABLE: Final = re.compile(r"[A-Za-z0-9_.%]+")
 
 
 def make_tool(offer: ServerOffer, name: str, provider: str, losses: Losses) -> ToolDefinition:
-    """The tool of an offer; what it does not say as the server said it is a loss.
+    """The tool of an offer; differences from what the server said are losses.
 
     Raises:
         ValueError: It cannot be one, as pydantic's validation says.
@@ -234,8 +231,8 @@ def tool_names(
     """One name per offer, by its key, `[A-Za-z][A-Za-z0-9_-]{0,63}`.
 
     Args:
-        offers: Of one server.
-        provider: Its name, which goes in front of a name that a tool of somebody else has.
+        offers: The offers of one server.
+        provider: Its name, the prefix of a tool's name that another provider's tool already has.
         known: Names of an earlier import, which stay.
         taken: Names of tools that are not this provider's.
     """

@@ -1,7 +1,7 @@
-"""What an MCP server offers, as it says it itself: the entries of its lists, each with a fingerprint.
+"""What an MCP server offers: the entries of its lists, each with a fingerprint.
 
-Everything here is said by the other side. It is claims: an annotation that a tool only reads is kept as such a claim,
-and the fingerprint holds the server to it (trust on first use, the answer to a "rug pull").
+All of it is unverified. An annotation that a tool only reads is stored as a claim of the server, and the fingerprint
+detects later changes (trust on first use, the defence against a "rug pull").
 """
 
 from collections import Counter

@@ -1,11 +1,11 @@
-"""Which programs may be started as MCP servers: those that the operator has listed, word for word.
+"""Which programs may be started as MCP servers: an allow list of the operator.
 
     GITHUB_TOKEN= /usr/bin/node /opt/mcp/github.js      exactly this, with this variable if the provider gives it
     /usr/bin/files-server --read-only *                 further arguments, none of which is an option
 
-A list of forbidden commands is never complete (`python -c`, `npx --yes`, `LD_PRELOAD`, `NODE_OPTIONS`), so there is
-none: what is not listed does not start, and a program gets no variable that its line does not name. It is asked when a
-provider is saved, and again right before a program is started.
+A deny list is never complete (`python -c`, `npx --yes`, `LD_PRELOAD`, `NODE_OPTIONS`), so there is only this list: no
+other program starts, and a program gets only the variables that its line names. The list is checked when a provider is
+saved, and again before a program is started.
 """
 
 import re

@@ -1,8 +1,8 @@
-"""Runs tools that are MCP servers' (modelcontextprotocol.io), over the official SDK.
+"""Executes tools of MCP servers (modelcontextprotocol.io) with the official SDK.
 
-`servers` finds or opens the `connection` for a call, `_transports` and `_session` are the only modules that know the
-SDK, which loads with the first connection; `results` reads what comes back, `failures` says what goes wrong. The way
-out and the credentials are ours: the SDK gets neither a socket nor a secret.
+`servers` finds or opens the `connection` for a call. Only `transports` and `session` use the SDK, which loads with the
+first connection. `runtime` reads results, `failures` maps failures to errors. Requests and credentials go through this
+library: the SDK gets neither a socket nor a secret. Imported by `kinds.mcp` and `crib`.
 """
 
 from toolcrib.kinds.mcp.runtime.runtime import McpRuntime

@@ -1,7 +1,7 @@
-"""One connection to an MCP server, owned by one task: it opens the session, holds it open, and closes it.
+"""One connection to an MCP server. One task owns it: it opens the session, keeps it open, and closes it.
 
-The SDK's sessions have to be left by the task that entered them, whatever happens to the calls that use them; so none
-of those opens one. A connection that has ended, by whichever side, stays so: a new one takes its place.
+The SDK requires that the task that entered a session also leaves it, so calls do not open sessions themselves. A
+closed connection is not reopened; a new one replaces it.
 """
 
 import asyncio
@@ -26,7 +26,7 @@ OPEN_S: Final = 30.0
 
 @dataclass(frozen=True, slots=True)
 class _Known:
-    """A listing, and when it was asked for."""
+    """A listing, and the time of its request."""
 
     listing: ServerListing
     asked_at: float
@@ -71,7 +71,7 @@ class Connection:
 
     @property
     def secrets(self) -> tuple[str, ...]:
-        """What must not be shown of what it has sent, or given to its program."""
+        """The secrets that it has sent, or given to its program, for redaction."""
         return (*self.reach.secrets, *self._troubles.secrets)
 
     # Using ------------------------------------------------------------------------------------------------------------

@@ -1,4 +1,4 @@
-"""What goes wrong with an MCP server, as one of the nine error codes.
+"""What a failure of an MCP server means, as one of the nine error codes.
 
 | what happened | code | reason |
 |---|---|---|
@@ -12,10 +12,8 @@
 | something that is no MCP, or too much of it | PROVIDER_ERROR | bad_response |
 | any other error | PROVIDER_ERROR | tool_failed |
 
-What a transport knows of a failure and the protocol above it cannot say, kept until the request that met it asks.
-
-The SDK turns whatever a transport meets into an error of the protocol. Ours carries a ticket, which nobody but this
-process can write, and behind the ticket is what really happened.
+The SDK turns each failure of a transport into a protocol error and loses its cause. The transports of this package put
+a ticket into that error, which only this process can create, and keep the cause under the ticket.
 """
 
 import secrets
@@ -44,7 +42,7 @@ class TransportTroubles:
     _kept: dict[str, CallFailed] = field(default_factory=dict[str, CallFailed])
 
     def keep(self, failure: CallFailed) -> JsonObject:
-        """The data of an error of the protocol that stands for a failure."""
+        """Keep a failure; returns the data of the protocol error that refers to it."""
         self.last = failure
         if len(self._kept) >= _MOST_KEPT:
             del self._kept[next(iter(self._kept))]
@@ -53,7 +51,7 @@ class TransportTroubles:
         return {_TICKET: ticket}
 
     def behind(self, data: Json) -> CallFailed | None:
-        """The failure that an error's data stands for; null if they stand for none."""
+        """The failure that an error's data refers to; null if there is none."""
         if not isinstance(data, dict):
             return None
         ticket = cast("JsonObject", data).get(_TICKET)
@@ -80,13 +78,13 @@ class SessionGone(CallFailed):
 
 
 def reconnect(provider: str, why: str) -> CallFailed:
-    """Its credentials are missing, refused or used up; a person has to connect the provider anew."""
+    """The credentials are missing, refused or expired; a person has to connect the provider again."""
     message = f"provider {provider!r}: {why}; reconnect it: check or renew its credentials, then call again"
     return CallFailed(error(ErrorCode.AUTH_REQUIRED, Reason.RECONNECT_REQUIRED, message))
 
 
 def credentials_failure(provider: str, failure: CallFailed) -> CallFailed:
-    """A failure to get credentials; where a token endpoint has refused, somebody has to reconnect."""
+    """A failure to get credentials; if a token endpoint has refused, a person has to reconnect."""
     if failure.error.code is not ErrorCode.AUTH_REQUIRED or failure.error.reason is Reason.MISSING_SECRET:
         return failure
     renewed = reconnect(provider, failure.error.message)
@@ -112,7 +110,7 @@ def status_failure(provider: str, status: int, retry_after_s: float | None) -> C
 
 
 def network_failure(provider: str, problem: EgressDenied | NetworkError | InvalidInput | OSError) -> CallFailed:
-    """The network, its policy or the system let nothing through, or not all of it."""
+    """The error if the network, the egress policy or the system blocked the transfer."""
     match problem:
         case EgressDenied() | NetworkError():
             code, reason = meaning_of(problem)
@@ -144,7 +142,7 @@ def broken(provider: str, said: str = "") -> CallFailed:
 def connection_failure(
     provider: str, why: str, said: str = "", *, code: ErrorCode = ErrorCode.NETWORK_ERROR
 ) -> CallFailed:
-    """There is no connection to be had."""
+    """The error if no connection can be opened."""
     message = f"provider {provider!r}: its MCP server cannot be connected: {why}"
     return CallFailed(error(code, Reason.TOOL_FAILED, f"{message}{_server_words(said)}"), effect="none")
 

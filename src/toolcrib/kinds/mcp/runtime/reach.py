@@ -1,4 +1,4 @@
-"""How one connection reaches its server: everything that is known before it is opened."""
+"""What is known about a server before a connection to it is opened."""
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field

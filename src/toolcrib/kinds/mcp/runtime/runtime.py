@@ -1,9 +1,10 @@
-"""From a server's result to an outcome: structured content before text, and bytes beside the output, not in it.
+"""`McpRuntime` executes calls of MCP tools; `ResultReader` reads their results.
 
-Text that is a JSON object or list is read as such. One part of a result is the output itself; of several the output is
-a list. Images, sounds and blobs are kept as blobs, and the output has a description of each in their place.
+A call is refused if the server no longer offers what was trusted.
 
-`McpRuntime`: one call of what an MCP server offers, if the server still says of it what was trusted.
+Structured content is preferred to text, and text that is a JSON object or list is read as JSON. A single part of a
+result is the output; several parts are a list. Images, audio and blobs are stored as blobs, with a description in the
+output.
 """
 
 import base64
@@ -38,7 +39,7 @@ class ResultReader:
     warnings: list[str] = field(default_factory=list[str])
 
     async def outcome(self, capability: McpCapability, result: JsonObject) -> Outcome:
-        """What a call brings back.
+        """The outcome of a call.
 
         Raises:
             CallFailed: The result says that the tool failed.
@@ -145,7 +146,7 @@ _LISTS: Final[Mapping[McpCapability, Sequence[str]]] = {
 class McpRuntime:
     """Executes tools of kind `mcp`.
 
-    A server may say something else of a tool today than it said when a person took it in ("rug pull"). So the server is
+    A server may change a tool after a person has trusted it ("rug pull"). So the server is
     asked what it lists before each call, or as seldom as the provider's `verify_s` allows; a tool that is not what it
     was is not called. If a connection turns out to have been lost before anything was asked of it, the call is made on
     a new one; one that breaks during the call fails it, as its effect is not known.
@@ -212,7 +213,7 @@ class McpRuntime:
 
 
 def _hold(tool: str, implementation: McpImplementation, listing: ServerListing) -> None:
-    """Refuse what is not what was trusted.
+    """Refuse a tool that differs from what was trusted.
 
     Raises:
         CallFailed: It is gone, or the server says something else of it; names the fields.

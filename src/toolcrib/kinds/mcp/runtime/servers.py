@@ -1,8 +1,8 @@
-"""The connections of a process to MCP servers: opened when they are needed, shared by the calls of one principal.
+"""The connections of a process to MCP servers: opened on demand, and shared by the calls of one principal.
 
-No two principals share one, and none outlives a change of its provider or of a variable of its program: what a
-connection was opened with is part of the key under which it is found. Their number is bounded; the one that was not
-used for the longest time makes room. After failures to connect, the next attempts wait, twice as long each time.
+Principals never share a connection. The key of a connection contains all that it was opened with, so a change of the
+provider or of a program's variable opens a new one. The number is limited; the least recently used connection is
+closed. After failed attempts to connect, further attempts wait with exponential backoff.
 """
 
 import asyncio
@@ -70,7 +70,7 @@ class McpServers:
         commands: Which programs may be started.
         environment: Variables of this process, of which a program gets a few.
         clock: Time.
-        idle_s: Seconds after which a connection that nobody uses is closed.
+        idle_s: Seconds after which an idle connection is closed.
         most: Connections at a time.
     """
 

@@ -1,13 +1,11 @@
-"""One session with an MCP server, over the official SDK: opened, listed, asked. Nothing above this module knows it.
+"""One session with an MCP server over the official SDK: open, list, call. Modules above this one do not use the SDK.
 
-Answers come out as JSON and failures as `CallFailed`. A session belongs to the task that holds it open; any task may
-ask. Requests of the server (sampling, elicitation, roots) are refused by the SDK, because no handler is given for them;
-progress and log messages are left alone.
+Results are JSON, and failures are `CallFailed`. The task that opened a session owns it; any task may call it. Requests
+of the server (sampling, elicitation, roots) are refused by the SDK, because they have no handlers. Progress and log
+messages are ignored.
 
-The SDK's dispatcher of messages, with two things more: it sifts lists, and it tells when it has ended.
-
-The SDK refuses a whole page of a list for one malformed entry. A server that is wrong about one tool shall not hide the
-others, so each entry is judged alone; those that are malformed are kept aside with what is wrong with them.
+The SDK refuses a whole page of a list for one malformed entry. The dispatcher here validates each entry separately,
+and keeps malformed entries with their errors.
 """
 
 import asyncio
@@ -182,7 +180,7 @@ class McpSession:
         """Call a tool, read a resource or get a prompt; returns the result as the specification has it.
 
         Raises:
-            CallFailed: There is no result, or one that is none.
+            CallFailed: There is no result, or an invalid one.
         """
         request: types.CallToolRequest | types.ReadResourceRequest | types.GetPromptRequest
         match capability:
@@ -251,7 +249,7 @@ class McpSession:
             raise unusable(self._provider, first_problem(problem)) from None
 
     async def _tools(self, params: types.PaginatedRequestParams | None) -> tuple[str | None, dict[int, str]]:
-        """As `_page`, by the SDK's own way, which remembers of which arguments it makes headers."""
+        """As `_page`, but with the SDK's method, which stores the arguments that become headers."""
         found = await self._client.list_tools(params=params)
         kept = {tool.name for tool in found.tools}
         lost = [at for at, entry in enumerate(self._wire.page) if _entry_name(entry, "tools") not in kept]
@@ -266,7 +264,7 @@ class McpSession:
 
 
 class _NoSuchList(Exception):
-    """A server that does not know a list, though it said that it has such things."""
+    """A server that does not support a list, although it declared the capability."""
 
 
 async def hold(

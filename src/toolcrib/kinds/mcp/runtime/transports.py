@@ -1,17 +1,10 @@
-"""The one way out for MCP over HTTP: the SDK's HTTP client on top of our `HttpSession`, under its egress policy.
+"""The three transports to an MCP server: streamable HTTP, server-sent events (older servers), and a program's stdio.
 
-The SDK brings a client, httpx2, that would resolve and connect by itself. This transport gives it neither sockets nor
-credentials: requests go through the session (vetted addresses, no proxies, no redirects, bounded bodies), and the
-credentials are put on here, so that the SDK never holds them and no redirect carries them away. Loaded with the first
-connection, as it needs httpx2.
-
-A program that is started as an MCP server and spoken to over its standard input and output, a message a line.
-
-It runs in a session of its own with the variables that it is given and nothing else of ours. Lines are bounded, and
-what it writes to its standard error is kept only to its end. When the connection is closed, its standard input is; if
-it does not end then, it is asked to, and killed with all that it has started.
-
-The three ways to an MCP server: streamable HTTP, server-sent events as older servers speak them, and a program.
+HTTP requests of the SDK's client (httpx2) go through `HttpSession` under its egress policy: checked addresses, no
+proxies, no redirects, limited bodies. Credentials are added here, so the SDK never has them. A program runs in its own
+process session with only the variables that it is given; lines are limited, and only the end of its standard error is
+kept. To stop it, its standard input is closed, then it is terminated, then killed with its child processes. Loaded
+with the first connection.
 """
 
 import asyncio
@@ -110,7 +103,7 @@ async def running(
 async def _read(
     process: asyncio.subprocess.Process, incoming: MemoryObjectSendStream[SessionMessage | Exception]
 ) -> None:
-    """Hand on messages until there are no more, or one is too long; a line that is none is left out."""
+    """Pass on messages until there are no more, or one is too long; invalid lines are ignored."""
     stdout = cast("asyncio.StreamReader", process.stdout)
     with incoming, suppress(ValueError, anyio.BrokenResourceError):  # a line over the limit is a ValueError
         while line := await stdout.readline():
@@ -235,7 +228,7 @@ class GuardedTransport(httpx2.AsyncBaseTransport):
         return None
 
     def _error_response(self, failure: CallFailed) -> httpx2.Response:
-        """An answer that is an error of the protocol, and stands for the failure."""
+        """A response with a protocol error that refers to the failure."""
         said = {"code": _INTERNAL_ERROR, "message": failure.error.message, "data": self.troubles.keep(failure)}
         if self.failed is not None:
             self.failed()

@@ -1,1 +1,4 @@
-"""The operations of a document, whatever its version: parts, security and servers."""
+"""The operations of an OpenAPI document of any version: their parts, security and servers.
+
+Imported by `kinds.http.openapi`.
+"""

@@ -1,8 +1,6 @@
-"""Operations of OpenAPI 2.0 (Swagger): bodies and forms are parameters there, and media types stand apart.
+"""Reads the operations of a document of OpenAPI 2.0, 3.0, 3.1 or 3.2, in their order, as parts common to all versions.
 
-Operations of OpenAPI 3.0, 3.1 and 3.2.
-
-The operations of a document in its order, whatever its version. The rest of the package sees only their parts.
+In OpenAPI 2.0 (Swagger), bodies and forms are parameters, and media types are listed separately.
 """
 
 from collections.abc import Callable, Iterator, Mapping
@@ -372,7 +370,7 @@ def read_operations(document: Document, losses: Losses) -> Iterator[ApiOperation
 
     Args:
         document: The document.
-        losses: Takes paths that are none; what an operation loses is its own.
+        losses: Receives invalid paths; the losses of an operation are recorded with it.
     """
     reader: Reader = (OpenApi2 if document.dialect == "2.0" else OpenApi3)(document).operation
     count = 0
@@ -401,7 +399,7 @@ def read_operations(document: Document, losses: Losses) -> Iterator[ApiOperation
 
 
 def _item(document: Document, node: Node, losses: Losses) -> Node:
-    """A Path Item Object; what stands beside its `$ref` is added to what the reference leads to."""
+    """A Path Item Object; the fields beside its `$ref` are added to the referenced object."""
     if not isinstance(node.object.get("$ref"), str):
         return node
     target = document.library.resolve(Node({"$ref": node.object["$ref"]}, node.place, node.base), losses)

@@ -1,10 +1,7 @@
-"""What an operation is made of, whatever the document's version: the form from which tools are made.
+"""The parts of an operation, common to all versions of OpenAPI: parameters, bodies, responses, paths and media types.
 
-References are resolved and the defaults of paths and documents applied; schemas are still as the document has them.
-
-Paths as URL templates: `/deals/{id}` with one plain name in each pair of braces.
-
-Media types: which of several is taken, and how its content is written.
+References are resolved, and defaults of paths and documents applied. Schemas are still as in the document. Paths are
+URL templates such as `/deals/{id}`, with one name in each pair of braces.
 """
 
 import re
@@ -44,7 +41,7 @@ class BodyField:
     schema: Node
     required: bool
     description: Node | None = None
-    """Where a description of its own stands."""
+    """Position of its own description."""
     encoding: FieldEncoding | None = None
 
 
@@ -134,7 +131,7 @@ class ApiPath:
 
     @property
     def place(self) -> str:
-        """Where it stands."""
+        """Its position."""
         return self.item.place
 
 

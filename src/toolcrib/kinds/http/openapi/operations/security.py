@@ -1,13 +1,11 @@
-"""Which credentials an API asks for: named schemes whose secrets are references, and what operations need of them.
+"""The credentials that an API requires: named schemes whose secrets are references, and the schemes of each operation.
 
-Secrets are never taken from a document, only named: `${env:CRM_TOKEN}`. Where a document declares one simple scheme and
-everything uses it, the provider has that one way to authenticate; else schemes by name and alternatives of them.
+Secrets are never read from a document, only named: `${env:CRM_TOKEN}`. If a document declares one simple scheme for
+everything, it becomes the provider's authentication; otherwise the provider gets named schemes and alternatives.
 
-Parameters that repeat the bearer token, as Slack has them: filled in by authentication, never asked for.
-
-Documents do not say so in a form of their own, and a `token` may as well be what an operation is about (a password's
-reset, a revocation). So a parameter is taken for the credential only if it has such a name, is described as one, and at
-least half of the operations that authenticate have it.
+Some APIs, such as Slack's, repeat the bearer token as a parameter. A parameter counts as such only if its name and its
+description say so and at least half of the authenticated operations have it, because `token` can also be a genuine
+argument. Authentication fills it in, and the tool does not ask for it.
 """
 
 import re
@@ -257,7 +255,7 @@ _DESCRIBED: Final = re.compile(
 
 
 def repeated_tokens(operations: Sequence[ApiOperation], security: Security) -> frozenset[str]:
-    """Names of the parameters and form fields that carry the bearer token; empty if there is none to carry."""
+    """Names of the parameters and form fields that repeat the bearer token; empty if there is no token."""
     ways = (security.auth, *security.schemes.values())
     if not any(isinstance(way, BearerAuth | OAuth2Auth | AuthorizationCodeAuth) for way in ways):
         return frozenset()

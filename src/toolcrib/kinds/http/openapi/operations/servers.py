@@ -1,4 +1,4 @@
-"""Where an API is: the base address of the document, or of the operations that live elsewhere."""
+"""The base address of a document, and of operations with their own servers."""
 
 import re
 from dataclasses import dataclass, field
@@ -14,7 +14,7 @@ from toolcrib.kinds.http.openapi.read.library import Document
 from toolcrib.kinds.http.openapi.read.nodes import Node
 
 UNKNOWN_HOST: Final = "host"
-"""The variable that stands for the host of a document without an address."""
+"""The variable for the host of a document without an address."""
 _NOWHERE: Final = "base-url-is-not-set.invalid"
 """No such host can exist (RFC 6761, section 6.4), so a call fails before anything is sent, and its error says why."""
 _VARIABLE: Final = re.compile(r"\{([^{}]*)\}")
@@ -83,7 +83,7 @@ def operation_server(operation: ApiOperation, base: ServerAddress, document: Doc
 
 
 def read_server(node: Node, uri: str, losses: Losses) -> ServerAddress | None:
-    """One Server Object as an absolute address; `None` if it is none."""
+    """One Server Object as an absolute address; `None` if it is invalid."""
     account(node, SERVER, losses)
     url = _absolute(node.text("url").strip(), uri, node, losses)
     if url is None:

@@ -1,1 +1,4 @@
-"""Reading a document under bounds: text, references, fields and positions."""
+"""Reads a document within limits: its text, references, fields and positions.
+
+Imported by `kinds.http.openapi`.
+"""

@@ -1,7 +1,7 @@
-"""The fields of OpenAPI's objects, and what the import does with each: whatever it does not read is reported here.
+"""The fields of OpenAPI's objects, and how the import treats each. All fields that are not read are reported here.
 
-Readers ask for the fields that they know. `account` goes through all that are there, so that a field nobody knows, or
-one of a wrong type, never disappears in silence.
+Readers request the fields that they know. `account` checks all fields of an object, so an unknown field or a field of
+a wrong type is always reported.
 """
 
 from collections.abc import Mapping

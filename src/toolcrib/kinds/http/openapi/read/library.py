@@ -1,15 +1,9 @@
-"""A document and those that it refers to: `Library.find` follows `$ref`s wherever the given documents lead.
+"""A document of a known OpenAPI version and the documents that it refers to: fetches them and resolves references.
 
-References are resolved as RFC 3986 and JSON Schema 2020-12 say: against the base URI, through `$id`, to a JSON pointer
-or an anchor. Nothing is fetched: a document that was not given is one that cannot be found. A reference that leads
-nowhere as written but plainly means a component of that name is taken for it, and said to be.
-
-A document of a known version of OpenAPI, ready to be read: `read_document`.
-
-A document at an address with those that it refers to, fetched under bounds by whatever the caller fetches with.
-
-Only documents of the same origin are asked for, unless the caller names others: a document must not make its reader ask
-where it pleases. What could not be had is left out, and the import reports the references that lead there.
+References are resolved as RFC 3986 and JSON Schema 2020-12 require: against the base URI, through `$id`, to a JSON
+pointer or an anchor. A wrong reference that clearly means a component of the same name resolves to it, and is
+reported. `fetch_documents` uses the caller's fetch function within limits, and requests documents of the same origin
+only, unless the caller allows others. Missing documents are left out, and the import reports references to them.
 """
 
 import asyncio
@@ -61,12 +55,12 @@ class Library:
         self._found: dict[tuple[str, str], Node | None] = {}
         self._corrected: dict[tuple[str, str], str] = {}
         self.reached: set[str] = set()
-        """Places of everything that was asked for."""
+        """Places of all values that were read."""
         self._resources[uri] = self.root
         self._unindexed = [self.root]
 
     def find(self, reference: Json, base: str) -> Node | None:
-        """What a `$ref` under a base URI leads to, one step; null if nothing."""
+        """The target of a `$ref` under a base URI, in one step; null if there is none."""
         found = self.peek(reference, base)
         if found is not None:
             self.reached.add(found.place)
@@ -82,7 +76,7 @@ class Library:
         return self._found[key]
 
     def resolve(self, node: Node, losses: Losses) -> Node:
-        """The node, or what its chain of references leads to; a null node if that is nothing, which is a loss."""
+        """The node, or the target of its chain of references; a null node, and a loss, if there is none."""
         start = node
         for _ in range(_MOST_HOPS):
             reference = node.object.get("$ref")
@@ -194,7 +188,7 @@ def base_uri(node: Node) -> str:
 
 
 def uri_of(base: str, reference: str) -> str:
-    """A reference as an absolute URI, or as a normal path where the base is none either."""
+    """A reference as an absolute URI, or as a normalized path if the base is not absolute either."""
     joined = urljoin(base, reference)
     parts = urlsplit(joined)
     if parts.scheme or not parts.path:
@@ -268,7 +262,7 @@ def _dialect(version: str) -> Dialect | None:
 
 
 def _describe_value(root: Json) -> str:
-    """What stands there instead of a document, for whoever gave the wrong file or address."""
+    """Describes a value that is not a document, for the error about a wrong file or address."""
     if root is None:
         return "nothing"
     if isinstance(root, str):

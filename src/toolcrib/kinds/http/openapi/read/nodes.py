@@ -1,8 +1,6 @@
-"""A value of an untrusted document together with where it stands: everything that is read can be reported by place.
+"""A value of an untrusted document with its position, so that losses can be reported by place.
 
-Bounds of a document: bytes, depth and number of values. No honest document meets them.
-
-JSON pointers (RFC 6901) as places in documents: written as `/paths/~1deals/get`, read from `$ref` fragments.
+Also the limits of a document (bytes, depth, number of values) and JSON pointers (RFC 6901).
 """
 
 from collections.abc import Iterator
@@ -53,7 +51,7 @@ class Bounds:
 
 
 class Nothing:
-    """What stands where a pointer leads nowhere; JSON has no value for it, for null is one."""
+    """The value at a pointer without a target. Null cannot be used, because it is a JSON value."""
 
 
 NOTHING = Nothing()

@@ -1,13 +1,11 @@
-"""YAML text as plain JSON, built from the parser's events under bounds.
+"""Parses the text of a document, JSON or YAML, to plain JSON within limits. Fetches nothing.
 
-What YAML 1.2 calls the core schema: `yes`, `no` and dates are text, keys are always text as written. Merge keys (`<<`)
-are honoured, because real documents use them. An alias is the very value it names, so a bomb of aliases costs no memory
-here; it is refused by what it would expand to. No recursion, and no tags beyond the JSON types.
+The result has string keys, finite numbers and valid Unicode. Repairs (duplicate keys, tabs, broken bytes) are
+reported.
 
-The text of a document as plain JSON under bounds. Reads what it is given; fetches nothing.
-
-JSON and YAML are read, and mappings that somebody else has parsed. The result has text keys, finite numbers and valid
-Unicode only. What had to be put right on the way (a key twice, tabs, broken bytes) is a loss.
+YAML follows the core schema of YAML 1.2: `yes`, `no` and dates are text. Merge keys (`<<`) are supported. An alias
+shares its value, so alias bombs use no memory; they are refused by their expanded size. Recursion and tags beyond the
+JSON types are refused.
 """
 
 import json
@@ -259,10 +257,10 @@ class _Copy:
         self._uri = uri
         self._count = 0
         self._repeated: dict[int, tuple[JsonObject, list[str]]] = {}
-        """Objects with keys that stand twice, by identity; held, so that no other object gets their identity."""
+        """Objects with duplicate keys, by identity; kept, so that no other object gets the same identity."""
 
     def parse_json(self, text: str) -> Json:
-        """The value of a JSON text; null if it is none, for a YAML flow mapping starts with a brace as well."""
+        """The value of a JSON text; null if it is not JSON, because a YAML flow mapping also starts with a brace."""
         try:
             return json.loads(
                 text, object_pairs_hook=self._object, parse_int=_integer, parse_constant=str, strict=False

@@ -1,1 +1,4 @@
-"""Schemas of every OpenAPI version as JSON Schema 2020-12."""
+"""Converts schemas of every OpenAPI version to JSON Schema 2020-12.
+
+Imported by `kinds.http.openapi`.
+"""

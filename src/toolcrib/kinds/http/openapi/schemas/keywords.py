@@ -1,11 +1,9 @@
-"""The keywords of JSON Schema 2020-12 that a tool's schema may hold, and what makes the value of each one valid.
+"""The keywords of JSON Schema 2020-12 that a tool's schema may contain, and the repair of invalid values and defaults.
 
-`repair_value` takes what real documents write: numbers and flags as text, types of other languages, patterns between
-slashes. Everything else that a Schema Object can hold is an annotation of OpenAPI, or a mistake of the document.
-
-Defaults that their own schema accepts. A wrong one would be filled into a call and refused by it.
-
-What an object schema offers at its top level, seen through references and `allOf`. Reads raw Schema Objects.
+`repair_value` accepts what real documents contain: numbers and booleans as text, types of other languages, patterns
+between slashes. `drop_wrong_defaults` removes defaults that their own schema refuses. `shape_of` finds the top-level
+properties of an object schema through references and `allOf`. All other fields of a Schema Object are annotations of
+OpenAPI, or mistakes.
 """
 
 import re
@@ -45,7 +43,7 @@ MAP_KEYWORDS: Final = frozenset({"dependentSchemas", "patternProperties", "prope
 """The value is an object of schemas."""
 
 ANNOTATIONS: Final = frozenset({"$comment", "$schema", "$vocabulary", "externalDocs", "title", "xml"})
-"""They change nothing about what is valid."""
+"""Annotations, which do not affect validity."""
 
 RESOLVED: Final = frozenset({"$anchor", "$dynamicAnchor", "$id", "$recursiveAnchor", "id"})
 """They serve references, which are resolved."""
@@ -122,7 +120,7 @@ def compiles(pattern: str) -> bool:
 
 
 def _bare_pattern(pattern: str) -> str | None:
-    """What stands between the slashes of JavaScript's notation."""
+    """The pattern between the slashes of JavaScript's notation."""
     match = _DELIMITED.fullmatch(pattern)
     if match is None:
         return None
@@ -216,8 +214,8 @@ def drop_wrong_defaults(schema: JsonSchema, definitions: dict[str, JsonSchema], 
 
     Args:
         schema: As converted.
-        definitions: What its references lead to.
-        place: Where it stands in the document.
+        definitions: The targets of its references.
+        place: Its position in the document.
         losses: Takes the defaults that are removed.
     """
     for found, where in list(_with_default(schema, place)):
@@ -282,7 +280,7 @@ class Shape:
 
 
 def follow_references(library: Library, schema: Node) -> Node:
-    """A schema, or what its references lead to; a null node if that is nothing."""
+    """A schema, or the target of its references; a null node if there is none."""
     for _ in range(_MAX_HOPS):
         reference = schema.object.get("$ref")
         if reference is None:
@@ -295,7 +293,7 @@ def follow_references(library: Library, schema: Node) -> Node:
 
 
 def shape_of(library: Library, schema: Node) -> Shape:
-    """The shape of a schema; without properties and not plain if it is no object schema."""
+    """The shape of a schema; without properties and not plain if it is not an object schema."""
     return _shape(library, schema, set())
 
 

@@ -1,7 +1,7 @@
-"""Schema Objects of OpenAPI 2.0 and 3.0, and of older drafts of JSON Schema, in the words of 2020-12.
+"""Converts Schema Objects of OpenAPI 2.0 and 3.0, and of older drafts of JSON Schema, to keywords of 2020-12.
 
-One Schema Object at a time, its subschemas untouched. What is rewritten without a change of meaning is no loss; what a
-document plainly means but wrote in a way of its own is `changed`.
+It converts one Schema Object at a time, without its subschemas. An equivalent conversion is no loss; an interpretation
+of non-standard notation is reported as `changed`.
 """
 
 from typing import Final, cast

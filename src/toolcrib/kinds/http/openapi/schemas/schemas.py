@@ -1,8 +1,8 @@
-"""Schema Objects of every OpenAPI version as JSON Schema 2020-12, with every reference inside the schema itself.
+"""Converts Schema Objects of every OpenAPI version to JSON Schema 2020-12 with internal references only.
 
-A `$ref`, wherever it leads, becomes a `$ref` into the schema's own `$defs`; a definition that is not reached is left
-out, a circular one costs nothing. What is malformed is repaired or dropped, and reported, so that every result is a
-valid schema. Requests have no `readOnly` properties, responses no `writeOnly` ones. Pure; nothing is fetched.
+Each `$ref` becomes a reference to the schema's own `$defs`; unused definitions are left out, and recursive ones are
+supported. Malformed parts are repaired or dropped and reported, so the result is always valid. Requests have no
+`readOnly` properties, responses no `writeOnly` ones. Pure: nothing is fetched.
 """
 
 import re
@@ -83,7 +83,7 @@ class Subtypes:
 
 
 def field_of(discriminator: Node) -> str:
-    """The property that tells: the whole discriminator in OpenAPI 2.0, its `propertyName` since."""
+    """The discriminating property: the whole discriminator in OpenAPI 2.0, its `propertyName` since."""
     return discriminator.value if isinstance(discriminator.value, str) else discriminator.text("propertyName")
 
 
@@ -104,7 +104,7 @@ def tell_apart(node: Node, result: JsonSchema, library: Library, losses: Losses)
         node: The Schema Object with a discriminator.
         result: What it was converted to; its alternatives get a `const`.
         library: Where the mapping leads.
-        losses: Takes what could not be told.
+        losses: Receives what could not be expressed.
     """
     discriminator = node.get("discriminator")
     field = field_of(discriminator)
@@ -234,7 +234,7 @@ class SchemaConverter:
 
         Args:
             schema: As converted.
-            place: Where it stands, for what is lost now.
+            place: Its position, for the report of losses.
             losses: Takes what is lost, and the definitions that lost something.
         """
         limit = MAX_DEFINITIONS_BYTES[self._direction]
@@ -304,7 +304,7 @@ class SchemaConverter:
         return _nullable(result) if any(node.flag(keyword) for keyword in _NULLABLE) else result
 
     def _alone(self, node: Node, losses: Losses) -> Node:
-        """Before OpenAPI 3.1, what stands beside a reference counts for nothing."""
+        """Before OpenAPI 3.1, fields beside a reference are ignored."""
         if self._document.dialect == "3.1" or not isinstance(node.object.get("$ref"), str):
             return node
         for keyword in node.object.keys() - _BESIDE_REFERENCES:

@@ -49,6 +49,12 @@ class Agents:
             NotFound: It names a tool, an agent or an account that does not exist.
             PermissionDenied: It acts as an account that its author may not use.
             Conflict: Another revision has been saved since `after`.
+
+        Example:
+            llm = LLMConfig(model="anthropic:claude-sonnet-4")
+            clerk = AgentDefinition(name="clerk", llm=llm, tools=(AllocatedTool(tool="search_deals"),))
+            saved = await crib.agents.save(clerk)
+            print(saved.ref, saved.warnings)
         """
         return await self._parts.catalogue.save(agent.tool(), await self._actor.authorize(), after=after)
 
@@ -60,6 +66,10 @@ class Agents:
 
         Raises:
             NotFound: There is no such agent; it may be a tool of another kind.
+
+        Example:
+            saved = await crib.agents.get("desk")
+            print(saved.ref, AgentDefinition.of(saved.definition).llm.model)
         """
         who = await self._actor.authorize(newest=True)
         return self._require(who.realm, ref)[0]
@@ -71,6 +81,10 @@ class Agents:
             after: A name; empty for the beginning.
             limit: At most so many.
             text: What must stand in name, title, description or tags.
+
+        Example:
+            page = await crib.agents.page(text="desk")
+            print([each.name for each in page.items])
         """
         facets: dict[Facet, str | None] = {"kind": "agent"}
         return await self._listing.page(after=after, limit=limit, text=text, facets=facets)
@@ -80,6 +94,9 @@ class Agents:
 
         Raises:
             NotFound: There is no such agent.
+
+        Example:
+            await crib.agents.remove("desk")
         """
         who = await self._actor.authorize(newest=True)
         await self._parts.registry.remove(who.realm, self._require(who.realm, name)[0].name)
@@ -94,6 +111,10 @@ class Agents:
         Raises:
             NotFound: There is no such agent.
             PermissionDenied: Its service account does not exist or is disabled.
+
+        Example:
+            for each in await crib.agents.tools("desk", message="Which deals has Acme?"):
+                print(each.tool, each.availability, each.reason)
         """
         who = await self._actor.authorize(newest=True)
         registry = self._parts.registry

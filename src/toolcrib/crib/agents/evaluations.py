@@ -274,6 +274,14 @@ class Evaluations:
                 or a schema of a check is not well formed.
             NotFound: A candidate's tool or a judge does not exist.
             InvalidSettings: A candidate's model cannot be opened.
+
+        Example:
+            from toolcrib.contracts import ContainsCheck, EvaluationCandidate, EvaluationDataset, EvaluationTask
+
+            task = EvaluationTask(id="acme", input="Which deals has Acme?", checks=(ContainsCheck(text="two deals"),))
+            dataset = EvaluationDataset(name="deals", tasks=(task,))
+            report = await crib.evaluate(dataset, [EvaluationCandidate(tool="desk@1.0.0")], repeat=3)
+            print([(each.candidate, each.total.passed) for each in report.candidates])
         """
         who = await self._actor.authorize()
         for definition in (*dataset.tools, *(agent.tool() for agent in dataset.agents)):

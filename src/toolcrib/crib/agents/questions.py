@@ -36,6 +36,12 @@ class Questions:
         Raises:
             NotFound: No such run, or none of the principal's realm.
             PermissionDenied: It is somebody else's.
+
+        Example:
+            result = await deals("Give the Globex deals to Rafael")
+            question = await crib.questions.of_run(result.run_id)
+            if question:
+                print(question.question, [choice.label for choice in question.choices])
         """
         await self._actor.authorize()
         await self._actor.check_run(self._journal, run_id, "read")
@@ -44,9 +50,10 @@ class Questions:
     async def answer(self, run_id: str, answer: str, *, position: str | None = None) -> Result:
         """Answer what a run asks, and carry it on until it ends or waits again.
 
+        Example:
             result = await deals("Give the Globex deals to Rafael")
             if result.question:
-                result = await crib.questions.answer(result.run_id, result.question.choices[0].value)
+                result = await crib.questions.answer(result.run_id, "Rafael Wang")
 
         Args:
             run_id: The run, or one that it is nested in.
@@ -64,7 +71,12 @@ class Questions:
         return Result(driven.result, driven.log)
 
     async def leave(self, run_id: str, answer: str, *, position: str | None = None) -> None:
-        """Answer a question for a serving engine to go on with. The first answer counts; raises as `answer`."""
+        """Answer a question for a serving engine to go on with. The first answer counts; raises as `answer`.
+
+        Example:
+            result = await deals("Give the Globex deals to Rafael")
+            await crib.questions.leave(result.run_id, "Rafael Wang")
+        """
         if not answer.strip() or len(answer) > LONGEST_ANSWER:
             msg = f"an answer has 1 to {LONGEST_ANSWER} characters, and this has {len(answer.strip())}; say it shorter"
             raise InvalidInput(msg if answer.strip() else "the answer is empty; name a choice, or answer in words")

@@ -192,6 +192,11 @@ class Workflows:
 
         Args:
             definition: The definition, or a document that may be one.
+
+        Example:
+            step = {"name": "found", "tool": "search_dels", "input": {"company": "Acme"}}
+            graph = await crib.workflows.check({"name": "list_acme", "steps": [step]})
+            print([problem.message for problem in graph.problems])
         """
         who = await self._actor.authorize(newest=True)
         found = read_definition(definition)
@@ -225,6 +230,11 @@ class Workflows:
         Raises:
             InvalidDefinition: Something is wrong with it; `problems` has all of it.
             Conflict: Another revision of the draft has been saved since `after`.
+
+        Example:
+            step = {"name": "found", "tool": "search_deals", "input": {"company": "Acme"}}
+            draft = await crib.workflows.draft({"name": "list_acme", "steps": [step]}, note="For the weekly report")
+            print(draft.revision, draft.problems)
         """
         who = await self._actor.authorize(newest=True)
         checked = self._sound(definition, who)
@@ -242,7 +252,12 @@ class Workflows:
         return await self._drafts.save(new, who, after=after)
 
     async def drafts(self) -> Sequence[WorkflowDraft]:
-        """All drafts of the realm, by name."""
+        """All drafts of the realm, by name.
+
+        Example:
+            for draft in await crib.workflows.drafts():
+                print(draft.definition.name, draft.made_by, draft.note)
+        """
         return await self._drafts.current((await self._actor.authorize()).realm)
 
     async def get_draft(self, name: str) -> WorkflowDraft:
@@ -251,6 +266,11 @@ class Workflows:
         Raises:
             NotFound: There is none of this name.
             InvalidDefinition: Another release has saved it, and this one cannot read it.
+
+        Example:
+            await crib.workflows.draft(move.definition)
+            draft = await crib.workflows.get_draft("move")
+            print(draft.revision, draft.problems)
         """
         who = await self._actor.authorize(newest=True)
         draft = await self._drafts.require(who.realm, name)
@@ -262,6 +282,10 @@ class Workflows:
 
         Raises:
             NotFound: There is none of this name.
+
+        Example:
+            await crib.workflows.draft(move.definition)
+            await crib.workflows.discard("move")
         """
         who = await self._actor.authorize()
         if not await self._drafts.remove(who.realm, name):
@@ -276,6 +300,12 @@ class Workflows:
         Raises:
             NotFound: There is no draft of this name.
             Conflict: It has been saved once more meanwhile.
+
+        Example:
+            await crib.workflows.draft(move.definition)
+            await crib.workflows.draft(move.definition.model_copy(update={"title": "Move deals"}))
+            draft = await crib.workflows.undo("move")
+            print(draft.definition.title)
         """
         who = await self._actor.authorize()
         before, last = await self._drafts.last_two(who.realm, name)
@@ -317,6 +347,14 @@ class Workflows:
             InvalidDefinition: The workflow would not be sound with the step; `problems` has all that is wrong.
             Conflict: The call failed, holds a secret, or is of a tool that is another one by now; the name is taken;
                 or the draft was saved by somebody else meanwhile.
+
+        Example:
+            ask = {"name": "ask", "agent": "desk", "input": {"message": "Which deals has Acme?"}}
+            await crib.workflows.publish({"name": "report", "steps": [ask]})
+            instance = await crib.instances.start("report", {})
+            [asked] = instance.steps[0].child_run_ids
+            change = await crib.workflows.materialize("report", run_id=asked, position="t1.c1", step="found")
+            print(change.tool, change.rewired)
         """
         who = await self._actor.authorize(newest=True)
         draft = await self._drafts.find(who.realm, name)
@@ -358,6 +396,12 @@ class Workflows:
             InvalidDefinition: Something is wrong with it; `problems` has all of it.
             PermissionDenied: The principal may not publish it, or it acts as an account that its author may not use.
             Conflict: Another revision has been saved since `after`, or of the draft since `draft`.
+
+        Example:
+            step = {"name": "found", "tool": "search_deals", "input": {"company": "Acme"}}
+            published = await crib.workflows.publish({"name": "list_acme", "steps": [step]})
+            print(published.tool.ref, published.problems)
+            print((await crib.call("list_acme")).output)
         """
         who = await self._actor.authorize(newest=True)
         if isinstance(definition, str):
@@ -381,6 +425,11 @@ class Workflows:
             InvalidDefinition: It could not be published any more; `problems` has all that is wrong with it.
             PermissionDenied: As `publish`.
             Conflict: See there.
+
+        Example:
+            await crib.workflows.publish(move.definition.model_copy(update={"title": "Move deals"}))
+            published = await crib.workflows.revert("move", 1)
+            print(published.tool.revision)
         """
         who = await self._actor.authorize(newest=True)
         current = self._require(who.realm, name)
@@ -403,6 +452,11 @@ class Workflows:
         Raises:
             NotFound: There is no draft of this name.
             InvalidDefinition: It could not be published; `problems` has all that is wrong with it.
+
+        Example:
+            await crib.workflows.draft(move.definition.model_copy(update={"title": "Move deals"}))
+            report = await crib.workflows.impact("move")
+            print([each.name for each in report.dependents])
         """
         who = await self._actor.authorize(newest=True)
         if isinstance(definition, str):
@@ -437,6 +491,10 @@ class Workflows:
 
         Raises:
             NotFound: There is no such workflow; it may be a tool of another kind.
+
+        Example:
+            saved = await crib.workflows.get("move")
+            print(saved.ref, len(WorkflowDefinition.of(saved.definition).steps))
         """
         who = await self._actor.authorize(newest=True)
         return self._require(who.realm, ref)
@@ -451,6 +509,10 @@ class Workflows:
 
         Raises:
             NotFound: There is no such workflow.
+
+        Example:
+            graph = await crib.workflows.graph("move")
+            print([node.name for node in graph.nodes], len(graph.edges))
         """
         tool = await self.get(ref)
         return standing_of(tool, self._parts.catalogue.around(tool.realm))
@@ -466,6 +528,10 @@ class Workflows:
         Raises:
             NotFound: There is no such tool.
             InvalidDefinition: It is not agentic, it has no steps, or its model decides what comes next.
+
+        Example:
+            definition = await crib.workflows.of("deals")
+            print([step.name for step in definition.steps])
         """
         who = await self._actor.authorize(newest=True)
         return workflow_of(self._parts.registry.require(who.realm, ref))
@@ -477,6 +543,10 @@ class Workflows:
             after: A name; empty for the beginning.
             limit: At most so many.
             text: What must stand in name, title, description or tags.
+
+        Example:
+            page = await crib.workflows.page(text="move")
+            print([each.name for each in page.items])
         """
         facets: dict[Facet, str | None] = {"kind": "workflow"}
         return await self._listing.page(after=after, limit=limit, text=text, facets=facets)
@@ -486,6 +556,9 @@ class Workflows:
 
         Raises:
             NotFound: There is no such workflow.
+
+        Example:
+            await crib.workflows.remove("move")
         """
         who = await self._actor.authorize(newest=True)
         await self._parts.registry.remove(who.realm, self._require(who.realm, name).name)

@@ -6,6 +6,10 @@ ended.
 What every agent node puts out, and how a user pins one tool's result to a stable handle.
 
 The shapes are those of 001, sections 3.1 and 4.2.
+
+Example:
+    envelope: ToolEnvelope = await crib.call("search_deals", company="Acme")
+    print(envelope.output if envelope.ok else envelope.error, envelope.cost_usd)
 """
 
 from typing import Final, Literal, TypeAlias

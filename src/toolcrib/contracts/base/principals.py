@@ -3,6 +3,10 @@
 A realm is the tenant: data never crosses it. A principal is a user, a service or an agent that acts for one. Security
 URIs follow 004: `ai://tools/{category}/{name}/{execute|read|write}` and the same pattern for the other kinds of
 things.
+
+Example:
+    ann = Principal(id="ann", grants=("ai://tools/crm/*/execute",))
+    acting = crib.acting_as(ann)
 """
 
 from typing import Final, Literal, TypeAlias

@@ -10,6 +10,13 @@ A service account: an identity of its own that an agent may act as, with grants 
 Who may write an agent that acts as an account needs `ai://accounts/{name}/execute`; who calls the agent does not.
 
 A piece of prompt that many agents share: a tone, a company rule, a description of the company (004, prompt refs).
+
+Example:
+    from toolcrib.contracts import ProviderDefinition
+
+    stages = ReferenceSource(name="stages", values=({"id": "won", "label": "Won"},), applies_to=("stage",))
+    crm = ProviderDefinition(name="crm", base_url="https://api.crm.example", reference_data=(stages,))
+    await crib.save_provider(crm)
 """
 
 import re

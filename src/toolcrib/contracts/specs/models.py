@@ -1,6 +1,10 @@
 """How a model is chosen and bounded: the LLM configuration and the limits of a run (contracts, section 7).
 
 A model provider that an operator defines: a gateway, a server, a reasoning service with an interface of its own.
+
+Example:
+    llm = LLMConfig(model="anthropic:claude-sonnet-4", temperature=0, max_tokens=2000)
+    desk = crib.agent("desk", model=llm, limits=Limits(max_tool_calls=5, timeout_s=60))
 """
 
 from decimal import Decimal

@@ -5,6 +5,12 @@ Expressions in it (`${…}`) read, by name: `input`, the outputs of steps, `step
 where they stand in one `item`, `index`, `output` and `error`. What they read makes the edges of the graph.
 
 The workflow vocabulary: names for tools and for conditions that many workflows use (004, step registration).
+
+Example:
+    await crib.steps.save(StepRegistration(name="deals.find", tool="search_deals"))
+    await crib.conditions.save(ConditionBinding(name="is_acme", parameters=("name",), expression="${name == 'Acme'}"))
+    find = WorkflowStep(name="found", handler_ref="deals.find", input={"company": "Acme"})
+    await crib.workflows.publish(WorkflowDefinition(name="list_acme", steps=(find,)))
 """
 
 from collections.abc import Mapping

@@ -4,6 +4,12 @@ It is stored as a tool of kind `agent`. What is the tool's and what is the imple
 else; both ways are lossless.
 
 What flat documents of agents and workflows share: what they are called, and what holds for their calls.
+
+Example:
+    desk = AgentDefinition(
+        name="desk", llm=LLMConfig(model="anthropic:claude-sonnet-4"), tools=["search_deals"], system_prompt="Be brief."
+    )
+    await crib.agents.save(desk)
 """
 
 import json

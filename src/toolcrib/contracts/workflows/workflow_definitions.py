@@ -4,6 +4,10 @@ It is stored as a tool of kind `workflow`. What is the tool's and what is the im
 nowhere else; both ways are lossless, but for what publishing has written down.
 
 A call that an agent has made, turned into a step of its own (001, section 8.1).
+
+Example:
+    steps = ({"name": "deals", "tool": "search_deals", "input": {"company": "Acme"}},)
+    await crib.workflows.publish(WorkflowDefinition(name="list_acme", steps=steps))
 """
 
 from typing import Any, Final, Self

@@ -1,4 +1,13 @@
-"""One schema in front of many operations: which one is called is decided by rules, without a model."""
+"""One schema in front of many operations: which one is called is decided by rules, without a model.
+
+Example:
+    routes = [
+        CompositeRoute(id="acme", when="${input.company == 'Acme'}", tool="search_deals"),
+        CompositeRoute(id="others", tool="search_deals", input={"company": "${input.company}"}),
+    ]
+    schema = {"type": "object", "properties": {"company": {"type": "string"}}, "required": ["company"]}
+    find = crib.composite_tool("find", input_schema=schema, routes=routes)
+"""
 
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any, Literal

@@ -19,6 +19,10 @@ class EntityOptions:
 
     Raises:
         InvalidDefinition: An operation that is excluded is none, or all are.
+
+    Example:
+        options = {"orders": EntityOptions(singular="order", exclude={"delete"})}
+        await crib.imports.database(name="shop", url="${env:SHOP_DATABASE_URL}", options=options)
     """
 
     singular: str | None = None
@@ -85,6 +89,19 @@ def entity(
 
     Raises:
         InvalidDefinition: An operation that is excluded is none, or all are.
+
+    Example:
+        from sqlalchemy import create_engine
+        from sqlalchemy.orm import DeclarativeBase, Mapped, mapped_column
+
+        class Base(DeclarativeBase): ...
+
+        @entity(singular="customer", exclude={"delete"})
+        class Customer(Base):
+            __tablename__ = "customers"
+            id: Mapped[int] = mapped_column(primary_key=True)
+
+        await crib.add_entities("crm", create_engine("sqlite:///crm.db"), Customer)
     """
     options = EntityOptions(
         singular=singular,

@@ -91,7 +91,6 @@ def entity(
         InvalidDefinition: An operation that is excluded is none, or all are.
 
     Example:
-        from sqlalchemy import create_engine
         from sqlalchemy.orm import DeclarativeBase, Mapped, mapped_column
 
         class Base(DeclarativeBase): ...
@@ -100,8 +99,6 @@ def entity(
         class Customer(Base):
             __tablename__ = "customers"
             id: Mapped[int] = mapped_column(primary_key=True)
-
-        await crib.add_entities("crm", create_engine("sqlite:///crm.db"), Customer)
     """
     options = EntityOptions(
         singular=singular,

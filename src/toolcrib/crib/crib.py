@@ -1,12 +1,14 @@
 """The crib: the one object that wires everything together, and the Python API.
 
-    crib = Crib()                                # SQLite in the working directory
-    crib.add(search_deals, update_deals)
-    deals = crib.agentic_tool("deals", mode="deterministic", model="anthropic:claude-sonnet-4",
-                              steps=["search_deals", "update_deals"])
-    result = await deals("Update all Acme Corp deals to Negotiation")
-
 Nothing is connected until the first call. Everything that a crib does goes through its executor and its journal.
+
+Example:
+    crib = Crib()  # SQLite in the working directory
+    crib.add(search_deals, update_deals)
+    deals = crib.agentic_tool(
+        "deals", mode="deterministic", model="anthropic:claude-sonnet-4", steps=["search_deals", "update_deals"]
+    )
+    result = await deals("Update all Acme Corp deals to Negotiation")
 """
 
 import os

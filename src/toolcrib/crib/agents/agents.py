@@ -1,8 +1,9 @@
 """Agents of a crib: saved as one flat document, read, listed, removed; and which tools one would have.
 
-await crib.agents.save(AgentDefinition(name="desk", llm=LLMConfig(model="anthropic:claude-sonnet-4")))
-for tool in await crib.agents.tools("desk", message="Who owns the Acme deal?"):
-    print(tool.tool, tool.availability, tool.reason)
+Example:
+    await crib.agents.save(AgentDefinition(name="clerk", llm=LLMConfig(model="anthropic:claude-sonnet-4")))
+    for each in await crib.agents.tools("clerk", message="Who owns the Acme deal?"):
+        print(each.tool, each.availability, each.reason)
 """
 
 from collections.abc import Sequence

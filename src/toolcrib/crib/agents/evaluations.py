@@ -1,12 +1,17 @@
 """Evaluations: every task of a dataset, by every candidate, as often as is wanted, and what came of it side by side.
 
-    old, new = EvaluationCandidate(tool="desk@1.0.0"), EvaluationCandidate(tool="desk@1.1.0")
-    report = await crib.evaluate(dataset, [old, new])
-
 Each is an ordinary run with a journal of its own. A task that fails, whatever the reason, keeps no other from being
 run. The order of the report does not depend on which run ended first.
 
 Whether a run is what a task's checks ask for. Pure, but for the judge, which is a run of its own elsewhere.
+
+Example:
+    from toolcrib.contracts import EvaluationCandidate, EvaluationDataset
+
+    task = {"id": "acme", "input": "Which deals has Acme?", "checks": [{"kind": "called", "tool": "search_deals"}]}
+    dataset = EvaluationDataset(name="deals", tasks=[task])
+    old, new = EvaluationCandidate(tool="desk@1.0.0"), EvaluationCandidate(tool="desk@1.0.0", model="openai:gpt-5")
+    report = await crib.evaluate(dataset, [old, new])
 """
 
 import asyncio

@@ -1,9 +1,4 @@
-"""Connections to providers: looked at, and made by people in a browser.
-
-request = await crib.connections.begin("crm", redirect_uri="http://127.0.0.1:8765/callback")
-print("open", request.url)                              # the person grants what is asked for
-await crib.connections.finish("http://127.0.0.1:8765/callback?code=…&state=…")
-"""
+"""Connections to providers: looked at, and made by people in a browser."""
 
 from collections.abc import Mapping, Sequence
 

@@ -1,7 +1,10 @@
 """The secrets of a crib: set by name, listed without values, used by definitions as `${secret:NAME}`.
 
-await crib.secrets.set("CRM_TOKEN", token)
-crib.add(BearerAuth(token="${secret:CRM_TOKEN}"), …)
+Example:
+    from toolcrib.contracts import BearerAuth
+
+    await crib.secrets.set("CRM_TOKEN", "t0k3n")
+    auth = BearerAuth(token="${secret:CRM_TOKEN}")
 """
 
 from collections.abc import Sequence

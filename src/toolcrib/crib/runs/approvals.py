@@ -1,11 +1,14 @@
 """The inbox of a crib: calls that wait for a person, at any depth and in any process, and the decisions on them.
 
-    [waiting] = (await crib.approvals.page()).items
-    await crib.acting_as(ann).approvals.decide(waiting.approval_id, approve=True)
-
 A decision is a signal in the journal. Who serves the store carries the run on, with all runs above it; this does not.
 
 What would happen if a waiting call were approved, as far as it can be said without doing anything.
+
+Example:
+    await crib.invoke("send_offer", {"deal": "d1"})
+    [waiting] = (await crib.approvals.page()).items
+    ann = Principal(id="ann", grants=("ai://approvals/*/write",))
+    await crib.acting_as(ann).approvals.decide(waiting.approval_id, approve=True)
 """
 
 from collections.abc import Sequence

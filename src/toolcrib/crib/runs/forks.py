@@ -1,8 +1,5 @@
 """Forks of runs: a run is gone back to, something is changed, and what then comes of it is held against what came.
 
-    fork = await crib.forks.fork(run_id, at=12, changes={"model": "openai:gpt-5"})
-    diff = await crib.forks.compare(run_id, fork.run_id)
-
 A fork is a new run, of whoever makes it: their rights as they are now count, and it has a budget of its own. Nothing of
 the other run changes.
 
@@ -10,6 +7,11 @@ What a fork shall have different, from how people write it: `model=…`, `prompt
 
 Only names are read here, and values checked as far as they have a shape of their own. What they mean for a run, and
 who may change it, is the matter of `forks`.
+
+Example:
+    answer = await desk("Which deals has Acme?")
+    fork = await crib.forks.fork(answer.run_id, at=5, changes={"model": "openai:gpt-5"})
+    diff = await crib.forks.compare(answer.run_id, fork.run_id)
 """
 
 from collections.abc import Callable, Mapping, Sequence

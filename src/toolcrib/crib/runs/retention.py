@@ -1,12 +1,15 @@
 """Pruning: taking out of a store what ended long ago, with all that only this needed.
 
-    pruned = await crib.retention.prune(older_than=timedelta(days=30), dry_run=True)
-    print(pruned.gone.runs, "runs would go")
-
 What goes: conversations in which nothing was said since, families of runs that had ended by then, expired results, and
 blobs that nothing names. What stays, however old: a family of which a run goes on, one that a run which goes on takes
 up or was forked from, and the turns of a conversation that stays. A family goes in one transaction, so pruning may stop
 or be killed at any moment with nothing half gone, and goes on the next time. Several processes may prune at once.
+
+Example:
+    from datetime import timedelta
+
+    pruned = await crib.retention.prune(older_than=timedelta(days=30), dry_run=True)
+    print(sum(each.gone.runs for each in pruned.realms.values()), "runs would be removed")
 """
 
 import contextlib

@@ -1,8 +1,5 @@
 """What people say of calls whose run has ended without knowing whether they took effect.
 
-    await crib.acting_as(ann).settlements.settle(run_id, "pay", happened=True, output={"id": "p_1"})
-    await crib.instances.resume(run_id)          # goes on with that output
-
 The journal of a run that has ended stays as it is: what is said is left with it as a signal. Calls of runs that have
 not ended are asked about in the inbox (see `crib.approvals`).
 """

@@ -1,9 +1,10 @@
 """The life of tools in a crib: deprecating and blocking them, whom that concerns, and what providers want to change.
 
-await crib.lifecycle.deprecate("search@1.0.0", message="Slow.", replacement="find")
-report = await crib.lifecycle.impact("search@1.0.0")
-review = await crib.lifecycle.review("crm_update_deal")
-await crib.lifecycle.accept("crm_update_deal")
+Example:
+    await crib.lifecycle.deprecate("search_deals@1.0.0", message="Slow.", replacement="list_deals")
+    report = await crib.lifecycle.impact("search_deals@1.0.0")
+    for waiting in await crib.lifecycle.proposals():
+        print((await crib.lifecycle.review(waiting.tool)).diff)
 """
 
 from collections.abc import Sequence

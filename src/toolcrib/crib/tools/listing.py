@@ -2,9 +2,12 @@
 
 What a crib keeps by name: prompt fragments, service accounts, workflow steps and conditions; saved, listed, removed.
 
-await crib.fragments.save(PromptFragment(name="tone", text="Answer briefly and kindly."))
-await crib.accounts.save(ServiceAccount(name="deal-bot", grants=("ai://tools/crm/*/execute",)))
-await crib.steps.save(StepRegistration(name="orders.validate", tool="validate_order"))
+Example:
+    from toolcrib.contracts import PromptFragment, ServiceAccount
+
+    await crib.fragments.save(PromptFragment(name="tone", text="Answer briefly and kindly."))
+    await crib.accounts.save(ServiceAccount(name="deal-bot", grants=("ai://tools/crm/*/execute",)))
+    await crib.steps.save(StepRegistration(name="deals.find", tool="search_deals"))
 """
 
 from collections.abc import Callable, Mapping, Sequence

@@ -1,15 +1,16 @@
 """Authoring with a crib: proposals of prompts and descriptions, their history, and the test of a prompt.
 
-    proposal = await crib.prompts.regenerate("deals")
-    print(proposal.diff, proposal.reason)
-    await crib.prompts.accept(proposal)
-
 A proposal stores nothing. What is accepted is a new revision, so the history of a prompt is the tool's history.
 
 The bench: runs for authors, of definitions that are not saved, in a journal that is thrown away.
 
 They go through the crib's executor and its models like any run, with the same limits and receipts, and write nothing:
 they are dry. Nobody finds them among the executions.
+
+Example:
+    proposal = await crib.prompts.regenerate("deals")
+    print(proposal.diff, proposal.reason)
+    await crib.prompts.accept(proposal)
 """
 
 from collections.abc import Sequence

@@ -1,12 +1,12 @@
 """Instances of workflows: begun, read, carried on, taken up where they ended, run anew from a step, cancelled.
 
-    instance = await crib.instances.start("fulfil", {"order_ids": ["o1"]})
-    instance.status, [(step.step, step.status) for step in instance.steps]
-    instance = await crib.instances.resume(instance.run_id)          # after the fix
-    instance = await crib.instances.rerun(instance.run_id, "notify")
-
 An instance is a run. What it tells of itself is a reading of its journal; a run that takes up another one is a new run,
 and what it took over stands in its own journal.
+
+Example:
+    instance = await crib.instances.start("move", {"company": "Acme"})
+    print(instance.status, [(step.step, step.status) for step in instance.steps])
+    instance = await crib.instances.rerun(instance.run_id, "moved")
 """
 
 from toolcrib.contracts import (

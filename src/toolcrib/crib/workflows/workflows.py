@@ -1,16 +1,19 @@
 """Workflows of a crib: checked, drafted, published, read, removed.
 
-graph = await crib.workflows.check(definition)          # tells all that is wrong, and saves nothing
-draft = await crib.workflows.draft(definition)          # keeps it beside the published one
-done = await crib.workflows.publish("order_fulfillment")
-print(done.tool.ref, done.impact, done.problems)
-
 What is published is a tool: it is called, listed and searched for like every other one.
 
 Drafts of workflows as the store keeps them: under the name of the workflow, with revisions of their own.
 
 They are read from the store each time, because nothing runs them and few are looked at. What may be a draft, and what
 becomes of one, is not decided here.
+
+Example:
+    step = {"name": "deals", "tool": "search_deals", "input": {"company": "Acme"}}
+    definition = {"name": "list_acme", "steps": [step]}
+    graph = await crib.workflows.check(definition)  # lists every problem, and saves nothing
+    draft = await crib.workflows.draft(definition)  # saves it beside the published one
+    done = await crib.workflows.publish("list_acme")
+    print(done.tool.ref, done.impact, done.problems)
 """
 
 from collections.abc import Sequence

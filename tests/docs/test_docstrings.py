@@ -4,8 +4,8 @@ An example is the indented block of a section `Example:`. It may await. It finds
 `toolcrib.contracts`, and what `prepare_names` makes: an open `crib`; the tools `search_deals`, `update_deals`,
 `send_offer` (a person approves it) and `print_label` (a client performs it); the agent `desk`, the agentic tool `deals`
 and the workflow `move`; the provider `crm` with its list `stages`; an OpenAPI `document`, imported as `deals_api`, and
-a `new_document` that changes it in a dangerous way. What an example adds is saved afterwards, and none of its runs may
-fail.
+a `new_document` that changes it in a dangerous way. A plain `Crib()` is the prepared one. What an example adds is saved
+afterwards, and none of its runs may fail.
 
 A contract has its example in the docstring of its module, because its own docstring is a part of its JSON Schema.
 """
@@ -138,10 +138,16 @@ def methods() -> Iterator[Documented]:
                 yield Documented(f"{owner.__name__}.{name}", examples_of(function.__doc__))
 
 
+def modules() -> Iterator[Documented]:
+    """The modules of a crib and its parts, which need not have an example."""
+    for name in dict.fromkeys(part.__module__ for part in (Crib, *parts())):
+        yield Documented(name.removeprefix("toolcrib."), examples_of(sys.modules[name].__doc__))
+
+
 CALLED: Final = [one for one in (*exported(), *methods()) if one.name not in INTERNAL]
 EXAMPLES: Final = [
     pytest.param(one.name, block, id=f"{one.name}-{place}" if place else one.name)
-    for one in CALLED
+    for one in (*CALLED, *modules())
     for place, block in enumerate(one.examples)
 ]
 
@@ -247,7 +253,7 @@ async def test_an_example_of_a_docstring_runs(
         monkeypatch.setenv(variable, value)
     async with make_crib(environment) as crib:
         names = await prepare_names(crib)
-        await run(block, names)
+        await run(block.replace("Crib()", "crib"), names)
         for made in {one for one in (*names.values(), crib) if isinstance(one, Crib)}:
             await made.open()
             failed = await made.store.journal.runs("default", status="failed")

@@ -132,7 +132,7 @@ def methods() -> Iterator[Documented]:
     handles = (toolcrib.Agent, toolcrib.AgenticTool, toolcrib.CompositeTool, toolcrib.WorkflowHandle)
     for owner in dict.fromkeys((Definer, ActingCrib, Crib, *parts(), *handles)):
         for name, value in vars(owner).items():
-            function = value.__func__ if isinstance(value, classmethod | staticmethod) else value
+            function = getattr(value, "__func__", value)
             is_public = not name.startswith("_") or name == "__call__"
             if inspect.isfunction(function) and is_public and not getattr(function, "__isabstractmethod__", False):
                 yield Documented(f"{owner.__name__}.{name}", examples_of(function.__doc__))

@@ -1,12 +1,14 @@
 """The crib: the object that wires everything together, and the Python API.
 
-    crib = Crib()                                # SQLite in the working directory
-    crib.add(search_deals, update_deals)
-    deals = crib.agentic_tool("deals", mode="deterministic", model="anthropic:claude-sonnet-4",
-                              steps=["search_deals", "update_deals"])
-    result = await deals("Update all Acme Corp deals to Negotiation")
-
 Nothing is connected until the first call. All operations of a crib use its executor and its journal.
+
+Example:
+    crib = Crib()  # SQLite in the working directory
+    crib.add(search_deals, update_deals)
+    deals = crib.agentic_tool(
+        "deals", mode="deterministic", model="anthropic:claude-sonnet-4", steps=["search_deals", "update_deals"]
+    )
+    result = await deals("Update all Acme Corp deals to Negotiation")
 """
 
 import os
@@ -254,16 +256,27 @@ class ActingCrib:
             InvalidDefinition: It is not well formed.
             NotFound: It is allotted a tool that does not exist.
             Conflict: Another revision has been saved since `after`.
+
+        Example:
+            revision = await crib.save(code_tool("double", "def main(n): return 2 * n"))
         """
         return await self._catalogue.save(definition, await self.authorize(), after=after)
 
     async def check(self, definition: ToolDefinition) -> ToolDefinition:
-        """The definition as `save` would store it; raises what `save` would, and stores nothing."""
+        """The definition as `save` would store it; raises what `save` would, and stores nothing.
+
+        Example:
+            checked = await crib.check(code_tool("double", "def main(n): return 2 * n"))
+        """
         who = await self.authorize()
         return self._catalogue.check_tool(definition, who.realm)
 
     async def save_provider(self, provider: ProviderDefinition) -> None:
-        """Store a provider."""
+        """Store a provider.
+
+        Example:
+            await crib.save_provider(ProviderDefinition(name="crm", base_url="https://api.crm.example"))
+        """
         await self._catalogue.save_provider(provider, await self.authorize())
 
     async def add_entities(self, name: str, database: BoundDatabase, *things: Mapped) -> ImportedApi:
@@ -279,6 +292,9 @@ class ActingCrib:
 
         Raises:
             NotFound: No such tool.
+
+        Example:
+            [described] = await crib.export("search_deals", form="openai")
         """
         who = await self.authorize(newest=True)
         found = [self.registry.require(who.realm, name) for name in names] or select_available(
@@ -312,6 +328,10 @@ class ActingCrib:
 
         Raises:
             NotFound: No such tool. Everything else that goes wrong is in the result.
+
+        Example:
+            result = await crib.invoke("search_deals", {"company": "Acme"})
+            print(result.error or result.output, result.cost_usd)
         """
         request, refusal = await self._admit(
             ref,
@@ -334,7 +354,11 @@ class ActingCrib:
         session_id: str | None = None,
         dry_run: bool = False,
     ) -> str:
-        """Write a run into the journal for a serving engine to drive, and return its id; a refused one is ended."""
+        """Write a run into the journal for a serving engine to drive, and return its id; a refused one is ended.
+
+        Example:
+            run_id = await crib.submit("search_deals", {"company": "Acme"})
+        """
         request, refusal = await self._admit(
             ref,
             arguments,
@@ -377,6 +401,9 @@ class ActingCrib:
 
         Raises:
             NotFound: No such tool.
+
+        Example:
+            problem = await crib.refusal("search_deals", {"compny": "Acme"})
         """
         who = await self.authorize()
         tool = await self._catalogue.require(who.realm, ref)
@@ -393,6 +420,9 @@ class ActingCrib:
         Raises:
             NotFound: No such tool.
             Conflict: The call waits for a person or a client; its run can be resumed.
+
+        Example:
+            envelope = await crib.call("search_deals", company="Acme")
         """
         result = await self.invoke(ref, {**(arguments or {}), **keywords}, as_call=True)
         if not result.envelopes:
@@ -406,6 +436,11 @@ class ActingCrib:
         Raises:
             NotFound: No such run, or none of the principal's realm.
             PermissionDenied: It belongs to another principal.
+
+        Example:
+            waiting = await crib.invoke("send_offer", {"deal": "d1"})
+            await crib.decide(waiting.run_id, "call", approve=True)
+            result = await crib.resume(waiting.run_id)
         """
         await self._open(run_id, "execute")
         return _result(await self.engine.resume(run_id))
@@ -417,6 +452,10 @@ class ActingCrib:
             NotFound: No such run, or none of the principal's realm.
             PermissionDenied: It belongs to another principal.
             Conflict: It has ended.
+
+        Example:
+            run_id = await crib.submit("search_deals", {"company": "Acme"})
+            await crib.cancel(run_id, reason="No longer needed")
         """
         await self._open(run_id, "execute")
         return await self.engine.cancel(run_id, by=self.principal.id, reason=reason)
@@ -427,6 +466,10 @@ class ActingCrib:
         Raises:
             NotFound: No such run, or none of the principal's realm.
             PermissionDenied: It belongs to another principal.
+
+        Example:
+            result = await deals("Update all Acme Corp deals to Negotiation")
+            print([step.type for step in (await crib.trace(result.run_id)).steps])
         """
         await self._open(run_id, "read")
         return await read_trace(self.store.journal, run_id)
@@ -441,16 +484,25 @@ class ActingCrib:
             NotFound: No such run, or none of the principal's realm.
             PermissionDenied: It belongs to another principal.
             Conflict: It has not ended.
+
+        Example:
+            result = await deals("Update all Acme Corp deals to Negotiation")
+            print((await crib.replay(result.run_id)).same)
         """
         await self._open(run_id, "read")
         return await replay_run(self._parts, run_id, parked=parked)
 
     async def pending_approvals(self, run_id: str) -> Sequence[ApprovalRequested]:
-        """Calls of a run that wait for a person."""
+        """Calls of a run that wait for a person; see `Approvals.of_run`."""
         return await self.approvals.of_run(run_id)
 
     async def pending_handoffs(self, run_id: str) -> Sequence[ToolEnvelope]:
-        """Prepared calls of a run that wait for a client."""
+        """Prepared calls of a run that wait for a client.
+
+        Example:
+            waiting = await crib.invoke("print_label", {"deal": "d1"})
+            [prepared] = await crib.pending_handoffs(waiting.run_id)
+        """
         await self._open(run_id, "read")
         return await self._handoffs.of_run(run_id)
 
@@ -471,6 +523,10 @@ class ActingCrib:
             Conflict: No call at this position waits for a person, or its time is over.
             PermissionDenied: The principal may not decide on it.
             InvalidInput: The edited arguments do not fit the schema; the call still waits.
+
+        Example:
+            waiting = await crib.invoke("send_offer", {"deal": "d1"})
+            await crib.decide(waiting.run_id, "call", approve=False, reason="Not yet")
         """
         answer = ApprovalAnswer(approve, edited_input, reason)
         return await self.approvals.decide_call(run_id, position, answer)
@@ -484,6 +540,10 @@ class ActingCrib:
             NotFound: No such run, or none of the principal's realm.
             PermissionDenied: It belongs to another principal.
             Conflict: No call at this position waits for a client.
+
+        Example:
+            waiting = await crib.invoke("print_label", {"deal": "d1"})
+            await crib.return_client_result(waiting.run_id, "call", ClientResult(output={"printed": True}))
         """
         await self._open(run_id, "execute")
         return await self._handoffs.return_result(run_id, position, result, self.principal)
@@ -492,8 +552,9 @@ class ActingCrib:
 class Crib(ActingCrib, Definer):
     """A crib of tools with its store, executor and engine.
 
-        Crib("memory://", models={"scripted:m": ScriptedModel(["Done."])})
-        Crib("postgresql://…", sharing=SharingOptions(budgets=["realm 50 usd/day"]))
+    Example:
+        async with Crib("memory://", models={"scripted:m": ScriptedModel(["Done."])}) as crib:
+            crib.add(search_deals, update_deals)
 
     Args:
         store: A URL (`sqlite:///crib.db`, `postgresql://user:password@host/crib`, `memory://`) or a store.
@@ -560,6 +621,10 @@ class Crib(ActingCrib, Definer):
 
         Raises:
             InvalidSettings: A setting cannot be used.
+
+        Example:
+            async with Crib.from_settings() as crib:  # reads TOOLCRIB_STORE and toolcrib.toml
+                crib.add(search_deals)
         """
         settings = settings or load_settings(environment=environment).settings
         if settings.models_dir is not None:
@@ -586,8 +651,9 @@ class Crib(ActingCrib, Definer):
     def acting_as(self, principal: Principal) -> ActingCrib:
         """This crib for one principal: it acts in the principal's realm and with the principal's permissions.
 
+        Example:
             ann = crib.acting_as(Principal(id="ann", grants=("ai://tools/crm/*/execute",)))
-            result = await ann.invoke("search_deals", {"text": "Acme"})
+            result = await ann.invoke("search_deals", {"company": "Acme"})
 
         The crib itself acts as the application, which needs no grant to see and decide.
         """
@@ -603,7 +669,11 @@ class Crib(ActingCrib, Definer):
         await self._catalogue.open(self.principal.realm)
 
     async def recover(self) -> Sequence[Result]:
-        """Resume all runs that can continue now."""
+        """Resume all runs that can continue now.
+
+        Example:
+            resumed = await crib.recover()
+        """
         await self.open()
         return [_result(driven) for driven in await self.engine.recover()]
 
@@ -617,6 +687,11 @@ class Crib(ActingCrib, Definer):
 
         Raises:
             NotFound: No such run.
+
+        Example:
+            result = await crib.invoke("search_deals", {"company": "Acme"})
+            with open("run.bundle", "wb") as file:
+                await crib.export_run(result.run_id, file)
         """
         await self.open()
         return await Capture(self.store, run_id, sees).write(file)
@@ -633,6 +708,9 @@ class Crib(ActingCrib, Definer):
             changes: Does to the crib that it is given what is to be rehearsed; null for the code of this process alone.
             functions_here: Whether the Python functions were added here that the runs call; if not, nothing is said
                 of them.
+
+        Example:
+            report = await crib.rehearse(lambda shadow: shadow.save(update_deals.definition))
         """
         await self.store.open()
         outside, clock, store = self._parts.outside, ShiftedClock(self.clock), ShadowStore(self.store)
@@ -657,7 +735,11 @@ class Crib(ActingCrib, Definer):
             await shadow._parts.let_go()
 
     async def refresh(self, realm: str | None = None) -> None:
-        """Read definitions that other processes have saved."""
+        """Read definitions that other processes have saved.
+
+        Example:
+            await crib.refresh()
+        """
         await self._catalogue.refresh(realm or self.principal.realm)
 
     async def close(self) -> None:

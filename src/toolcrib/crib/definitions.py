@@ -52,7 +52,13 @@ Execute: TypeAlias = Callable[[str, AgentRequest], Awaitable[AgentResponse]]
 
 
 class Agent:
-    """A handle to an agent: await it with a message."""
+    """A handle to an agent: await it with a message.
+
+    Example:
+        desk = crib.agent("desk", model="anthropic:claude-sonnet-4", tools=[search_deals])
+        answer = await desk("Which deals has Acme?")
+        print(answer.response, answer.cost_usd)
+    """
 
     def __init__(self, execute: Execute, definition: AgentDefinition) -> None:
         self._execute = execute
@@ -67,44 +73,85 @@ class Agent:
             message: What it is asked.
             conversation_id: The conversation to continue; null starts a new one.
             context: Facts that it needs to know, by name.
+
+        Example:
+            answer = await desk("Which deals has Acme?")
+            more = await desk("And who owns them?", conversation_id=answer.conversation_id)
         """
         request = AgentRequest(message=message, conversation_id=conversation_id, context=context or {})
         return await self._execute(f"{self.definition.name}@{self.definition.version}", request)
 
 
 class CompositeTool:
-    """A handle to a composite tool: await it with its arguments."""
+    """A handle to a composite tool: await it with its arguments.
+
+    Example:
+        schema = {"type": "object", "properties": {"company": {"type": "string"}}, "required": ["company"]}
+        routes = [CompositeRoute(id="deals", tool="search_deals", input={"company": "${input.company}"})]
+        find = crib.composite_tool("find", input_schema=schema, routes=routes)
+        print((await find(company="Acme")).output)
+    """
 
     def __init__(self, invoke: Invoke, definition: ToolDefinition) -> None:
         self._invoke = invoke
         self.definition = definition
 
     async def __call__(self, **arguments: Json) -> Result:
-        """Run the tool and wait until the run ends or suspends."""
+        """Run the tool and wait until the run ends or suspends.
+
+        Example:
+            routes = [CompositeRoute(id="acme", tool="search_deals", input={"company": "Acme"})]
+            find_acme = crib.composite_tool("find_acme", input_schema={"type": "object"}, routes=routes)
+            result = await find_acme()
+        """
         return await self._invoke(f"{self.definition.name}@{self.definition.version}", arguments)
 
 
 class WorkflowHandle:
-    """A handle to a workflow: await it with its arguments."""
+    """A handle to a workflow: await it with its arguments.
+
+    Example:
+        steps = [{"name": "deals", "tool": "search_deals", "input": {"company": "Acme"}}]
+        list_acme = crib.workflow("list_acme", steps=steps)
+        print((await list_acme()).output)
+    """
 
     def __init__(self, invoke: Invoke, definition: WorkflowDefinition) -> None:
         self._invoke = invoke
         self.definition = definition
 
     async def __call__(self, **arguments: Json) -> Result:
-        """Run the workflow and wait until the run ends or suspends."""
+        """Run the workflow and wait until the run ends or suspends.
+
+        Example:
+            result = await move(company="Acme")
+            print(result.error or result.output)
+        """
         return await self._invoke(f"{self.definition.name}@{self.definition.version}", arguments)
 
 
 class AgenticTool:
-    """A handle to an agentic tool: await it with a task."""
+    """A handle to an agentic tool: await it with a task.
+
+    Example:
+        deals = crib.agentic_tool(
+            "deals", mode="deterministic", model="anthropic:claude-sonnet-4", steps=["search_deals", "update_deals"]
+        )
+        result = await deals("Update all Acme Corp deals to Negotiation")
+    """
 
     def __init__(self, invoke: Invoke, definition: ToolDefinition) -> None:
         self._invoke = invoke
         self.definition = definition
 
     async def __call__(self, task: str | None = None, **parameters: Json) -> Result:
-        """Run the tool and wait until the run ends or suspends; `crib.questions.answer` answers what it asks."""
+        """Run the tool and wait until the run ends or suspends; `crib.questions.answer` answers what it asks.
+
+        Example:
+            result = await deals("Update all Acme Corp deals to Negotiation")
+            if result.question:
+                result = await crib.questions.answer(result.run_id, "Acme Corp")
+        """
         arguments = parameters if task is None else {"task": task, **parameters}
         return await self._invoke(f"{self.definition.name}@{self.definition.version}", arguments)
 
@@ -281,7 +328,16 @@ class Definer(ABC):
         """Ask an agent, as the crib does."""
 
     def add(self, *tools: FunctionTool[..., Any] | Callable[..., Any] | ToolDefinition) -> None:
-        """Add tools: decorated functions, plain ones (taken to write), or definitions. Saved before the next call."""
+        """Add tools: decorated functions, plain ones (taken to write), or definitions. Saved before the next call.
+
+        Example:
+            @tool(side_effects="reads")
+            def find_person(name: str) -> str:
+                return f"{name}@acme.example"
+
+            crib.add(find_person)
+            print((await crib.call("find_person", name="Ann")).output)
+        """
         for item in tools:
             addition = item if isinstance(item, ToolDefinition) else as_function_tool(item)
             self._catalogue.add(addition, self.principal)
@@ -309,6 +365,12 @@ class Definer(ABC):
         Raises:
             InvalidDefinition: The prompt, the steps or the limits are not well formed.
             InvalidSettings: The model reference is malformed, its provider unknown, or there is none.
+
+        Example:
+            helper = crib.agentic_tool(
+                "helper", mode="agentic", model="anthropic:claude-sonnet-4", tools=["search_deals"]
+            )
+            result = await helper("Which deals has Acme?")
         """
         defaults = self._parts.outside.definitions
         llm = llm_of(name, model, base_url, default=defaults.default_model, models=self._parts.models)
@@ -339,6 +401,12 @@ class Definer(ABC):
         Raises:
             InvalidDefinition: An option is unknown or not of its type, or a function cannot be a tool.
             InvalidSettings: The model reference is malformed, its provider unknown, or there is none.
+
+        Example:
+            desk = crib.agent(
+                "desk", model="anthropic:claude-sonnet-4", tools=[search_deals], system_prompt="You know the deals."
+            )
+            answer = await desk("Which deals has Acme?")
         """
         defaults = self._parts.outside.definitions
         llm = llm_of(name, model, base_url, default=defaults.default_model, models=self._parts.models)
@@ -366,6 +434,14 @@ class Definer(ABC):
             description: What a model reads.
             output_schema: Shape of what comes back.
             version: Semantic version.
+
+        Example:
+            schema = {"type": "object", "properties": {"stage": {"type": "string"}, "company": {"type": "string"}}}
+            find = crib.composite_tool(
+                "find",
+                input_schema=schema,
+                routes=[CompositeRoute(id="by_company", when="${input.company != null}", tool="search_deals")],
+            )
         """
         made = {"description": description, "output_schema": output_schema, "version": version}
         definition = composite_definition(name, input_schema, routes, **made)
@@ -390,6 +466,16 @@ class Definer(ABC):
 
         Raises:
             InvalidDefinition: A field is unknown or not of its type. Other errors are reported when it is saved.
+
+        Example:
+            move = crib.workflow(
+                "move_acme",
+                steps=[
+                    {"name": "deals", "tool": "search_deals", "input": {"company": "Acme"}},
+                    {"name": "moved", "tool": "update_deals", "input": {"ids": "${deals[*].id}", "stage": "Won"}},
+                ],
+            )
+            result = await move()
         """
         definition = workflow_definition(name, steps, limits, **options)
         self._catalogue.add(definition.tool(), self.principal)

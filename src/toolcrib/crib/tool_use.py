@@ -18,7 +18,14 @@ from toolcrib.llm import LanguageModel
 
 @dataclass(frozen=True)
 class ToolUse:
-    """What a model came to with its tools."""
+    """What a model came to with its tools.
+
+    Example:
+        used = await use_tools_with_ai(
+            "anthropic:claude-sonnet-4", [search_deals], "You are brief.", "Which deals has Acme?", crib=crib
+        )
+        print(used.output, used.run.cost_usd)
+    """
 
     output: Json
     """The object that meets the response format, or the answer's text if there is none; null if the run did not end
@@ -39,7 +46,7 @@ async def use_tools_with_ai(
     crib: Crib | None = None,
     principal: Principal | None = None,
 ) -> ToolUse:
-    """Let a model use tools by the text protocol until it has answered.
+    r"""Let a model use tools by the text protocol until it has answered.
 
     Args:
         model: `provider:model`, a whole configuration, or a model itself, which needs a crib of its own.
@@ -58,6 +65,11 @@ async def use_tools_with_ai(
         InvalidDefinition: A tool, the schema or the limits are not well formed.
         InvalidSettings: The model cannot be opened.
         NotFound: There is no tool of such a name.
+
+    Example:
+        model = ScriptedModel(["```tool\nreturn search_deals('Acme');\n```", "Acme has two deals."])
+        used = await use_tools_with_ai(model, [search_deals], "You are brief.", "Which deals has Acme?")
+        print(used.output)
     """
     async with AsyncExitStack() as stack:
         llm, given = _configure_model(model, on_malformed)

@@ -2,6 +2,10 @@
 
 An envelope exists only once the call has ended; a call that waits (for an approval, for a client) is an event of its
 run.
+
+Example:
+    envelope: ToolEnvelope = await crib.call("search_deals", company="Acme")
+    print(envelope.output if envelope.ok else envelope.error, envelope.cost_usd)
 """
 
 from typing import Final, Literal, TypeAlias

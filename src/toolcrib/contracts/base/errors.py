@@ -133,7 +133,14 @@ class ToolError(Contract):
 
 
 class ToolcribError(Exception):
-    """Base of everything the library raises."""
+    """Base of everything the library raises.
+
+    Example:
+        try:
+            await crib.call("serch_deals", company="Acme")
+        except ToolcribError as problem:
+            print(problem)
+    """
 
     code: ClassVar[str] = "error"
     retryable: ClassVar[bool] = False

@@ -2,6 +2,10 @@
 
 A realm is a tenant: data never leaves it. A principal is a user, a service, or an agent that acts for one. The URI of
 a tool is `ai://tools/{category}/{name}/{execute|read|write}`; the URIs of other things have the same form.
+
+Example:
+    ann = Principal(id="ann", grants=("ai://tools/crm/*/execute",))
+    acting = crib.acting_as(ann)
 """
 
 from typing import Final, Literal, TypeAlias

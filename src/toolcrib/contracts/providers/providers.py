@@ -3,6 +3,13 @@
 A reference source says where valid values are listed. A snapshot identifies one reading of them by its content hash;
 the values are stored as a blob. To save an agent that acts as a service account, an author needs
 `ai://accounts/{name}/execute`; a caller of the agent does not.
+
+Example:
+    from toolcrib.contracts import ProviderDefinition
+
+    stages = ReferenceSource(name="stages", values=({"id": "won", "label": "Won"},), applies_to=("stage",))
+    crm = ProviderDefinition(name="crm", base_url="https://api.crm.example", reference_data=(stages,))
+    await crib.save_provider(crm)
 """
 
 import re

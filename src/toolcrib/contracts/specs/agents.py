@@ -1,6 +1,22 @@
 """Agents (a model with a persona, tools, memory and rules) and agentic tools (a tool with a model inside).
 
 An agent is a tool of kind `agent`: it is stored, versioned, permitted, called and journaled like every other tool.
+
+
+Example:
+    deals = crib.agentic_tool(
+        "find_deals",
+        mode="agentic",
+        model="anthropic:claude-sonnet-4",
+        tools=[AllocatedTool(tool="search_deals", priority=1)],
+        context=AgenticContext(documentation="A deal is won, lost or open.", example_queries=("Acme's deals",)),
+    )
+    move = crib.agentic_tool(
+        "move_deals",
+        mode="deterministic",
+        model="anthropic:claude-sonnet-4",
+        steps=[AgenticStep(id="found", tool="search_deals"), AgenticStep(id="moved", tool="update_deals")],
+    )
 """
 
 from collections.abc import Iterator

@@ -1,4 +1,9 @@
-"""The choice of a model, the limits of a run, and model services that an operator defines."""
+"""The choice of a model, the limits of a run, and model services that an operator defines.
+
+Example:
+    llm = LLMConfig(model="anthropic:claude-sonnet-4", temperature=0, max_tokens=2000)
+    desk = crib.agent("desk", model=llm, limits=Limits(max_tool_calls=5, timeout_s=60))
+"""
 
 from decimal import Decimal
 from typing import Literal, Self, TypeAlias

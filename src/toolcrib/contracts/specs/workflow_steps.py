@@ -4,6 +4,12 @@ A workflow is a tool of kind `workflow`: it is stored, versioned, permitted, cal
 tool. Expressions (`${…}`) can read `input`, the outputs of steps by name, `steps.NAME` (the state of a step), and in
 some places `item`, `index`, `output` and `error`. The names that they read determine the edges of the graph. The
 vocabulary gives names to tools and conditions that many workflows use.
+
+Example:
+    await crib.steps.save(StepRegistration(name="deals.find", tool="search_deals"))
+    await crib.conditions.save(ConditionBinding(name="is_acme", parameters=("name",), expression="${name == 'Acme'}"))
+    find = WorkflowStep(name="found", handler_ref="deals.find", input={"company": "Acme"})
+    await crib.workflows.publish(WorkflowDefinition(name="list_acme", steps=(find,)))
 """
 
 from collections.abc import Mapping

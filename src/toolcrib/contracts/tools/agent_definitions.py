@@ -2,6 +2,12 @@
 
 It is stored as a tool of kind `agent`. Only this module divides its fields between the tool and the implementation;
 the conversion is lossless in both directions.
+
+Example:
+    desk = AgentDefinition(
+        name="desk", llm=LLMConfig(model="anthropic:claude-sonnet-4"), tools=["search_deals"], system_prompt="Be brief."
+    )
+    await crib.agents.save(desk)
 """
 
 import json

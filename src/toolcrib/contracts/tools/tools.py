@@ -2,6 +2,16 @@
 
 A definition is what an author writes; its content hash identifies it. A revision adds what the crib knows: number,
 life-cycle state, realm and author. Runs, pins, approvals and caches refer to the hash.
+
+Example:
+    from toolcrib.kinds.http.shape import HttpImplementation
+
+    list_stages = ToolDefinition(
+        name="list_stages",
+        side_effects="reads",
+        implementation=HttpImplementation(method="GET", url="https://api.crm.example/stages"),
+    )
+    crib.add(list_stages)
 """
 
 from typing import Literal, TypeAlias

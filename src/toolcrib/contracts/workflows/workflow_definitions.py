@@ -2,6 +2,10 @@
 
 The document is stored as a tool of kind `workflow`. Only this module divides its fields between the tool and the
 implementation; the conversion is lossless in both directions, except for what publishing adds.
+
+Example:
+    steps = ({"name": "deals", "tool": "search_deals", "input": {"company": "Acme"}},)
+    await crib.workflows.publish(WorkflowDefinition(name="list_acme", steps=steps))
 """
 
 from typing import Any, Final, Self

@@ -3,6 +3,11 @@
 await crib.agents.save(AgentDefinition(name="desk", llm=LLMConfig(model="anthropic:claude-sonnet-4")))
 for tool in await crib.agents.tools("desk", message="Who owns the Acme deal?"):
 print(tool.tool, tool.availability, tool.reason)
+
+Example:
+    await crib.agents.save(AgentDefinition(name="clerk", llm=LLMConfig(model="anthropic:claude-sonnet-4")))
+    for each in await crib.agents.tools("clerk", message="Who owns the Acme deal?"):
+        print(each.tool, each.availability, each.reason)
 """
 
 from collections.abc import Sequence
@@ -49,6 +54,12 @@ class Agents:
             NotFound: It names a tool, an agent or an account that does not exist.
             PermissionDenied: It acts as an account that its author may not use.
             Conflict: Another revision has been saved since `after`.
+
+        Example:
+            llm = LLMConfig(model="anthropic:claude-sonnet-4")
+            clerk = AgentDefinition(name="clerk", llm=llm, tools=(AllocatedTool(tool="search_deals"),))
+            saved = await crib.agents.save(clerk)
+            print(saved.ref, saved.warnings)
         """
         return await self._parts.catalogue.save(agent.tool(), await self._actor.authorize(), after=after)
 
@@ -60,6 +71,10 @@ class Agents:
 
         Raises:
             NotFound: There is no such agent; it may be a tool of another kind.
+
+        Example:
+            saved = await crib.agents.get("desk")
+            print(saved.ref, AgentDefinition.of(saved.definition).llm.model)
         """
         who = await self._actor.authorize(newest=True)
         return self._require(who.realm, ref)[0]
@@ -71,6 +86,10 @@ class Agents:
             after: A name; empty for the beginning.
             limit: At most so many.
             text: Text to find in name, title, description or tags.
+
+        Example:
+            page = await crib.agents.page(text="desk")
+            print([each.name for each in page.items])
         """
         facets: dict[Facet, str | None] = {"kind": "agent"}
         return await self._listing.page(after=after, limit=limit, text=text, facets=facets)
@@ -80,6 +99,9 @@ class Agents:
 
         Raises:
             NotFound: There is no such agent.
+
+        Example:
+            await crib.agents.remove("desk")
         """
         who = await self._actor.authorize(newest=True)
         await self._parts.registry.remove(who.realm, self._require(who.realm, name)[0].name)
@@ -94,6 +116,10 @@ class Agents:
         Raises:
             NotFound: There is no such agent.
             PermissionDenied: Its service account does not exist or is disabled.
+
+        Example:
+            for each in await crib.agents.tools("desk", message="Which deals has Acme?"):
+                print(each.tool, each.availability, each.reason)
         """
         who = await self._actor.authorize(newest=True)
         registry = self._parts.registry

@@ -287,6 +287,11 @@ class Conversations:
         Raises:
             PermissionDenied: The caller may not.
             NotFound: There is no conversation `before`.
+
+        Example:
+            await desk("Which deals has Acme?")
+            for conversation in await crib.conversations.list(agent="desk", limit=10):
+                print(conversation.title, conversation.turn_count)
         """
         who = await self._actor.authorize()
         _demand(who, "all" if everybody else "own", "read")
@@ -300,6 +305,11 @@ class Conversations:
         Raises:
             NotFound: It does not exist, or belongs to another principal.
             PermissionDenied: The caller may not read conversations.
+
+        Example:
+            answer = await desk("Which deals has Acme?")
+            conversation = await crib.conversations.get(answer.conversation_id)
+            print(conversation.title, conversation.status)
         """
         return await self._require_access(conversation_id, await self._actor.authorize(), "read")
 
@@ -308,6 +318,10 @@ class Conversations:
 
         Raises:
             NotFound: It does not exist, or belongs to another principal.
+
+        Example:
+            answer = await desk("Which deals has Acme?")
+            conversation = await crib.conversations.own(answer.conversation_id)
         """
         return await self._of(conversation_id, await self._actor.authorize())
 
@@ -317,6 +331,11 @@ class Conversations:
         Raises:
             NotFound: There is no such conversation, or it is another's.
             PermissionDenied: The caller may not read conversations.
+
+        Example:
+            answer = await desk("Which deals has Acme?")
+            for turn in await crib.conversations.turns(answer.conversation_id):
+                print(turn.message, turn.response, turn.tokens)
         """
         found = await self.get(conversation_id)
         places = range(after + 1, min(found.turn_count, after + limit) + 1)
@@ -337,6 +356,10 @@ class Conversations:
             NotFound: It does not exist, or belongs to another principal.
             PermissionDenied: The caller may not read conversations.
             InvalidInput: The variables are too large.
+
+        Example:
+            answer = await desk("Which deals has Acme?")
+            await crib.conversations.change(answer.conversation_id, title="Deals of Acme", status="archived")
         """
         who = await self._actor.authorize()
         given = {"title": title, "status": status, "shared_context": shared_context}
@@ -358,6 +381,10 @@ class Conversations:
             NotFound: It does not exist, or belongs to another principal.
             PermissionDenied: The caller may not delete conversations.
             Conflict: A turn is active or waits.
+
+        Example:
+            answer = await desk("Which deals has Acme?")
+            await crib.conversations.delete(answer.conversation_id)
         """
         found = await self._require_access(conversation_id, await self._actor.authorize(), "delete")
         await self._refuse_open(found)

@@ -1,10 +1,15 @@
 """Evaluations: run each task of a dataset with each candidate, as often as requested, and compare the results.
 
-    old, new = EvaluationCandidate(tool="desk@1.0.0"), EvaluationCandidate(tool="desk@1.1.0")
-    report = await crib.evaluate(dataset, [old, new])
-
 Each run is an ordinary run with its own journal. A failed task does not stop the others. The order of the report does
 not depend on the order in which runs end. The functions that check results are pure, except the judge, which is a run.
+
+Example:
+    from toolcrib.contracts import EvaluationCandidate, EvaluationDataset
+
+    task = {"id": "acme", "input": "Which deals has Acme?", "checks": [{"kind": "called", "tool": "search_deals"}]}
+    dataset = EvaluationDataset(name="deals", tasks=[task])
+    old, new = EvaluationCandidate(tool="desk@1.0.0"), EvaluationCandidate(tool="desk@1.0.0", model="openai:gpt-5")
+    report = await crib.evaluate(dataset, [old, new])
 """
 
 import asyncio
@@ -272,6 +277,14 @@ class Evaluations:
                 or a schema of a check is not well formed.
             NotFound: A candidate's tool or a judge does not exist.
             InvalidSettings: A candidate's model cannot be opened.
+
+        Example:
+            from toolcrib.contracts import ContainsCheck, EvaluationCandidate, EvaluationDataset, EvaluationTask
+
+            task = EvaluationTask(id="acme", input="Which deals has Acme?", checks=(ContainsCheck(text="two deals"),))
+            dataset = EvaluationDataset(name="deals", tasks=(task,))
+            report = await crib.evaluate(dataset, [EvaluationCandidate(tool="desk@1.0.0")], repeat=3)
+            print([(each.candidate, each.total.passed) for each in report.candidates])
         """
         who = await self._actor.authorize()
         for definition in (*dataset.tools, *(agent.tool() for agent in dataset.agents)):

@@ -59,6 +59,12 @@ class Executions:
             InvalidInput: The request holds neither a message nor results, or both.
             Conflict: A turn of the conversation is not over; or the results fit no calls that wait, and none was taken.
             PermissionDenied: The run belongs to another principal.
+
+        Example:
+            from toolcrib.contracts import AgentRequest
+
+            answer = await crib.executions.execute("desk", AgentRequest(message="Which deals has Acme?"))
+            print(answer.status, answer.response)
         """
         who = await self._actor.authorize()
         run_id = await self._take(agent, request, who)
@@ -78,6 +84,12 @@ class Executions:
             InvalidInput: See there.
             Conflict: See there.
             PermissionDenied: See there.
+
+        Example:
+            from toolcrib.contracts import AgentRequest
+
+            queued = await crib.executions.submit("desk", AgentRequest(message="Which deals has Acme?"))
+            print(queued.run_id, queued.status)
         """
         who = await self._actor.authorize()
         return await self.respond(await self._take(agent, request, who))
@@ -88,6 +100,10 @@ class Executions:
         Raises:
             NotFound: There is no such conversation, or it is another's.
             Conflict: Its last turn is not over, or it is closed.
+
+        Example:
+            answer = await desk("Which deals has Acme?")
+            more = await crib.executions.continue_(answer.conversation_id, "And who owns them?")
         """
         conversation = await self._conversations.own(conversation_id)
         request = AgentRequest(message=message, conversation_id=conversation_id)
@@ -99,6 +115,11 @@ class Executions:
         Raises:
             NotFound: The realm has no such run.
             PermissionDenied: It belongs to another principal, and the principal has no grant to read it.
+
+        Example:
+            answer = await desk("Which deals has Acme?")
+            again = await crib.executions.respond(answer.run_id)
+            print(again.status, again.response)
         """
         who = await self._actor.authorize()
         run = await self.run_for(run_id, who, "read")
@@ -119,6 +140,11 @@ class Executions:
             NotFound: As `respond`, like the next.
             PermissionDenied: See there.
             InvalidInput: The run has no such place.
+
+        Example:
+            run_id = await crib.submit("desk", {"message": "Which deals has Acme?"})
+            async for message in crib.executions.follow(run_id, drive=True):
+                print(message.place, message.event)
         """
         async with aclosing(self.follow_closely(run_id, after=after, drive=drive)) as told:
             async for news in told:

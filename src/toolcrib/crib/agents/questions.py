@@ -35,6 +35,12 @@ class Questions:
         Raises:
             NotFound: No such run, or none of the principal's realm.
             PermissionDenied: It belongs to another principal.
+
+        Example:
+            result = await deals("Give the Globex deals to Rafael")
+            question = await crib.questions.of_run(result.run_id)
+            if question:
+                print(question.question, [choice.label for choice in question.choices])
         """
         await self._actor.authorize()
         await self._actor.check_run(self._journal, run_id, "read")
@@ -43,9 +49,10 @@ class Questions:
     async def answer(self, run_id: str, answer: str, *, position: str | None = None) -> Result:
         """Answer the question of a run, and drive the run until it ends or waits again.
 
+        Example:
             result = await deals("Give the Globex deals to Rafael")
             if result.question:
-                result = await crib.questions.answer(result.run_id, result.question.choices[0].value)
+                result = await crib.questions.answer(result.run_id, "Rafael Wang")
 
         Args:
             run_id: The run, or one that it is nested in.
@@ -63,7 +70,12 @@ class Questions:
         return Result(driven.result, driven.log)
 
     async def leave(self, run_id: str, answer: str, *, position: str | None = None) -> None:
-        """Answer a question, and let a serving engine resume the run. The first answer counts; raises as `answer`."""
+        """Answer a question, and let a serving engine resume the run. The first answer counts; raises as `answer`.
+
+        Example:
+            result = await deals("Give the Globex deals to Rafael")
+            await crib.questions.leave(result.run_id, "Rafael Wang")
+        """
         if not answer.strip() or len(answer) > LONGEST_ANSWER:
             msg = f"an answer has 1 to {LONGEST_ANSWER} characters, and this has {len(answer.strip())}; say it shorter"
             raise InvalidInput(msg if answer.strip() else "the answer is empty; name a choice, or answer in words")

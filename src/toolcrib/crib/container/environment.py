@@ -27,7 +27,12 @@ from toolcrib.llm.base.prices import Prices
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class DefinitionOptions:
-    """What the definitions of a crib may use, and what they get where they say nothing."""
+    """What the definitions of a crib may use, and what they get where they say nothing.
+
+    Example:
+        options = DefinitionOptions(released=("CRM_*",), default_limits=Limits(max_tool_calls=10))
+        crib = Crib("memory://", definitions=options)
+    """
 
     released: tuple[str, ...] = ("*",)
     """Patterns of the variables that tools may use as secrets."""
@@ -49,7 +54,11 @@ class DefinitionOptions:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class SharingOptions:
-    """What the processes of a crib share besides its store, and how they divide the work."""
+    """What the processes of a crib share besides its store, and how they divide the work.
+
+    Example:
+        crib = Crib("memory://", sharing=SharingOptions(budgets=["realm 50 usd/day"], lease_s=5.0))
+    """
 
     blobs: str | None = None
     """URL of the folder or bucket of the store's blobs, if they are not stored with the store."""

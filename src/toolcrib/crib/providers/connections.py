@@ -55,6 +55,10 @@ class Connections:
 
         Raises:
             NotFound: There is none.
+
+        Example:
+            crm = await crib.connections.provider("crm")
+            print(crm.base_url)
         """
         return self._provider(name, await self._actor.authorize(newest=True))
 
@@ -63,6 +67,10 @@ class Connections:
 
         Raises:
             NotFound: There is no such provider. All other errors are in the result.
+
+        Example:
+            check = await crib.connections.test("crm")
+            print(check.reachable, check.authenticated, check.message)
         """
         who = await self._actor.authorize(newest=True)
         provider = self._provider(name, who)
@@ -93,6 +101,13 @@ class Connections:
             Unavailable: It cannot be reached.
             PermissionDenied: The egress policy or the operator forbids it.
             InvalidInput: It answers with something else than expected.
+
+        Example:
+            from toolcrib.contracts import DatabaseConnection, ProviderDefinition
+
+            shop = DatabaseConnection(url="${env:SHOP_DATABASE_URL}")
+            await crib.save_provider(ProviderDefinition(name="shop", connection=shop))
+            print((await crib.connections.discover("shop")).items)
         """
         who = await self._actor.authorize(newest=True)
         provider = self._provider(name, who)
@@ -116,6 +131,17 @@ class Connections:
             InvalidSettings: There are no master keys.
             ReconnectRequired: The client's own id or secret is missing.
             Unavailable: The authorization server cannot be reached.
+
+        Example:
+            from toolcrib.contracts import AuthorizationCodeAuth, ProviderDefinition
+
+            login = "https://login.mail.example"
+            auth = AuthorizationCodeAuth(
+                authorization_url=f"{login}/authorize", token_url=f"{login}/token", client_id="toolcrib"
+            )
+            await crib.save_provider(ProviderDefinition(name="mail", base_url="https://mail.example", auth=auth))
+            request = await crib.connections.begin("mail", redirect_uri="http://127.0.0.1:8765/callback")
+            print("Open", request.url)
         """
         who = await self._actor.authorize(newest=True)
         provider = self._provider(name, who)
@@ -136,6 +162,10 @@ class Connections:
             InvalidInput: The server refused, or the answer is not its.
             ReconnectRequired: The token endpoint refused.
             Unavailable: The authorization server cannot be reached.
+
+        Example:
+            consent = await crib.connections.finish("http://127.0.0.1:8765/callback?code=4711&state=s1")
+            print(consent.provider, consent.status, consent.scopes)
         """
         who = await self._actor.authorize(newest=True)
         answer = answer_of(redirected) if isinstance(redirected, str) else redirected
@@ -158,7 +188,12 @@ class Connections:
         return self._consents.holder_of(ticket, state)
 
     async def list(self) -> Sequence[Consent]:
-        """The connections that the caller's calls use."""
+        """The connections that the caller's calls use.
+
+        Example:
+            for connection in await crib.connections.list():
+                print(connection.provider, connection.status)
+        """
         return await self._consents.list(await self._actor.authorize())
 
     async def revoke(self, name: str, *, shared: bool = False) -> Revocation:
@@ -166,6 +201,10 @@ class Connections:
 
         Raises:
             NotFound: There is no such connection.
+
+        Example:
+            for connection in await crib.connections.list():
+                await crib.connections.revoke(connection.provider)
         """
         who = await self._actor.authorize(newest=True)
         provider = self._providers.find(who.realm, name)

@@ -50,6 +50,11 @@ class Imports:
             ToolcribError: As the importer of the source says.
             Conflict: A tool that is not the provider's has a name that one of its tools needs; or the provider would be
                 reached in another way than it is, and changes are not accepted.
+
+        Example:
+            from toolcrib.kinds.http.commands import OpenApiSource
+
+            api = await crib.imports.read(OpenApiSource(name="deals_api", document=document))
         """
         check_provider_name(source.name)
         who = await self._actor.authorize(newest=True)
@@ -85,6 +90,16 @@ class Imports:
             InvalidDefinition: It is no OpenAPI document that can be read.
             Conflict: A tool that is not the provider's has a name that one of its tools needs; or the provider would be
                 reached in another way than it is, and changes are not accepted.
+
+        Example:
+            document = {
+                "openapi": "3.1.0",
+                "info": {"title": "Deals", "version": "1"},
+                "servers": [{"url": "https://deals.example"}],
+                "paths": {"/deals": {"get": {"operationId": "list_deals", "responses": {}}}},
+            }
+            api = await crib.imports.openapi(document, name="deals_api")
+            print([each.name for each in api.tools], api.losses)
         """
         source = OpenApiSource(
             name=name,
@@ -127,6 +142,10 @@ class Imports:
             EgressDenied: The policy forbids the address.
             Conflict: A tool that is not the provider's has a name that one of its tools needs; or the provider would be
                 reached in another way than it is, and changes are not accepted.
+
+        Example:
+            api = await crib.imports.grpc("grpcs://deals.example:443", name="deals_grpc")
+            print([each.name for each in api.tools])
         """
         source = GrpcSource(
             name=name,
@@ -166,6 +185,10 @@ class Imports:
             ReconnectRequired: The server refuses the credentials, or there are none.
             Unavailable: It cannot be connected, or does not answer.
             InvalidInput: Its answers are no MCP.
+
+        Example:
+            api = await crib.imports.mcp("https://files.example/mcp", name="files")
+            print([each.name for each in api.tools])
         """
         source = McpSource(
             name=name,
@@ -189,6 +212,10 @@ class Imports:
             NotFound: There is no such provider.
             InvalidInput: It is of another kind, which cannot be asked.
             ToolcribError: As importing it does.
+
+        Example:
+            api = await crib.imports.sync("files")
+            print([(each.tool, each.adoption) for each in api.outcome.tools])
         """
         who = await self._actor.authorize(newest=True)
         provider = self._parts.providers.find(who.realm, name)
@@ -220,6 +247,13 @@ class Imports:
             InvalidDefinition: One of them is not mapped.
             InvalidSettings: Threads cannot share the engine.
             Conflict: A tool that is not the provider's has a name that one of its tools needs.
+
+        Example:
+            from sqlalchemy import Column, Integer, MetaData, String, Table, create_engine
+
+            notes = Table("notes", MetaData(), Column("id", Integer, primary_key=True), Column("text", String(200)))
+            api = await crib.imports.entities("journal", create_engine("sqlite:///journal.db"), notes)
+            print([each.name for each in api.tools])
         """
         check_provider_name(name)
         who = await self._actor.authorize(newest=True)
@@ -254,6 +288,11 @@ class Imports:
             InvalidInput: The database cannot be read, or has no such table.
             Conflict: A tool that is not the provider's has a name that one of its tools needs; or the provider would be
                 reached in another way than it is, and changes are not accepted.
+
+        Example:
+            api = await crib.imports.database(name="shop", url="${env:SHOP_DATABASE_URL}", tables=["orders"])
+            print([each.name for each in api.tools])
+            print((await crib.call("count_orders")).output)
         """
         source = DatabaseSource(
             name=name,
@@ -282,6 +321,12 @@ class Imports:
         Raises:
             Conflict: The provider would be reached in another way than it is, and changes are not accepted.
             InvalidDefinition: A definition is not well formed; nothing is stored.
+
+        Example:
+            from toolcrib.kinds.http.openapi.importer import import_openapi
+
+            api = await crib.imports.adopt(import_openapi(document, name="deals_api"))
+            print([(each.tool, each.adoption) for each in api.outcome.tools])
         """
         return await self._adopt(imported, await self._actor.authorize(), accept=accept, partial=partial)
 

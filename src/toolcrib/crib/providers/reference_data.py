@@ -52,6 +52,10 @@ class ReferenceData:
 
         Raises:
             NotFound: No such provider.
+
+        Example:
+            for snapshot in await crib.reference_data.list("crm"):
+                print(snapshot.name, snapshot.size, snapshot.age_s)
         """
         who = await self._actor.authorize()
         return [
@@ -65,13 +69,22 @@ class ReferenceData:
 
         Raises:
             NotFound: No such provider, or it declares no such list.
+
+        Example:
+            for reading in await crib.reference_data.history("crm", "stages"):
+                print(reading.fetched_at, reading.size, reading.refused)
         """
         who = await self._actor.authorize()
         source = self._references.source_of(who.realm, provider, name)
         return await self._references.snapshots.readings(who.realm, source)
 
     async def sync_due(self) -> Sequence[ReferenceSnapshot]:
-        """Read every list of a realm whose schedule says so and whose turn no other process has taken."""
+        """Read every list of a realm whose schedule says so and whose turn no other process has taken.
+
+        Example:
+            for snapshot in await crib.reference_data.sync_due():
+                print(snapshot.name, snapshot.error or snapshot.size)
+        """
         who = await self._actor.authorize()
         return [
             await self._sync(who, provider.name, source)
@@ -90,6 +103,10 @@ class ReferenceData:
 
         Raises:
             NotFound: No such provider, or it declares no such list.
+
+        Example:
+            [stages] = await crib.reference_data.sync("crm", "stages")
+            print(stages.size, stages.error)
         """
         who = await self._actor.authorize()
         if provider is not None and names:

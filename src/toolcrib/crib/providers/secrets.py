@@ -1,7 +1,10 @@
 """The secrets of a crib: set by name, listed without values, used in definitions as `${secret:NAME}`.
 
-await crib.secrets.set("CRM_TOKEN", token)
-crib.add(BearerAuth(token="${secret:CRM_TOKEN}"), …)
+Example:
+    from toolcrib.contracts import BearerAuth
+
+    await crib.secrets.set("CRM_TOKEN", "t0k3n")
+    auth = BearerAuth(token="${secret:CRM_TOKEN}")
 """
 
 from collections.abc import Sequence
@@ -31,12 +34,24 @@ class Secrets:
             InvalidInput: The name cannot be used in a reference, or the value is empty or too long.
             InvalidSettings: There are no master keys, or `toolcrib[vault]` is not installed.
             Conflict: Another process set it at the same time.
+
+        Example:
+            from toolcrib.contracts import BearerAuth, ProviderDefinition
+
+            await crib.secrets.set("CRM_TOKEN", "t0k3n")
+            auth = BearerAuth(token="${secret:CRM_TOKEN}")
+            await crib.save_provider(ProviderDefinition(name="crm", base_url="https://api.crm.example", auth=auth))
         """
         who = await self._actor.authorize()
         return await self._vault.set(name, value, scope=scope, principal=who, at=self._clock.now())
 
     async def list(self) -> Sequence[SecretEntry]:
-        """The secrets that the caller's calls can use, without values."""
+        """The secrets that the caller's calls can use, without values.
+
+        Example:
+            await crib.secrets.set("CRM_TOKEN", "t0k3n")
+            print([(entry.name, entry.version) for entry in await crib.secrets.list()])
+        """
         return await self._vault.list(await self._actor.authorize())
 
     async def remove(self, name: str, *, scope: SecretScope = "realm") -> None:
@@ -44,6 +59,10 @@ class Secrets:
 
         Raises:
             NotFound: There is none of this name in this scope.
+
+        Example:
+            await crib.secrets.set("CRM_TOKEN", "t0k3n", scope="user")
+            await crib.secrets.remove("CRM_TOKEN", scope="user")
         """
         await self._vault.remove(name, scope=scope, principal=await self._actor.authorize())
 
@@ -53,6 +72,9 @@ class Secrets:
         Raises:
             InvalidSettings: There are no master keys, or an old one is missing.
             Unavailable: One changed during the rotation; rotate again.
+
+        Example:
+            count = await crib.secrets.rotate()  # after a new first key in TOOLCRIB_MASTER_KEYS
         """
         await self._actor.authorize()
         return await self._vault.rotate()

@@ -1,11 +1,14 @@
 """The inbox of a crib: all calls that wait for an approval, with previews, and the decisions on them.
 
-    [waiting] = (await crib.approvals.page()).items
-    await crib.acting_as(ann).approvals.decide(waiting.approval_id, approve=True)
-
 The inbox contains calls of nested runs and of runs in other processes. A decision is a signal in the journal: a
 process that serves the store resumes the run and its parents. A preview shows what an approved call would do, without
 doing it.
+
+Example:
+    await crib.invoke("send_offer", {"deal": "d1"})
+    [waiting] = (await crib.approvals.page()).items
+    ann = Principal(id="ann", grants=("ai://approvals/*/write",))
+    await crib.acting_as(ann).approvals.decide(waiting.approval_id, approve=True)
 """
 
 from collections.abc import Sequence
@@ -119,6 +122,11 @@ class Approvals:
 
         Raises:
             NotFound: There is no approval `after`.
+
+        Example:
+            await crib.invoke("send_offer", {"deal": "d1"})
+            for approval in (await crib.approvals.page(tool="send_offer")).items:
+                print(approval.approval_id, approval.input)
         """
         who = await self._actor.authorize()
         which = ApprovalFilter(status, tool, run_id)
@@ -131,6 +139,12 @@ class Approvals:
 
         Raises:
             NotFound: There is none of this id that the principal may see.
+
+        Example:
+            await crib.invoke("send_offer", {"deal": "d1"})
+            [waiting] = (await crib.approvals.page()).items
+            view = await crib.approvals.get(waiting.approval_id)
+            print(view.preview.title, view.preview.arguments)
         """
         who = await self._actor.authorize()
         approval = await self._store.approvals.get(who.realm, approval_id)
@@ -176,6 +190,13 @@ class Approvals:
             PermissionDenied: The principal may not decide on it.
             InvalidInput: The arguments do not fit the schema; the request stays open.
             Conflict: It was answered or withdrawn, or its time is over.
+
+        Example:
+            await crib.invoke("send_offer", {"deal": "d1"})
+            [waiting] = (await crib.approvals.page()).items
+            ann = Principal(id="ann", grants=("ai://approvals/*/write",))
+            await crib.acting_as(ann).approvals.decide(waiting.approval_id, approve=True)
+            await crib.resume(waiting.run_id)
         """
         who = await self._actor.authorize()
         approval = await self._store.approvals.get(who.realm, approval_id)
@@ -192,6 +213,11 @@ class Approvals:
         Raises:
             NotFound: No such run, or none of the principal's realm.
             PermissionDenied: It belongs to another principal.
+
+        Example:
+            waiting = await crib.invoke("send_offer", {"deal": "d1"})
+            [request] = await crib.approvals.of_run(waiting.run_id)
+            print(request.name, request.input)
         """
         await self._actor.authorize()
         await self._actor.check_run(self._store.journal, run_id, "read")

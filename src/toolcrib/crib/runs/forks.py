@@ -1,10 +1,12 @@
 """Forks of runs: continue from an earlier event of a run with changes, and compare the results.
 
-    fork = await crib.forks.fork(run_id, at=12, changes={"model": "openai:gpt-5"})
-    diff = await crib.forks.compare(run_id, fork.run_id)
-
 A fork is a new run of the principal that makes it: that principal's current rights apply, and the fork has its own
 budget. The other run does not change. Changes are written as `model=…`, `prompt=…`, `tool:NAME=VERSION` or `policy=…`.
+
+Example:
+    answer = await desk("Which deals has Acme?")
+    fork = await crib.forks.fork(answer.run_id, at=5, changes={"model": "openai:gpt-5"})
+    diff = await crib.forks.compare(answer.run_id, fork.run_id)
 """
 
 from collections.abc import Callable, Mapping, Sequence
@@ -180,6 +182,11 @@ class Forks:
             NotFound: There is no such run, event, step or turn, or no such version of a tool.
             PermissionDenied: The run is another's, or the principal may not change what is to be changed.
             InvalidInput: A change is not known, or does not fit the run.
+
+        Example:
+            answer = await desk("Which deals has Acme?")
+            fork = await crib.forks.fork(answer.run_id, at="turn:2", changes={"model": "openai:gpt-5"})
+            print(fork.status, fork.output)
         """
         who = await self._actor.authorize(newest=True)
         run = await self._executions.run_for(run_id, who, "read")
@@ -202,6 +209,12 @@ class Forks:
         Raises:
             NotFound: The realm has no such run.
             PermissionDenied: One of them is another's, and the principal has no grant to read it.
+
+        Example:
+            answer = await desk("Which deals has Acme?")
+            fork = await crib.forks.fork(answer.run_id, changes={"prompt": "Answer in one word."})
+            diff = await crib.forks.compare(answer.run_id, fork.run_id)
+            print(diff.parting, diff.output)
         """
         who = await self._actor.authorize()
         one, other = [

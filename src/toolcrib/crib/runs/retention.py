@@ -1,12 +1,15 @@
 """Pruning: removes old data from a store, with everything that only this data needed.
 
-    pruned = await crib.retention.prune(older_than=timedelta(days=30), dry_run=True)
-    print(pruned.gone.runs, "runs would go")
-
 It removes conversations without recent messages, families of ended runs, expired results, and unreferenced blobs. It
 keeps, whatever their age, families with an active run, runs that an active run continues or was forked from, and
 turns of a kept conversation. Each family is removed in one transaction, so pruning may be interrupted at any time and
 continues the next time. Several processes may prune at once.
+
+Example:
+    from datetime import timedelta
+
+    pruned = await crib.retention.prune(older_than=timedelta(days=30), dry_run=True)
+    print(sum(each.gone.runs for each in pruned.realms.values()), "runs would be removed")
 """
 
 import contextlib
@@ -59,6 +62,12 @@ class Retention:
 
         Raises:
             InvalidInput: The time is negative.
+
+        Example:
+            from datetime import timedelta
+
+            pruned = await crib.retention.prune(older_than=timedelta(days=30), dry_run=True)
+            print(pruned.blobs, {realm: each.gone.runs for realm, each in pruned.realms.items()})
         """
         if older_than < timedelta():
             raise InvalidInput(f"what is older than {older_than} lies in the future; give a time of 0 or more")
@@ -83,7 +92,12 @@ class Retention:
         )
 
     async def prune_if_due(self) -> Pruned | None:
-        """Prune as the settings want it, at most once a day among all processes of a store; null if it is not due."""
+        """Prune as the settings want it, at most once a day among all processes of a store; null if it is not due.
+
+        Example:
+            pruned = await crib.retention.prune_if_due()
+            print(pruned.ended_before if pruned else "not due")
+        """
         if self._keep is None:
             return None
         who, now = await self._actor.authorize(), self._clock.now()

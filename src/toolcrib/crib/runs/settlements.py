@@ -72,6 +72,10 @@ class Settlements:
             PermissionDenied: The principal may not decide on calls of this tool.
             InvalidInput: The output is not what the tool promises, or belongs to a call that did not happen.
             Conflict: The run has not ended, or another one has taken it up; or the outcome of the call is known.
+
+        Example:
+            await crib.settlements.settle(run_id, "pay", happened=True, output={"id": "p_1"})
+            instance = await crib.instances.resume(run_id)  # uses that output
         """
         who = await self._actor.authorize()
         run = await self._run(run_id, who.realm)

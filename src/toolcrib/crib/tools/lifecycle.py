@@ -1,9 +1,10 @@
 """The life cycle of tools: deprecate and block them, show who is affected, and review changes that providers made.
 
-await crib.lifecycle.deprecate("search@1.0.0", message="Slow.", replacement="find")
-report = await crib.lifecycle.impact("search@1.0.0")
-review = await crib.lifecycle.review("crm_update_deal")
-await crib.lifecycle.accept("crm_update_deal")
+Example:
+    await crib.lifecycle.deprecate("search_deals@1.0.0", message="Slow.", replacement="list_deals")
+    report = await crib.lifecycle.impact("search_deals@1.0.0")
+    for waiting in await crib.lifecycle.proposals():
+        print((await crib.lifecycle.review(waiting.tool)).diff)
 """
 
 from collections.abc import Sequence
@@ -77,6 +78,9 @@ class ToolLife:
 
         Raises:
             NotFound: No such tool, or no such replacement.
+
+        Example:
+            await crib.lifecycle.deprecate("search_deals@1.0.0", message="Slow.", replacement="list_deals")
         """
         life = VersionLife(version=ref, status="deprecated", message=message, sunset=sunset, replacement=replacement)
         return await self._set(life)
@@ -92,6 +96,10 @@ class ToolLife:
 
         Raises:
             NotFound: No such tool, or no such replacement.
+
+        Example:
+            await crib.lifecycle.block("search_deals", message="Returns wrong data.")
+            print((await crib.call("search_deals", company="Acme")).error.reason)
         """
         life = VersionLife(version=ref, status="blocked", message=message, replacement=replacement)
         return await self._set(life)
@@ -101,11 +109,20 @@ class ToolLife:
 
         Raises:
             NotFound: No such tool.
+
+        Example:
+            await crib.lifecycle.block("search_deals")
+            await crib.lifecycle.activate("search_deals")
         """
         return await self._set(VersionLife(version=ref))
 
     async def warnings(self, definition: ToolDefinition) -> Sequence[str]:
-        """What the author of a definition should know, saved or not: deprecated tools that it is bound to."""
+        """What the author of a definition should know, saved or not: deprecated tools that it is bound to.
+
+        Example:
+            await crib.lifecycle.deprecate("search_deals", message="Slow.")
+            print(await crib.lifecycle.warnings(desk.definition.tool()))
+        """
         who = await self._actor.authorize()
         return warnings_for(definition, self._parts.registry, who.realm, self._parts.outside.clock.now())
 
@@ -120,6 +137,10 @@ class ToolLife:
 
         Raises:
             NotFound: No such tool.
+
+        Example:
+            report = await crib.lifecycle.impact("search_deals")
+            print([(each.kind, each.name) for each in report.dependents], report.runs)
         """
         who = await self._actor.authorize(newest=True)
         registry = self._parts.registry
@@ -149,6 +170,10 @@ class ToolLife:
         Args:
             name: Of a workflow step, a condition or a provider.
             kind: Which of them.
+
+        Example:
+            dependents = await crib.lifecycle.impact_of_name("crm", kind="provider")
+            print([each.name for each in dependents])
         """
         who = await self._actor.authorize(newest=True)
         return users_of(name, kind, self._parts.catalogue.around(who.realm))
@@ -160,6 +185,11 @@ class ToolLife:
 
         Raises:
             NotFound: No such tool, or no import has made it.
+
+        Example:
+            await crib.imports.openapi(new_document, name="deals_api")  # a dangerous change is held back
+            review = await crib.lifecycle.review("list_deals")
+            print(review.status, review.diff)
         """
         return await self._adoptions.review(name, await self._actor.authorize())
 
@@ -169,6 +199,11 @@ class ToolLife:
         Raises:
             NotFound: No such tool, or nothing is proposed for it.
             Conflict: The realm has changed since.
+
+        Example:
+            await crib.imports.openapi(new_document, name="deals_api")
+            for waiting in await crib.lifecycle.proposals():
+                await crib.lifecycle.accept(waiting.tool)
         """
         return await self._adoptions.accept(name, await self._actor.authorize())
 
@@ -178,11 +213,20 @@ class ToolLife:
         Raises:
             NotFound: No such tool, or nothing is proposed for it.
             Conflict: The realm has changed since.
+
+        Example:
+            await crib.imports.openapi(new_document, name="deals_api")
+            await crib.lifecycle.reject("list_deals")
         """
         return await self._adoptions.reject(name, await self._actor.authorize())
 
     async def proposals(self) -> Sequence[Baseline]:
-        """The tools for which a change waits for a person, by name."""
+        """The tools for which a change waits for a person, by name.
+
+        Example:
+            for waiting in await crib.lifecycle.proposals():
+                print(waiting.provider, waiting.tool, waiting.proposal.change.worst)
+        """
         who = await self._actor.authorize()
         return await self._adoptions.proposals(who.realm)
 

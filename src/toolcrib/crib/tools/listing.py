@@ -1,10 +1,13 @@
 """Lists and searches the catalogue, and keeps definitions by name: prompt fragments, service accounts, workflow steps.
 
+Without a matching grant, a tool is not listed.
+
+Example:
+    from toolcrib.contracts import PromptFragment, ServiceAccount
+
     await crib.fragments.save(PromptFragment(name="tone", text="Answer briefly and kindly."))
     await crib.accounts.save(ServiceAccount(name="deal-bot", grants=("ai://tools/crm/*/execute",)))
-    await crib.steps.save(StepRegistration(name="orders.validate", tool="validate_order"))
-
-Without a matching grant, a tool is not listed.
+    await crib.steps.save(StepRegistration(name="deals.find", tool="search_deals"))
 """
 
 from collections.abc import Callable, Mapping, Sequence
@@ -59,6 +62,10 @@ class ToolListing:
             text: Text to find in name, title, description or tags.
             facets: What a tool must have: category, tag, kind of implementation, status; null for any.
             fits: What else must be true of it.
+
+        Example:
+            page = await crib.listing.page(text="deals", facets={"kind": "python"}, limit=20)
+            print([each.name for each in page.items], page.more)
         """
         who = await self._actor.authorize(newest=True)
         realm_index = self._registry.index(who.realm)
@@ -82,6 +89,10 @@ class ToolListing:
             limit: At most so many.
             group: Only tools of this group, or of those below it: `crm` for `crm/deals`.
             status: Tools in another life-cycle state are left out.
+
+        Example:
+            for found, hit in await crib.listing.search("move deals to another stage", limit=3):
+                print(found.name, hit.score)
         """
         who = await self._actor.authorize(newest=True)
         realm_index = self._registry.index(who.realm)
@@ -123,6 +134,11 @@ class NamedThings(Generic[ItemT]):
             PermissionDenied: It is an account with a grant that the caller does not have.
             InvalidDefinition: It is a word of the workflow vocabulary that no step could use.
             NotFound: It names a tool that does not exist.
+
+        Example:
+            from toolcrib.contracts import PromptFragment
+
+            await crib.fragments.save(PromptFragment(name="tone", text="Answer briefly and kindly."))
         """
         who = await self._actor.authorize(newest=True)
         self._check(item, who)
@@ -133,11 +149,22 @@ class NamedThings(Generic[ItemT]):
 
         Raises:
             NotFound: There is none of this name.
+
+        Example:
+            from toolcrib.contracts import ServiceAccount
+
+            await crib.accounts.save(ServiceAccount(name="deal-bot", grants=("ai://tools/crm/*/execute",)))
+            print((await crib.accounts.get("deal-bot")).grants)
         """
         return self._named.require((await self._actor.authorize(newest=True)).realm, name)
 
     async def list(self) -> Sequence[ItemT]:
-        """All of the realm, by name."""
+        """All of the realm, by name.
+
+        Example:
+            await crib.steps.save(StepRegistration(name="deals.find", tool="search_deals"))
+            print([each.name for each in await crib.steps.list()])
+        """
         return self._named.current((await self._actor.authorize(newest=True)).realm)
 
     async def remove(self, name: str) -> None:
@@ -145,6 +172,11 @@ class NamedThings(Generic[ItemT]):
 
         Raises:
             NotFound: There is none of this name.
+
+        Example:
+            is_won = ConditionBinding(name="is_won", parameters=("stage",), expression="${stage == 'Won'}")
+            await crib.conditions.save(is_won)
+            await crib.conditions.remove("is_won")
         """
         await self._named.remove((await self._actor.authorize()).realm, name)
 

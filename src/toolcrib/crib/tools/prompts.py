@@ -1,12 +1,13 @@
 """Prompts of agentic tools: proposals of prompts and descriptions, their history, and tests.
 
-    proposal = await crib.prompts.regenerate("deals")
-    print(proposal.diff, proposal.reason)
-    await crib.prompts.accept(proposal)
-
 A proposal stores nothing. Accepting it makes a new revision, so the history of a prompt is the history of its tool.
 Tests run definitions that are not saved, as dry runs with the usual limits, in a temporary journal; they are not
 listed among the executions.
+
+Example:
+    proposal = await crib.prompts.regenerate("deals")
+    print(proposal.diff, proposal.reason)
+    await crib.prompts.accept(proposal)
 """
 
 from collections.abc import Sequence
@@ -168,6 +169,9 @@ class Prompts:
 
         Raises:
             InvalidDefinition: The tool is not agentic.
+
+        Example:
+            print(await crib.prompts.default(deals.definition))
         """
         who = await self._actor.authorize()
         agentic(definition)
@@ -178,6 +182,10 @@ class Prompts:
 
         Raises:
             NotFound: No such tool.
+
+        Example:
+            report = await crib.prompts.drift("deals")
+            print(report.drifted, [change.message for change in report.changes])
         """
         who = await self._actor.authorize()
         return await drift_of(self._registry.require(who.realm, tool), self._registry, self._providers)
@@ -189,6 +197,10 @@ class Prompts:
             NotFound: No such tool.
             InvalidDefinition: The tool is not agentic.
             Unavailable: The model wrote no usable text; the message says why.
+
+        Example:
+            proposal = await crib.prompts.regenerate("deals")
+            print(proposal.reason, proposal.diff)
         """
         who = await self._actor.authorize()
         revision = self._registry.require(who.realm, tool)
@@ -211,6 +223,10 @@ class Prompts:
             NotFound: No such tool.
             InvalidDefinition: A model is to write, and the tool has none.
             Unavailable: The model wrote no usable text.
+
+        Example:
+            proposal = await crib.prompts.describe("deals")
+            await crib.prompts.accept(proposal)
         """
         who = await self._actor.authorize()
         revision = self._registry.require(who.realm, tool)
@@ -222,12 +238,17 @@ class Prompts:
         return await self._draft_text(revision, "long_description", current, task, who)
 
     async def accept(self, proposal: TextProposal) -> ToolRevision:
-        """Store a proposal, as it is or edited, as a new revision.
+        r"""Store a proposal, as it is or edited, as a new revision.
 
         Raises:
             Conflict: The tool has changed since the proposal was made.
             InvalidDefinition: The text breaks a rule: an unknown placeholder, a missing part.
             NotFound: No such tool.
+
+        Example:
+            proposal = await crib.prompts.regenerate("deals")
+            edited = proposal.model_copy(update={"proposed": proposal.proposed + "\nNever change a deal that is lost."})
+            await crib.prompts.accept(edited)
         """
         who = await self._actor.authorize()
         definition = self._registry.require(who.realm, proposal.tool).definition
@@ -250,6 +271,10 @@ class Prompts:
         Raises:
             NotFound: No such tool.
             InvalidDefinition: The tool is not agentic.
+
+        Example:
+            for entry in await crib.prompts.history("deals"):
+                print(entry.revision, entry.made_by, entry.changed)
         """
         who = await self._actor.authorize()
         current = self._registry.require(who.realm, tool)
@@ -276,6 +301,10 @@ class Prompts:
 
         Raises:
             NotFound: No such tool or revision.
+
+        Example:
+            await crib.prompts.accept(await crib.prompts.describe("deals"))
+            print((await crib.prompts.compare("deals", 1, 2)).diff or "the prompt is the same")
         """
         known = {entry.revision: entry for entry in await self.history(tool)}
         for wanted in (older, newer):
@@ -301,6 +330,10 @@ class Prompts:
         Raises:
             NotFound: No such tool or revision.
             Conflict: Another revision has been saved since `after`.
+
+        Example:
+            await crib.prompts.accept(await crib.prompts.describe("deals"))
+            await crib.prompts.roll_back("deals", 1)
         """
         who = await self._actor.authorize()
         current = self._registry.require(who.realm, tool)
@@ -321,6 +354,10 @@ class Prompts:
         Raises:
             InvalidDefinition: The tool is not agentic.
             InvalidSettings: Its model cannot be opened.
+
+        Example:
+            test = await crib.prompts.test(deals.definition, {"task": "Update all Acme Corp deals to Negotiation"})
+            print(test.system_prompt, test.answer, test.problems)
         """
         who = await self._actor.authorize()
         implementation = agentic(definition)

@@ -1,12 +1,12 @@
 """Instances of workflows: start, read, resume, rerun from a step, cancel.
 
-    instance = await crib.instances.start("fulfil", {"order_ids": ["o1"]})
-    instance.status, [(step.step, step.status) for step in instance.steps]
-    instance = await crib.instances.resume(instance.run_id)          # after the fix
-    instance = await crib.instances.rerun(instance.run_id, "notify")
-
 An instance is a run, and its state is derived from its journal. Continuing an ended run makes a new run; what it
 reuses is recorded in its own journal.
+
+Example:
+    instance = await crib.instances.start("move", {"company": "Acme"})
+    print(instance.status, [(step.step, step.status) for step in instance.steps])
+    instance = await crib.instances.rerun(instance.run_id, "moved")
 """
 
 from toolcrib.contracts import (
@@ -74,6 +74,10 @@ class Instances:
         Raises:
             NotFound: There is no such workflow.
             InvalidInput: The tool of this name is no workflow. All other errors are in the instance.
+
+        Example:
+            instance = await crib.instances.start("move", {"company": "Acme"})
+            print(instance.status, instance.output)
         """
         who = await self._actor.authorize()
         tool = await self._parts.catalogue.require(who.realm, ref)
@@ -91,6 +95,11 @@ class Instances:
             NotFound: The realm has no such run.
             InvalidInput: It is no run of a workflow.
             PermissionDenied: It belongs to another principal, and the principal has no grant to read it.
+
+        Example:
+            instance = await crib.instances.start("move", {"company": "Acme"}, wait=False)
+            instance = await crib.instances.get(instance.run_id, outputs=False)
+            print([(step.step, step.status) for step in instance.steps])
         """
         who = await self._actor.authorize()
         run = await self._run_for(run_id, who, "read")
@@ -118,6 +127,10 @@ class Instances:
 
         Raises:
             NotFound: The realm has no run `before`.
+
+        Example:
+            page = await crib.instances.page(workflow="move", status="failed")
+            print([each.run_id for each in page.items], page.next)
         """
         who = await self._actor.authorize()
         found: list[Run] = []
@@ -152,6 +165,12 @@ class Instances:
             PermissionDenied: See there.
             InvalidInput: See there.
             Conflict: It has succeeded, or waits for a person, or a run that continues it is active.
+
+        Example:
+            instance = await crib.instances.start("move", {"company": "Acme"}, wait=False)
+            await crib.instances.cancel(instance.run_id)
+            instance = await crib.instances.resume(instance.run_id)
+            print(instance.status)
         """
         who = await self._actor.authorize(newest=True)
         run = await self._successors.last(await self._run_for(run_id, who, "execute", "read"))
@@ -178,6 +197,11 @@ class Instances:
             PermissionDenied: See there.
             InvalidInput: See there.
             Conflict: It has not ended, or another run has taken it up and knows more than it does.
+
+        Example:
+            instance = await crib.instances.start("move", {"company": "Acme"})
+            again = await crib.instances.rerun(instance.run_id, "moved")
+            print(again.run_id, again.status)
         """
         who = await self._actor.authorize(newest=True)
         run = await self._run_for(run_id, who, "execute", "read")
@@ -202,6 +226,10 @@ class Instances:
             PermissionDenied: See there.
             InvalidInput: See there.
             Conflict: It has ended.
+
+        Example:
+            instance = await crib.instances.start("move", {"company": "Acme"}, wait=False)
+            instance = await crib.instances.cancel(instance.run_id, reason="Wrong company")
         """
         who = await self._actor.authorize()
         await self._run_for(run_id, who, "execute", "read")
@@ -223,6 +251,13 @@ class Instances:
             PermissionDenied: See there.
             InvalidInput: See there.
             Conflict: It has ended.
+
+        Example:
+            wait = {"name": "payment", "wait": {"signal": "paid"}}
+            await crib.workflows.publish({"name": "order", "steps": [wait]})
+            instance = await crib.instances.start("order", {})
+            await crib.instances.signal(instance.run_id, "paid", {"amount": 12})
+            instance = await crib.instances.resume(instance.run_id)
         """
         who = await self._actor.authorize()
         run = await self._run_for(run_id, who, "execute")

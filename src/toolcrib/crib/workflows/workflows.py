@@ -1,12 +1,15 @@
 """Workflows of a crib: check, draft, publish, read and remove them.
 
-    graph = await crib.workflows.check(definition)          # tells all that is wrong, and saves nothing
-    draft = await crib.workflows.draft(definition)          # keeps it beside the published one
-    done = await crib.workflows.publish("order_fulfillment")
-    print(done.tool.ref, done.impact, done.problems)
-
 A published workflow is a tool: it is called, listed and searched for like any other. Drafts are stored under the name
 of the workflow, with their own revisions, and are read from the store each time.
+
+Example:
+    step = {"name": "deals", "tool": "search_deals", "input": {"company": "Acme"}}
+    definition = {"name": "list_acme", "steps": [step]}
+    graph = await crib.workflows.check(definition)  # lists every problem, and saves nothing
+    draft = await crib.workflows.draft(definition)  # saves it beside the published one
+    done = await crib.workflows.publish("list_acme")
+    print(done.tool.ref, done.impact, done.problems)
 """
 
 from collections.abc import Sequence
@@ -188,6 +191,11 @@ class Workflows:
 
         Args:
             definition: The definition, or a document that may be one.
+
+        Example:
+            step = {"name": "found", "tool": "search_dels", "input": {"company": "Acme"}}
+            graph = await crib.workflows.check({"name": "list_acme", "steps": [step]})
+            print([problem.message for problem in graph.problems])
         """
         who = await self._actor.authorize(newest=True)
         found = read_definition(definition)
@@ -221,6 +229,11 @@ class Workflows:
         Raises:
             InvalidDefinition: Something is wrong with it; `problems` has all of it.
             Conflict: Another revision of the draft has been saved since `after`.
+
+        Example:
+            step = {"name": "found", "tool": "search_deals", "input": {"company": "Acme"}}
+            draft = await crib.workflows.draft({"name": "list_acme", "steps": [step]}, note="For the weekly report")
+            print(draft.revision, draft.problems)
         """
         who = await self._actor.authorize(newest=True)
         checked = self._sound(definition, who)
@@ -238,7 +251,12 @@ class Workflows:
         return await self._drafts.save(new, who, after=after)
 
     async def drafts(self) -> Sequence[WorkflowDraft]:
-        """All drafts of the realm, by name."""
+        """All drafts of the realm, by name.
+
+        Example:
+            for draft in await crib.workflows.drafts():
+                print(draft.definition.name, draft.made_by, draft.note)
+        """
         return await self._drafts.current((await self._actor.authorize()).realm)
 
     async def get_draft(self, name: str) -> WorkflowDraft:
@@ -247,6 +265,11 @@ class Workflows:
         Raises:
             NotFound: There is none of this name.
             InvalidDefinition: Another release has saved it, and this one cannot read it.
+
+        Example:
+            await crib.workflows.draft(move.definition)
+            draft = await crib.workflows.get_draft("move")
+            print(draft.revision, draft.problems)
         """
         who = await self._actor.authorize(newest=True)
         draft = await self._drafts.require(who.realm, name)
@@ -258,6 +281,10 @@ class Workflows:
 
         Raises:
             NotFound: There is none of this name.
+
+        Example:
+            await crib.workflows.draft(move.definition)
+            await crib.workflows.discard("move")
         """
         who = await self._actor.authorize()
         if not await self._drafts.remove(who.realm, name):
@@ -272,6 +299,12 @@ class Workflows:
         Raises:
             NotFound: There is no draft of this name.
             Conflict: It has been saved again since.
+
+        Example:
+            await crib.workflows.draft(move.definition)
+            await crib.workflows.draft(move.definition.model_copy(update={"title": "Move deals"}))
+            draft = await crib.workflows.undo("move")
+            print(draft.definition.title)
         """
         who = await self._actor.authorize()
         before, last = await self._drafts.last_two(who.realm, name)
@@ -313,6 +346,14 @@ class Workflows:
             InvalidDefinition: The workflow would be invalid with the step; `problems` lists all errors.
             Conflict: The call failed, holds a secret, or is of a tool that is another one by now; the name is taken;
                 or another principal has saved the draft since.
+
+        Example:
+            ask = {"name": "ask", "agent": "desk", "input": {"message": "Which deals has Acme?"}}
+            await crib.workflows.publish({"name": "report", "steps": [ask]})
+            instance = await crib.instances.start("report", {})
+            [asked] = instance.steps[0].child_run_ids
+            change = await crib.workflows.materialize("report", run_id=asked, position="t1.c1", step="found")
+            print(change.tool, change.rewired)
         """
         who = await self._actor.authorize(newest=True)
         draft = await self._drafts.find(who.realm, name)
@@ -354,6 +395,12 @@ class Workflows:
             InvalidDefinition: Something is wrong with it; `problems` has all of it.
             PermissionDenied: The principal may not publish it, or it acts as an account that its author may not use.
             Conflict: Another revision has been saved since `after`, or of the draft since `draft`.
+
+        Example:
+            step = {"name": "found", "tool": "search_deals", "input": {"company": "Acme"}}
+            published = await crib.workflows.publish({"name": "list_acme", "steps": [step]})
+            print(published.tool.ref, published.problems)
+            print((await crib.call("list_acme")).output)
         """
         who = await self._actor.authorize(newest=True)
         if isinstance(definition, str):
@@ -377,6 +424,11 @@ class Workflows:
             InvalidDefinition: It could not be published any more; `problems` lists all errors.
             PermissionDenied: As `publish`.
             Conflict: See there.
+
+        Example:
+            await crib.workflows.publish(move.definition.model_copy(update={"title": "Move deals"}))
+            published = await crib.workflows.revert("move", 1)
+            print(published.tool.revision)
         """
         who = await self._actor.authorize(newest=True)
         current = self._require(who.realm, name)
@@ -399,6 +451,11 @@ class Workflows:
         Raises:
             NotFound: There is no draft of this name.
             InvalidDefinition: It could not be published; `problems` lists all errors.
+
+        Example:
+            await crib.workflows.draft(move.definition.model_copy(update={"title": "Move deals"}))
+            report = await crib.workflows.impact("move")
+            print([each.name for each in report.dependents])
         """
         who = await self._actor.authorize(newest=True)
         if isinstance(definition, str):
@@ -433,6 +490,10 @@ class Workflows:
 
         Raises:
             NotFound: There is no such workflow; it may be a tool of another kind.
+
+        Example:
+            saved = await crib.workflows.get("move")
+            print(saved.ref, len(WorkflowDefinition.of(saved.definition).steps))
         """
         who = await self._actor.authorize(newest=True)
         return self._require(who.realm, ref)
@@ -447,6 +508,10 @@ class Workflows:
 
         Raises:
             NotFound: There is no such workflow.
+
+        Example:
+            graph = await crib.workflows.graph("move")
+            print([node.name for node in graph.nodes], len(graph.edges))
         """
         tool = await self.get(ref)
         return standing_of(tool, self._parts.catalogue.around(tool.realm))
@@ -462,6 +527,10 @@ class Workflows:
         Raises:
             NotFound: There is no such tool.
             InvalidDefinition: It is not agentic, it has no steps, or its model decides what comes next.
+
+        Example:
+            definition = await crib.workflows.of("deals")
+            print([step.name for step in definition.steps])
         """
         who = await self._actor.authorize(newest=True)
         return workflow_of(self._parts.registry.require(who.realm, ref))
@@ -473,6 +542,10 @@ class Workflows:
             after: A name; empty for the beginning.
             limit: At most so many.
             text: Text to find in name, title, description or tags.
+
+        Example:
+            page = await crib.workflows.page(text="move")
+            print([each.name for each in page.items])
         """
         facets: dict[Facet, str | None] = {"kind": "workflow"}
         return await self._listing.page(after=after, limit=limit, text=text, facets=facets)
@@ -482,6 +555,9 @@ class Workflows:
 
         Raises:
             NotFound: There is no such workflow.
+
+        Example:
+            await crib.workflows.remove("move")
         """
         who = await self._actor.authorize(newest=True)
         await self._parts.registry.remove(who.realm, self._require(who.realm, name).name)

@@ -41,6 +41,10 @@ class EgressPolicy:
 
     Raises:
         InvalidSettings: A pattern, port, scheme, exception or limit is malformed.
+
+    Example:
+        policy = EgressPolicy(hosts=("*.crm.example",), allow=("127.0.0.1:8123",))
+        crib = Crib("memory://", egress=policy)
     """
 
     hosts: tuple[str, ...] = ("*",)

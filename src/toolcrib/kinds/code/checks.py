@@ -49,6 +49,12 @@ def code_tool(
 
     Raises:
         ValidationError: Pydantic's: a field has another type than it should.
+
+    Example:
+        count_deals = code_tool(
+            "count_deals", "def main(company): return len(search_deals(company=company))", tools=["search_deals"]
+        )
+        crib.add(count_deals)
     """
     implementation = CodeImplementation(
         language=language,

@@ -1,4 +1,13 @@
-"""The shape of a composite tool: one schema for several operations, and the rules that choose one of them."""
+"""The shape of a composite tool: one schema for several operations, and the rules that choose one of them.
+
+Example:
+    routes = [
+        CompositeRoute(id="acme", when="${input.company == 'Acme'}", tool="search_deals"),
+        CompositeRoute(id="others", tool="search_deals", input={"company": "${input.company}"}),
+    ]
+    schema = {"type": "object", "properties": {"company": {"type": "string"}}, "required": ["company"]}
+    find = crib.composite_tool("find", input_schema=schema, routes=routes)
+"""
 
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any, Literal

@@ -178,7 +178,16 @@ async def no_transaction(work: Work) -> Json:
 
 
 class ToolContext(Struct, frozen=True):
-    """What a function gets if one of its parameters is annotated with this type."""
+    """What a function gets if one of its parameters is annotated with this type.
+
+    Example:
+        @tool(side_effects="writes", idempotent=True)
+        async def add_note(text: str, context: ToolContext) -> str:
+            return f"{context.principal} wrote {text!r} ({context.idempotency_key})"
+
+        crib.add(add_note)
+        print((await crib.call("add_note", text="Called Acme")).output)
+    """
 
     run_id: str
     """The run that calls: an agent's, or the instance of a workflow."""
@@ -239,7 +248,12 @@ class ToolOptions(TypedDict, total=False):
 
 
 class FunctionTool(Generic[P, R]):
-    """A Python function with its definition as a tool."""
+    """A Python function with its definition as a tool.
+
+    Example:
+        print(search_deals.definition.input_schema)
+        print(await search_deals("Acme"))  # calls the function; `crib.call` also applies the policy
+    """
 
     def __init__(self, function: Callable[P, R], options: ToolOptions) -> None:
         self._function: Callable[P, R] = function.function if isinstance(function, FunctionTool) else function
@@ -436,6 +450,13 @@ def tool(function: Callable[..., Any] | None = None, /, **options: Unpack[ToolOp
     Args:
         function: The function, when used without parentheses.
         **options: Fields of `ToolDefinition`. Without `side_effects` the tool is taken to write.
+
+    Example:
+        @tool(side_effects="writes", idempotent=True)
+        def close_deal(deal: str) -> dict[str, str]:
+            return {"closed": deal}
+
+        crib.add(close_deal)
     """
     if function is not None:
         return FunctionTool(function, options)
@@ -458,6 +479,14 @@ def tools_of(thing: object, *names: str, **options: Unpack[ToolOptions]) -> list
 
     Raises:
         InvalidDefinition: It has no such method, or none at all.
+
+    Example:
+        class Account:
+            def balance(self) -> int:
+                return 12
+
+        crib.add(*tools_of(Account(), side_effects="reads"))
+        print((await crib.call("balance")).output)
     """
     methods = public_methods(thing)
     if not methods:

@@ -47,6 +47,12 @@ class ScriptedModel:
     Args:
         script: Answers in order, or a function; the function may be async and may wait, which makes a slow model.
         name: Shown as `scripted:NAME`.
+
+    Example:
+        model = ScriptedModel(["Acme has two deals."])
+        crib = Crib("memory://", models={"scripted:desk": model})
+        desk = crib.agent("desk", model="scripted:desk")
+        print((await desk("Which deals has Acme?")).response, len(model.requests))
     """
 
     def __init__(self, script: Script, *, name: str = "script") -> None:

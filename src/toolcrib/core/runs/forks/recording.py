@@ -123,6 +123,11 @@ def recorded_model(events: Iterable[RunEvent]) -> ScriptedModel:
 
     Raises:
         InvalidInput: A model call has neither an answer nor a final failure.
+
+    Example:
+        first = await deals("Update all Acme Corp deals to Negotiation")
+        model = recorded_model(first.events)
+        again = Crib("memory://", models={"anthropic:claude-sonnet-4": model})  # makes the same plan
     """
     outcomes: dict[tuple[str, str], Response | ModelError | None] = {}
     for entry in events:

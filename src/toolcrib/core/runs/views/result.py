@@ -51,7 +51,13 @@ _OUTCOME = tuple(RunResult.model_fields.keys() - {"run_id"})
 
 @dataclass(frozen=True)
 class Result:
-    """A run that ended or waits."""
+    """A run that ended or waits.
+
+    Example:
+        result = await crib.invoke("search_deals", {"company": "Acme"})
+        print(result.output if result.ok else result.error)
+        print([envelope.name for envelope in result.envelopes])
+    """
 
     summary: RunResult
     log: Sequence[Entry] = field(repr=False)

@@ -19,6 +19,10 @@ class EntityOptions:
 
     Raises:
         InvalidDefinition: An excluded operation is unknown, or all are excluded.
+
+    Example:
+        options = {"orders": EntityOptions(singular="order", exclude={"delete"})}
+        await crib.imports.database(name="shop", url="${env:SHOP_DATABASE_URL}", options=options)
     """
 
     singular: str | None = None
@@ -85,6 +89,16 @@ def entity(
 
     Raises:
         InvalidDefinition: An excluded operation is unknown, or all are excluded.
+
+    Example:
+        from sqlalchemy.orm import DeclarativeBase, Mapped, mapped_column
+
+        class Base(DeclarativeBase): ...
+
+        @entity(singular="customer", exclude={"delete"})
+        class Customer(Base):
+            __tablename__ = "customers"
+            id: Mapped[int] = mapped_column(primary_key=True)
     """
     options = EntityOptions(
         singular=singular,

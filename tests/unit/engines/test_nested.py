@@ -1,16 +1,18 @@
 """Runs that start runs: waits, crashes and ends on both levels."""
 
 import asyncio
+from datetime import datetime
 from decimal import Decimal
 
 import pytest
 
 from tests.unit.engines.family import Family, acts
 from tests.unit.runs.house import LEASE_S, ask, hang, settled
-from toolcrib.contracts import ChildStarted, Fenced, Json, Reason, RunResumed
+from toolcrib.contracts import ChildStarted, Conflict, Fenced, Json, Reason, RunResumed
 from toolcrib.core.engines import child_run_id
 from toolcrib.core.executor import Dispatch, Outcome
-from toolcrib.core.runs import ModelCall, RunContext
+from toolcrib.core.runs import ModelCall, RunContext, Suspended
+from toolcrib.infrastructure.store import Claim
 from toolcrib.llm import Request, ScriptedModel, user
 
 
@@ -222,3 +224,64 @@ async def test_a_parent_whose_child_was_taken_stops_too():
     with pytest.raises(Fenced):
         await driving
     assert not [event for event in await family.house.events(child.run_id) if isinstance(event, RunResumed)]
+
+
+@pytest.mark.requirement("engines.nested_waits")
+async def test_a_parent_whose_answer_comes_while_its_child_is_claimed_takes_the_child_with_it():
+    family = Family(acts_when_told)
+
+    async def waits_for_both(context: RunContext) -> Json:
+        if context.request.parent_run_id is not None:
+            return await acts_when_told(context)
+        assert family.agent is not None
+        started = context.start_child("c1", family.agent, {"task": "it"})
+        try:
+            await context.wait_all([started])
+        except Suspended as wait:
+            raise Suspended(wait.status, *wait.signals, "own") from None  # as a run that waits for an approval as well
+        return "both"
+
+    family.house.script = waits_for_both
+    parent = await family.start()
+    child_id = child_run_id(parent.run_id, "c1")
+    await family.house.signal(child_id, "go")
+    journal = family.house.store.journal
+    claim = journal.claim
+
+    async def claim_while_the_answer_comes(run_id: str, *, owner: str, now: datetime, lease_s: float) -> Claim | None:
+        claimed = await claim(run_id, owner=owner, now=now, lease_s=lease_s)
+        if run_id == child_id:
+            journal.claim = claim
+            await family.house.signal(parent.run_id, "own")
+        return claimed
+
+    journal.claim = claim_while_the_answer_comes
+    ended = await asyncio.wait_for(family.house.engine.resume(parent.run_id), 10)
+
+    assert ended.result.output == "both"
+    assert family.house.dispatched == ["a"]
+
+
+@pytest.mark.requirement("engines.nested_waits")
+async def test_a_child_that_was_claimed_for_nothing_is_free_for_other_processes_at_once():
+    family = Family(acts_when_told)
+    parent = await family.start()
+    child_id = child_run_id(parent.run_id, "c1")
+    await family.house.signal(child_id, "go")
+    journal, clock = family.house.store.journal, family.house.clock
+    claim = journal.claim
+
+    async def claim_while_the_parent_is_claimed(
+        run_id: str, *, owner: str, now: datetime, lease_s: float
+    ) -> Claim | None:
+        await family.house.signal(parent.run_id, f"child:{child_id}")
+        return await claim(run_id, owner=owner, now=now, lease_s=lease_s)
+
+    journal.claim = claim_while_the_parent_is_claimed
+    with pytest.raises(Conflict, match="continues with its caller"):
+        await family.house.engine.drive(child_id)
+    journal.claim = claim
+
+    assert child_id in await journal.claimable(now=clock.now(), limit=10)
+    other = Family(acts_when_told, other=family, owner="other")
+    assert (await other.house.engine.resume(parent.run_id)).result.output == ["completed", "acted", "0.25", 1]

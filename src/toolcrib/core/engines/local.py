@@ -37,7 +37,7 @@ from toolcrib.core.engines.outcomes import DriveResult, cancel_signal, read_driv
 from toolcrib.core.executor import Clock, Executor
 from toolcrib.core.registry import Registry
 from toolcrib.core.runs import Program, RunContext, RunEnd, TokenHub
-from toolcrib.infrastructure.store import Claim, Entry, Store
+from toolcrib.infrastructure.store import Claim, Entry, RunChange, Store
 from toolcrib.llm.base.errors import ModelRetryPolicy
 
 
@@ -168,7 +168,12 @@ class LocalEngine:
                 return await self._drive_held(await self._claim(hold), hold, parent)
             await check_alone(self._journal, stored)
             claim = await self._claim(hold)
-            await check_alone(self._journal, stored)  # a caller that was taken in between has seen that this one waits
+            try:
+                await check_alone(self._journal, stored)  # a caller that was claimed in between has seen this one wait
+            except Conflict:
+                with contextlib.suppress(Fenced):  # the caller's process need not wait for the end of this lease
+                    await self._journal.append(run_id, claim.run.epoch, (), RunChange("queued"))
+                raise
             return await self._drive_held(claim, hold, None)
 
     async def resume(self, run_id: str, parent: RunContext | None = None) -> DriveResult:
@@ -182,22 +187,7 @@ class LocalEngine:
             Fenced: Another process took a nested run under a living parent, which is stopped too.
             Unavailable: As `drive`.
         """
-        while True:
-            try:
-                driven = await self.drive(run_id, parent)
-            except (Conflict, Fenced) as taken:
-                if isinstance(taken, Fenced) and parent is not None:
-                    raise
-                driven = await read_driven(self._journal, await self._journal.run(run_id))
-            status = driven.result.status
-            if (
-                status in ENDED
-                or self._leaving
-                or (status in WAITING and not (parent is None and await self._resume_nested(driven)))
-            ):
-                return driven
-            if status not in WAITING:
-                await self._clock.sleep(min(self._settings.poll_s, self._settings.lease_s / 4))
+        return await self._resume(run_id, parent, ())
 
     async def recover(self) -> Sequence[DriveResult]:
         """Drive every run that can go on now, and return how they stand."""
@@ -354,12 +344,46 @@ class LocalEngine:
             )
         return driven
 
-    async def _resume_nested(self, driven: DriveResult) -> bool:
-        """Whether a nested run that this one waits for has come to its end; the others go on with this one then."""
+    async def _resume(self, run_id: str, parent: RunContext | None, callers: Sequence[str]) -> DriveResult:
+        """Resume a run; as a nested one, until one of its `callers` can continue, which then drives it itself."""
+        while True:
+            try:
+                driven = await self.drive(run_id, parent)
+            except (Conflict, Fenced) as refused:
+                if isinstance(refused, Fenced) and parent is not None:
+                    raise
+                driven = await read_driven(self._journal, await self._journal.run(run_id))
+            status = driven.result.status
+            if (
+                status in ENDED
+                or self._leaving
+                or (status in WAITING and not (parent is None and await self._resume_nested(driven, callers)))
+            ):
+                return driven
+            if status not in WAITING:
+                if not await self._all_wait(callers):
+                    return driven
+                await self._clock.sleep(min(self._settings.poll_s, self._settings.lease_s / 4))
+
+    async def _resume_nested(self, driven: DriveResult, callers: Sequence[str]) -> bool:
+        """Resume the nested runs that a run waits for, one by one.
+
+        Returns:
+            Whether the run can continue: one of them has ended, or what else it waits for has come.
+        """
+        run_id = driven.result.run_id
         for child_id in awaited_children(driven.log):
-            if (await self.resume(child_id)).result.status in ENDED:
+            child = await self._resume(child_id, None, (*callers, run_id))
+            if child.result.status in ENDED:
                 return True
-        return False
+        return not await self._all_wait((run_id,))
+
+    async def _all_wait(self, run_ids: Sequence[str]) -> bool:
+        """Whether all these runs wait. A run that does not may be driven at any moment, and its nested runs with it."""
+        for run_id in run_ids:
+            if (await self._journal.run(run_id)).status not in WAITING:
+                return False
+        return True
 
     async def _startable(self) -> Sequence[str]:
         """Ids of runs that nobody drives, as many as there is room for; none while the store is away.

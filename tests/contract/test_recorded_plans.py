@@ -11,7 +11,7 @@ from tests.contract.old_runs import rows
 from tests.contract.old_runs.case import KEPT, Process, carried_on, expected, opened, replays
 from tests.contract.old_runs.plans import DONE, plan
 from toolcrib.contracts import GuardDecision, JsonObject, LimitReached, ModelStarted
-from toolcrib.core.engines.replay.stage import with_recorded_values
+from toolcrib.core.engines.replay.event_comparison import with_recorded_values
 
 pytestmark = pytest.mark.requirement("agents.recorded_plans")
 

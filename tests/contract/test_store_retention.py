@@ -19,7 +19,7 @@ from toolcrib.contracts import (
     Signal,
     digest,
 )
-from toolcrib.contracts.maintenance import PrunedCounts
+from toolcrib.contracts.pruning_and_rehearsal import PrunedCounts
 from toolcrib.contracts.runs.runs import Rerun
 from toolcrib.infrastructure.store import ApprovalFilter, Entry, Family, Pruning, RunChange, Store
 

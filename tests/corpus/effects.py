@@ -6,8 +6,8 @@ from typing import Final, cast
 from tests.corpus.corpus import Task
 from tests.corpus.plans import right_plan
 from tests.corpus.systems import System, system_of
-from toolcrib.agents.evidence.plan import StepPlan, expand
-from toolcrib.agents.evidence.words import replace_labels
+from toolcrib.agents.evidence.plan_schema import StepPlan, expand
+from toolcrib.agents.evidence.word_matching import replace_labels
 from toolcrib.agents.toolset.schema_narrowing import enums_of
 from toolcrib.contracts import Json, JsonObject
 from toolcrib.kinds.python.functions import ToolContext

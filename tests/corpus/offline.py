@@ -33,8 +33,8 @@ from toolcrib.agents.evidence import (
     words_of,
 )
 from toolcrib.agents.evidence.field_values import property_names, value_names
-from toolcrib.agents.evidence.plan import StepPlan
-from toolcrib.agents.evidence.words import replace_labels
+from toolcrib.agents.evidence.plan_schema import StepPlan
+from toolcrib.agents.evidence.word_matching import replace_labels
 from toolcrib.agents.toolset.schema_narrowing import enums_of, narrow
 from toolcrib.contracts import JsonObject, JsonSchema, ToolDefinition
 from toolcrib.core.providers import ReferenceList

@@ -7,7 +7,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from toolcrib.agents.evidence.plan import StepPlan, expand, plan_schema
+from toolcrib.agents.evidence.plan_schema import StepPlan, expand, plan_schema
 from toolcrib.contracts import AgenticStep, JsonSchema
 from toolcrib.core.registry import compile_schema
 

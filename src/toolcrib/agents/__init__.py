@@ -3,7 +3,13 @@
 It imports core, llm, infrastructure and contracts, not workflows. The crib and the interfaces import it.
 """
 
-from toolcrib.agents.authoring import TASK_INPUT, PromptTestProgram, TextProgram, agentic_definition, check_agentic
+from toolcrib.agents.agentic_tool_authoring import (
+    TASK_INPUT,
+    PromptTestProgram,
+    TextProgram,
+    agentic_definition,
+    check_agentic,
+)
 from toolcrib.agents.history.prior_turns import SUMMARIZED, Summary
 from toolcrib.agents.history.variables import message_of, variables_of
 from toolcrib.agents.planner.compiled_workflow import workflow_of

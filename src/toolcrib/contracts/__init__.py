@@ -266,7 +266,7 @@ from toolcrib.contracts.specs.guardrails import (
     RequireConfirmation,
     UntrustedContent,
 )
-from toolcrib.contracts.specs.models import (
+from toolcrib.contracts.specs.models_and_limits import (
     CLOSING_S,
     Allowance,
     Limits,
@@ -279,15 +279,6 @@ from toolcrib.contracts.specs.models import (
 )
 from toolcrib.contracts.specs.sandbox import CodeInterpreter, CodeLanguage, Isolation, SandboxLimits
 from toolcrib.contracts.tools.agent_definitions import AGENT_CATEGORY, MESSAGE_INPUT, AgentDefinition
-from toolcrib.contracts.tools.authoring import (
-    PromptDifference,
-    PromptRevision,
-    PromptTest,
-    ProposalSource,
-    ProposedText,
-    TextProposal,
-    TrialCall,
-)
 from toolcrib.contracts.tools.changes import (
     CHANGE_CLASSES,
     HARMFUL,
@@ -314,6 +305,15 @@ from toolcrib.contracts.tools.imports import (
     ToolProposal,
     ToolReview,
     VersionLife,
+)
+from toolcrib.contracts.tools.prompt_proposals import (
+    PromptDifference,
+    PromptRevision,
+    PromptTest,
+    ProposalSource,
+    ProposedText,
+    TextProposal,
+    TrialCall,
 )
 from toolcrib.contracts.tools.tools import (
     CachePolicy,

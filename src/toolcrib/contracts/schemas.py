@@ -24,10 +24,10 @@ from toolcrib.contracts.runs.runs import ApprovalDecision, ClientResult, Run, Ru
 from toolcrib.contracts.runs.stream import StreamEvent
 from toolcrib.contracts.runs.trace import Trace
 from toolcrib.contracts.runs.workflow_instances import WorkflowInstance
-from toolcrib.contracts.specs.models import Limits, LLMConfig
+from toolcrib.contracts.specs.models_and_limits import Limits, LLMConfig
 from toolcrib.contracts.tools.agent_definitions import AgentDefinition
-from toolcrib.contracts.tools.authoring import PromptDifference, PromptRevision, PromptTest, TextProposal
 from toolcrib.contracts.tools.imports import ImportOutcome, LossReport, ToolReview
+from toolcrib.contracts.tools.prompt_proposals import PromptDifference, PromptRevision, PromptTest, TextProposal
 from toolcrib.contracts.tools.tools import ToolDefinition, ToolRevision
 from toolcrib.contracts.workflows.graphs import ImpactReport, WorkflowDraft, WorkflowGraph
 from toolcrib.contracts.workflows.workflow_definitions import WorkflowDefinition

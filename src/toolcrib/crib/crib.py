@@ -39,7 +39,7 @@ from toolcrib.contracts import (
     ToolRevision,
     Trace,
 )
-from toolcrib.contracts.maintenance import RehearsalReport
+from toolcrib.contracts.pruning_and_rehearsal import RehearsalReport
 from toolcrib.contracts.workflows import ConditionBinding, StepRegistration
 from toolcrib.core.engines import DriveResult, SystemClock
 from toolcrib.core.executor import Clock

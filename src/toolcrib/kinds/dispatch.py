@@ -21,7 +21,7 @@ from toolcrib.contracts import (
 )
 from toolcrib.core.executor import CallFailed, Dispatch, Outcome, check_nesting, cost_of, error, facts_of
 from toolcrib.core.kinds import AnyKind, Require, Runtime, RuntimeParts
-from toolcrib.core.providers.reach import Providers, provider_of
+from toolcrib.core.providers.request_errors import Providers, provider_of
 from toolcrib.core.registry import Registry, check_definition
 from toolcrib.kinds.table import KINDS
 from toolcrib.llm import ModelPool

@@ -46,7 +46,7 @@ from toolcrib.llm.base.messages import (
 )
 from toolcrib.llm.base.prices import Cost, Prices, RateTable
 from toolcrib.llm.base.quirks import Quirks
-from toolcrib.llm.base.signatures import signature
+from toolcrib.llm.base.schema_signatures import signature
 from toolcrib.llm.base.transport import MAX_RESPONSE_BYTES, HttpTransport, Transport
 from toolcrib.llm.base.wire import Decoder, Wire
 from toolcrib.llm.models.catalog import PROVIDERS, Provider, open_model, resolve

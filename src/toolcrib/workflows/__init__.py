@@ -5,7 +5,7 @@ recorded results. It imports core, llm, infrastructure and contracts, not agents
 it.
 """
 
-from toolcrib.workflows.edit.authoring import authoring_tools, function_of
+from toolcrib.workflows.edit.draft_tools import authoring_tools, function_of
 from toolcrib.workflows.edit.materialize import (
     AgentRequestMade,
     Chosen,

@@ -4,7 +4,7 @@ from datetime import UTC, datetime
 
 import pytest
 
-from toolcrib.agents.evidence.words import replace_labels, spoken
+from toolcrib.agents.evidence.word_matching import replace_labels, spoken
 from toolcrib.contracts import JsonObject, JsonSchema
 from toolcrib.core.providers import ReferenceItem, ReferenceList
 

@@ -16,7 +16,7 @@ from toolcrib.agents.planner.outline import NONE_OF_THESE, InputPath, Outline, o
 from toolcrib.agents.planner.outline_prompts import examples_of
 from toolcrib.contracts import JsonObject, JsonSchema
 from toolcrib.core.providers import ReferenceList
-from toolcrib.core.providers.references import ReferenceItem
+from toolcrib.core.providers.reference_lists import ReferenceItem
 from toolcrib.core.registry import compile_schema
 
 pytestmark = pytest.mark.requirement("agents.profiles")

@@ -4,7 +4,7 @@ from typing import Any
 
 import pytest
 
-from toolcrib.agents.evidence.plan import StepPlan, expand
+from toolcrib.agents.evidence.plan_schema import StepPlan, expand
 from toolcrib.contracts import InvalidExpression, JsonSchema
 
 pytestmark = pytest.mark.requirement("agents.plan_expansion")

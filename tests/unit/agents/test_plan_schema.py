@@ -5,7 +5,7 @@ from typing import Any
 import jsonschema_rs
 import pytest
 
-from toolcrib.agents.evidence.plan import plan_schema, step_schema
+from toolcrib.agents.evidence.plan_schema import plan_schema, step_schema
 from toolcrib.contracts import AgenticStep, JsonSchema
 from toolcrib.core.registry import SchemaValidator, compile_schema
 

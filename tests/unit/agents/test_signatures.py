@@ -5,7 +5,7 @@ from typing import Any
 import pytest
 
 from tests.unit.agents.test_fields import SEARCH, UPDATE
-from toolcrib.agents.evidence.plan import lists_before, plan_example
+from toolcrib.agents.evidence.plan_schema import lists_before, plan_example
 from toolcrib.agents.toolset.signatures import brief, signature
 from toolcrib.contracts import JsonSchema
 

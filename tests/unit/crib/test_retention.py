@@ -15,7 +15,7 @@ from tests.twins import ManualClock
 from tests.unit.agents.crm import Crm, asks
 from toolcrib import Crib, LLMConfig, ScriptedModel, SharingOptions
 from toolcrib.contracts import AgentDefinition, AgentRequest, InvalidInput, NotFound, ToolDefinition
-from toolcrib.contracts.maintenance import PrunedCounts
+from toolcrib.contracts.pruning_and_rehearsal import PrunedCounts
 from toolcrib.infrastructure.store import MemoryStore, Store
 
 MONTH = timedelta(days=30)

@@ -22,7 +22,7 @@ from toolcrib.contracts.workflows import StepRetry
 from toolcrib.core.executor import CallFailed, Outcome, error, has_acted
 from toolcrib.core.runs.journal.log import NullJournal
 from toolcrib.kinds.mcp.shape import McpImplementation
-from toolcrib.workflows.run.call import wait_before_try
+from toolcrib.workflows.run.step_calls import wait_before_try
 
 AGENTIC = AgenticImplementation(mode="agentic", llm=LLMConfig(model="scripted:x"), system_prompt="")
 ONCE_MORE = RetryPolicy(count=1)

@@ -19,7 +19,7 @@ from toolcrib.contracts import (
     Unavailable,
 )
 from toolcrib.core.engines import Engine, child_run_id
-from toolcrib.core.engines.nesting import child_signal
+from toolcrib.core.engines.nested_runs import child_signal
 from toolcrib.core.engines.restate.drives import moments
 from toolcrib.core.runs import RunContext
 from toolcrib.infrastructure.store import Entry, RunChange

@@ -13,8 +13,8 @@ from toolcrib import EntityOptions, entity
 from toolcrib.contracts import InvalidDefinition, ToolDefinition
 from toolcrib.core.providers import ImportedApi
 from toolcrib.kinds.entity.importer.generation import generate
+from toolcrib.kinds.entity.importer.names import field_names, plural_of, singular_of, snake
 from toolcrib.kinds.entity.importer.tables import as_entity
-from toolcrib.kinds.entity.importer.words import field_names, plural_of, singular_of, snake
 from toolcrib.kinds.entity.shape import EntityImplementation
 
 

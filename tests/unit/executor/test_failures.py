@@ -10,7 +10,7 @@ import pytest
 from tests.twins import Rig, echo, make_tool
 from toolcrib.contracts import ErrorCode, ErrorRule, Fenced, Reason, RetryPolicy, ToolEnvelope, ToolError
 from toolcrib.core.executor import CallFailed, Dispatch, Outcome, error
-from toolcrib.core.executor.attempts import with_reason
+from toolcrib.core.executor.retries import with_reason
 from toolcrib.core.runs import Suspended
 
 

@@ -2,7 +2,7 @@ from typing import Any
 
 import pytest
 
-from toolcrib.llm.base.signatures import signature
+from toolcrib.llm.base.schema_signatures import signature
 
 pytestmark = pytest.mark.requirement("llm.tools_by_schema")
 

@@ -11,7 +11,7 @@ import yaml
 from tests.unit.openapi.documents import document
 from toolcrib.contracts import InvalidDefinition
 from toolcrib.core.providers.imports import Losses
-from toolcrib.kinds.http.openapi.read.library import Document, Library, read_document
+from toolcrib.kinds.http.openapi.read.documents import Document, Library, read_document
 from toolcrib.kinds.http.openapi.read.nodes import MAX_BYTES, MAX_DEPTH, Bounds, Node
 
 PLAIN = document({})

@@ -4,7 +4,7 @@ import pytest
 
 from toolcrib.contracts import InvalidDefinition, NotFound
 from toolcrib.kinds.http.openapi import Bounds, fetch_documents, import_openapi
-from toolcrib.kinds.http.openapi.read.library import MAX_DOCUMENTS
+from toolcrib.kinds.http.openapi.read.documents import MAX_DOCUMENTS
 
 pytestmark = pytest.mark.requirement("providers.references_fetched")
 

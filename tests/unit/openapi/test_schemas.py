@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 from toolcrib.contracts import JsonSchema
 from toolcrib.core.providers.imports import Losses
 from toolcrib.core.registry import compile_schema
-from toolcrib.kinds.http.openapi.read.library import Dialect, Document, Library
+from toolcrib.kinds.http.openapi.read.documents import Dialect, Document, Library
 from toolcrib.kinds.http.openapi.read.nodes import Node
 from toolcrib.kinds.http.openapi.schemas.keywords import LIST_KEYWORDS, MAP_KEYWORDS, SCHEMA_KEYWORDS
 from toolcrib.kinds.http.openapi.schemas.schemas import MAX_DEFINITIONS_BYTES, Direction, SchemaConverter

@@ -14,7 +14,7 @@ from toolcrib.contracts import (
     ToolDefinition,
 )
 from toolcrib.core.registry.catalog.catalog import Registry
-from toolcrib.core.registry.catalog.named import Providers
+from toolcrib.core.registry.catalog.unversioned_definitions import Providers
 from toolcrib.infrastructure.store import MemoryStore
 from toolcrib.kinds.dispatch import check_tool
 from toolcrib.kinds.http.shape import (

@@ -10,7 +10,7 @@ from tests.unit.rehearsal.parked import ALL, KEY, PARKED, Fate, Process, World, 
 from tests.unit.store.samples import NOON, new_run
 from toolcrib import Crib, tool
 from toolcrib.contracts import ApprovalRequested, ApprovalWithdrawn, ModelStarted, ServiceAccount
-from toolcrib.contracts.maintenance import RehearsalReport, RehearsedRun
+from toolcrib.contracts.pruning_and_rehearsal import RehearsalReport, RehearsedRun
 from toolcrib.crib.runs.rehearsal import reasons_of_events
 from toolcrib.infrastructure.store import Entry
 

@@ -21,7 +21,7 @@ from toolcrib.contracts import (
     Reason,
 )
 from toolcrib.core.runs import BudgetExhausted, ModelCall, ModelRefused
-from toolcrib.core.runs.models.guard import Estimate, ModelCallScope
+from toolcrib.core.runs.models.request_screening import Estimate, ModelCallScope
 from toolcrib.llm import (
     Message,
     Opaque,

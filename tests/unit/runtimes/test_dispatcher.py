@@ -5,7 +5,7 @@ import pytest
 from tests.twins import make_context, make_tool
 from toolcrib.contracts import ErrorCode, ProviderDefinition, Reason, RetryPolicy
 from toolcrib.core.executor import CallFailed, Dispatch, Outcome, error
-from toolcrib.core.providers.reach import request_limit_s
+from toolcrib.core.providers.request_errors import request_limit_s
 from toolcrib.kinds.dispatch import RuntimeDispatcher
 from toolcrib.kinds.http.shape import HttpImplementation
 

@@ -12,7 +12,7 @@ from tests.unit.net.servers import answering as raw_answer
 from tests.unit.net.servers import serving_raw, silent
 from tests.unit.runtimes_http.service import BEARER, TOKEN, Answering, Seen, service
 from toolcrib.contracts import ErrorCode, Reason
-from toolcrib.core.providers.reach import retry_after
+from toolcrib.core.providers.request_errors import retry_after
 from toolcrib.infrastructure.net import HttpResponse
 from toolcrib.kinds.http.runtime.failures import status_failure
 

@@ -11,10 +11,10 @@ from aiohttp import web
 from tests.unit.runtimes_http.service import Seen, Service, service
 from toolcrib.contracts import ErrorCode, InvalidDefinition, Json, Reason
 from toolcrib.kinds.http.checks import check_http
-from toolcrib.kinds.http.runtime import formats
-from toolcrib.kinds.http.runtime.formats import read_delimited
+from toolcrib.kinds.http.runtime import response_forms as formats
+from toolcrib.kinds.http.runtime.html_page import read_page
 from toolcrib.kinds.http.runtime.media import decode_text
-from toolcrib.kinds.http.runtime.page import read_page
+from toolcrib.kinds.http.runtime.response_forms import read_delimited
 from toolcrib.kinds.http.shape import LinkPaging
 
 PAGE = """<!doctype html><html><head><title> The  price list </title><script>steal()</script></head><body>

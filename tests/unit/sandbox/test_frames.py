@@ -8,7 +8,7 @@ import pytest
 
 from toolcrib.contracts import JsonObject
 from toolcrib.infrastructure.sandbox import Exceeded, Failed, Returned, ToolRequest
-from toolcrib.infrastructure.sandbox.jailed import BadFrame, as_turn, read_frame
+from toolcrib.infrastructure.sandbox.jail_session import BadFrame, as_turn, read_frame
 
 pytestmark = pytest.mark.requirement("sandbox.frames")
 

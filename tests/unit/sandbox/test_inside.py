@@ -27,7 +27,7 @@ def run(dialect: str, source: str, *answers: Any, **arguments: Any) -> tuple[lis
         "largest": 1000,
     }
     ran = subprocess.run(
-        [sys.executable, "-m", "toolcrib.infrastructure.sandbox.inside", '{"CORE": 0}'],
+        [sys.executable, "-m", "toolcrib.infrastructure.sandbox.jail_program", '{"CORE": 0}'],
         input=b"".join(map(framed, (start, *answers))),
         capture_output=True,
         check=True,

@@ -22,7 +22,7 @@ from toolcrib.infrastructure.sandbox import (
 )
 from toolcrib.infrastructure.sandbox.bwrap import PYTHON, find_ground, program
 from toolcrib.infrastructure.sandbox.jail import Interpreter, Jail, find_interpreter
-from toolcrib.infrastructure.sandbox.jailed import JailedSession
+from toolcrib.infrastructure.sandbox.jail_session import JailedSession
 from toolcrib.infrastructure.sandbox.monty import MontyProcess, MontySession
 
 pytestmark = pytest.mark.requirement("sandbox.ways")

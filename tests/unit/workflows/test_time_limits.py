@@ -109,7 +109,7 @@ async def test_an_agent_ends_itself_in_time():
 async def test_a_nested_run_that_is_cut_off_from_outside_is_ended_while_its_caller_goes_on(
     monkeypatch: pytest.MonkeyPatch,
 ):
-    monkeypatch.setattr("toolcrib.core.executor.attempts.CLOSING_S", -0.5)  # the executor is the first to lose patience
+    monkeypatch.setattr("toolcrib.core.executor.retries.CLOSING_S", -0.5)  # the executor is the first to lose patience
     well = Well()
     async with Crib("memory://") as crib:
         crib.add(well.tool())

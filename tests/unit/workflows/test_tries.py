@@ -14,7 +14,7 @@ from toolcrib.contracts import AgentDefinition, ErrorCode, JsonObject, LLMConfig
 from toolcrib.contracts.workflows import StepRetry, WorkflowInstance
 from toolcrib.core.executor import error
 from toolcrib.llm import ScriptedModel
-from toolcrib.workflows.run.call import wait_before_try
+from toolcrib.workflows.run.step_calls import wait_before_try
 
 pytestmark = pytest.mark.requirement("workflow_steps.retry")
 

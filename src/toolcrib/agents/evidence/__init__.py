@@ -5,8 +5,7 @@ characters, schemas and reference data cannot decide is uncertain, and a model o
 and `agents.turn` import it.
 """
 
-from toolcrib.agents.evidence.inputs import Leaf, Lists, Path, Step, is_reference, leaves_of
-from toolcrib.agents.evidence.judgement import Finding, Judgement, Said, doubts_of_call, judge, value_texts
+from toolcrib.agents.evidence.planned_values import Leaf, Lists, Path, Step, is_reference, leaves_of
 from toolcrib.agents.evidence.quantities import as_day, as_number, calculate_day
 from toolcrib.agents.evidence.second_reading import (
     SECOND_SYSTEM,
@@ -22,7 +21,8 @@ from toolcrib.agents.evidence.second_reading import (
     value_key,
 )
 from toolcrib.agents.evidence.task_parts import TaskPart, read_claims, reading_schema
-from toolcrib.agents.evidence.words import Passage, words_of
+from toolcrib.agents.evidence.value_sources import Finding, Judgement, Said, doubts_of_call, judge, value_texts
+from toolcrib.agents.evidence.word_matching import Passage, words_of
 
 __all__ = [
     "SECOND_SYSTEM",

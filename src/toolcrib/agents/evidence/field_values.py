@@ -9,7 +9,7 @@ from collections.abc import Collection, Iterable, Iterator, Mapping
 from typing import Literal, TypeAlias, cast
 
 from toolcrib.agents.evidence import Leaf, Lists, Step, as_number, leaves_of
-from toolcrib.agents.evidence.plan import composing, replace_at
+from toolcrib.agents.evidence.plan_schema import composing, replace_at
 from toolcrib.contracts import Json, JsonObject, JsonSchema
 from toolcrib.core.registry import LABELS
 

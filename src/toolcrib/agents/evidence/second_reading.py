@@ -8,9 +8,9 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Final, cast
 
-from toolcrib.agents.evidence.judgement import Finding, Judgement, Said
 from toolcrib.agents.evidence.task_parts import TaskPart
-from toolcrib.agents.evidence.words import Passage, stands_in, words_of
+from toolcrib.agents.evidence.value_sources import Finding, Judgement, Said
+from toolcrib.agents.evidence.word_matching import Passage, stands_in, words_of
 from toolcrib.contracts import JsonObject, JsonSchema
 
 SECOND_SYSTEM: Final = (

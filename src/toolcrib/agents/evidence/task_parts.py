@@ -15,7 +15,7 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 from typing import Final, Literal, TypeAlias, cast
 
-from toolcrib.agents.evidence.plan import READING
+from toolcrib.agents.evidence.plan_schema import READING
 from toolcrib.contracts import Json, JsonObject, JsonSchema
 
 Use: TypeAlias = Literal["condition", "change", "request", "none"]

@@ -16,8 +16,8 @@ from typing import Any, Final, Literal, cast
 
 from toolcrib.agents.evidence import Path, as_number, words_of
 from toolcrib.agents.evidence.field_values import Kinds, kinds_of, property_schemas, types_of
-from toolcrib.agents.evidence.plan import READING, Shapes, composing, frame_of
-from toolcrib.agents.evidence.words import matches, meaning_of
+from toolcrib.agents.evidence.plan_schema import READING, Shapes, composing, frame_of
+from toolcrib.agents.evidence.word_matching import matches, meaning_of
 from toolcrib.contracts import Json, JsonObject, JsonSchema
 from toolcrib.core.providers import ReferenceList
 from toolcrib.core.registry import LABELS

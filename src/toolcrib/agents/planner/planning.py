@@ -37,14 +37,14 @@ from toolcrib.agents.evidence import (
     words_of,
 )
 from toolcrib.agents.evidence.field_values import Kinds, kinds_of, property_names, value_names, with_numbers
-from toolcrib.agents.evidence.plan import READING, Shapes, StepPlan, lists_before, plan_schema, prompt_schema
+from toolcrib.agents.evidence.plan_schema import READING, Shapes, StepPlan, lists_before, plan_schema, prompt_schema
 from toolcrib.agents.evidence.quantities import numbers_in
-from toolcrib.agents.evidence.words import replace_labels, spoken
+from toolcrib.agents.evidence.word_matching import replace_labels, spoken
 from toolcrib.agents.model.json_answers import AnswerFormat, UnusableAnswer, ask_json
 from toolcrib.agents.planner.caller_questions import QuestionDraft, ask_person
 from toolcrib.agents.planner.outline import outline_of
 from toolcrib.agents.planner.outline_questions import OutlineQuestions
-from toolcrib.agents.planner.prompts import correction, plan_question, plan_system, question_after_answer, shapes
+from toolcrib.agents.planner.plan_prompts import correction, plan_question, plan_system, question_after_answer, shapes
 from toolcrib.agents.prepare.agentic_tool import Setup
 from toolcrib.agents.toolset.allocation import ToolAllocation
 from toolcrib.contracts import Json, JsonObject, JsonSchema, ModelError

@@ -12,7 +12,7 @@ from typing import Final, cast
 
 import orjson
 
-from toolcrib.agents.evidence.plan import plan_schema
+from toolcrib.agents.evidence.plan_schema import plan_schema
 from toolcrib.agents.model.json_answers import UnusableAnswer, problem_of, read_object
 from toolcrib.agents.planner.planning import PlanFormat, make_plan, translator_of
 from toolcrib.agents.prepare.agentic_tool import Setup

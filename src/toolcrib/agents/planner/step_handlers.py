@@ -20,7 +20,7 @@ from typing import Final, TypeAlias, cast
 
 import orjson
 
-from toolcrib.agents.evidence.plan import StepPlan, step_schema
+from toolcrib.agents.evidence.plan_schema import StepPlan, step_schema
 from toolcrib.agents.model.json_answers import UnusableAnswer, model_failure
 from toolcrib.agents.planner.caller_questions import UNANSWERED, Unanswered, end_with_question
 from toolcrib.agents.planner.recorded_plans import RecordedPlan, plan_of

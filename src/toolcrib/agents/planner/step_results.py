@@ -11,12 +11,12 @@ from typing import Final, NamedTuple, TypeAlias, cast
 import msgspec
 
 from toolcrib.agents.evidence import value_texts
-from toolcrib.agents.evidence.plan import StepPlan, expand, items_of, step_schema
+from toolcrib.agents.evidence.plan_schema import StepPlan, expand, items_of, step_schema
 from toolcrib.agents.model.json_answers import AnswerFormat, UnusableAnswer, ask_json
 from toolcrib.agents.model.tool_calls import preview
 from toolcrib.agents.planner.caller_questions import NO, YES, QuestionDraft, consents
+from toolcrib.agents.planner.plan_prompts import FORMAT_SYSTEM, format_question, review_question
 from toolcrib.agents.planner.planning import doubts_of_step
-from toolcrib.agents.planner.prompts import FORMAT_SYSTEM, format_question, review_question
 from toolcrib.agents.prepare.agentic_tool import Setup
 from toolcrib.agents.toolset.allocation import ToolAllocation
 from toolcrib.contracts import (

@@ -21,7 +21,7 @@ from toolcrib.contracts.runs.runs import (
     RunStatus,
     StopReason,
 )
-from toolcrib.contracts.specs.models import Allowance, Usage
+from toolcrib.contracts.specs.models_and_limits import Allowance, Usage
 
 SCHEMA_VERSION = 1
 """Version of the persisted JSON of events; old ones stay readable."""

@@ -13,7 +13,7 @@ from toolcrib.contracts.base.base import Contract, Json, JsonObject, Timestamp, 
 from toolcrib.contracts.base.envelope import AgentOutputs, ToolEnvelope
 from toolcrib.contracts.base.errors import ToolError
 from toolcrib.contracts.runs.runs import ClientResult, RunStatus, StopReason
-from toolcrib.contracts.specs.models import Usage
+from toolcrib.contracts.specs.models_and_limits import Usage
 
 QuestionReason: TypeAlias = Literal["unclear", "unsure", "wide", "irreversible"]
 """unclear: the task is ambiguous. unsure: the interpretation of the task is not confirmed. wide: more items

@@ -10,7 +10,7 @@ from toolcrib.contracts.base.errors import ToolError
 from toolcrib.contracts.base.principals import Principal
 from toolcrib.contracts.runs.forks import Fork
 from toolcrib.contracts.specs.guardrails import Guardrail
-from toolcrib.contracts.specs.models import Allowance, Usage
+from toolcrib.contracts.specs.models_and_limits import Allowance, Usage
 
 RunKind: TypeAlias = Literal["tool", "code", "composite", "agentic", "agent", "workflow"]
 RunStatus: TypeAlias = Literal[

@@ -16,7 +16,7 @@ from toolcrib.contracts.runs.approvals import ApprovalStatus
 from toolcrib.contracts.runs.events import ResumeCause
 from toolcrib.contracts.runs.runs import Purpose, RunKind, RunStatus, StopReason
 from toolcrib.contracts.specs.agents import AgenticMode
-from toolcrib.contracts.specs.models import Usage
+from toolcrib.contracts.specs.models_and_limits import Usage
 
 
 class LLMCost(Contract):

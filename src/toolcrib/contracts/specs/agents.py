@@ -29,7 +29,7 @@ from toolcrib.contracts.base.envelope import PinnedHandle, SideEffects
 from toolcrib.contracts.base.implementations import Implementation
 from toolcrib.contracts.providers.providers import ProviderData, ReferenceSource
 from toolcrib.contracts.specs.guardrails import Guardrail
-from toolcrib.contracts.specs.models import Limits, LLMConfig
+from toolcrib.contracts.specs.models_and_limits import Limits, LLMConfig
 
 GROUP: Final = "group:"
 """Begins a reference to all tools of a group."""

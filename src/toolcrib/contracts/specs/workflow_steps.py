@@ -24,7 +24,7 @@ from toolcrib.contracts.base.implementations import Implementation
 from toolcrib.contracts.providers.providers import NAME_PATTERN
 from toolcrib.contracts.specs.agents import AgenticStatus
 from toolcrib.contracts.specs.guardrails import Guardrail
-from toolcrib.contracts.specs.models import LONGEST_CALL_S, Limits
+from toolcrib.contracts.specs.models_and_limits import LONGEST_CALL_S, Limits
 
 StepName: TypeAlias = Annotated[str, Field(pattern=r"^[A-Za-z_][A-Za-z0-9_]*$", max_length=100)]
 """A name that expressions can read."""

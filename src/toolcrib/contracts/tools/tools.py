@@ -26,7 +26,7 @@ from toolcrib.contracts.base.principals import Verb, tool_uri
 from toolcrib.contracts.providers.providers import NAME_PATTERN
 from toolcrib.contracts.runs.runs import RunKind
 from toolcrib.contracts.specs.agents import AgenticImplementation, AgentImplementation
-from toolcrib.contracts.specs.models import CLOSING_S
+from toolcrib.contracts.specs.models_and_limits import CLOSING_S
 from toolcrib.contracts.specs.workflow_steps import WorkflowImplementation
 
 CachePolicy: TypeAlias = Literal["none", "ttl", "forever"]

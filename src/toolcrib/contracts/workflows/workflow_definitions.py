@@ -15,7 +15,7 @@ from pydantic import Field
 from toolcrib.contracts.base.base import Contract, JsonObject, JsonSchema
 from toolcrib.contracts.base.envelope import SideEffects
 from toolcrib.contracts.base.errors import InvalidDefinition
-from toolcrib.contracts.specs.models import LONGEST_CALL_S
+from toolcrib.contracts.specs.models_and_limits import LONGEST_CALL_S
 from toolcrib.contracts.specs.workflow_steps import StepName, WorkflowImplementation, WorkflowParts
 from toolcrib.contracts.tools.agent_definitions import CallRules, Identity
 from toolcrib.contracts.tools.tools import ToolDefinition

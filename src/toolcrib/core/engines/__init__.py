@@ -5,7 +5,7 @@ The crib and the interfaces import it.
 
 from toolcrib.core.engines.budgets import limits_of
 from toolcrib.core.engines.local import EngineSettings, LocalEngine, SystemClock, new_run_id
-from toolcrib.core.engines.nesting import child_run_id
+from toolcrib.core.engines.nested_runs import child_run_id
 from toolcrib.core.engines.outcomes import DriveResult, end_of
 from toolcrib.core.engines.ports import Engine
 

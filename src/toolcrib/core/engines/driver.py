@@ -37,7 +37,7 @@ from toolcrib.contracts import (
 from toolcrib.contracts.base.errors import StoreUnavailable
 from toolcrib.core.engines.budgets import limits_alone, limits_of, open_parts, with_max_cost
 from toolcrib.core.engines.leases import LeaseGuard, Stopped
-from toolcrib.core.engines.nesting import child_signal, nested_request, nested_run_id
+from toolcrib.core.engines.nested_runs import child_signal, nested_request, nested_run_id
 from toolcrib.core.engines.outcomes import (
     DriveResult,
     call_ended,
@@ -72,7 +72,7 @@ from toolcrib.core.runs import (
 )
 from toolcrib.core.runs.context.ports import Executes, Foretell, Learn, Texts, nothing_foretold, observe_now
 from toolcrib.core.runs.journal.log import Appends
-from toolcrib.core.runs.models.guard import Screens
+from toolcrib.core.runs.models.request_screening import Screens
 from toolcrib.infrastructure.store import Claim, RunChange
 from toolcrib.llm.base.errors import ModelRetryPolicy
 

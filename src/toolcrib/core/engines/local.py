@@ -32,7 +32,7 @@ from toolcrib.contracts import (
 from toolcrib.core.engines.budgets import check_alone
 from toolcrib.core.engines.driver import Driver, RunServices
 from toolcrib.core.engines.leases import LeaseGuard, Leases
-from toolcrib.core.engines.nesting import awaited_children
+from toolcrib.core.engines.nested_runs import awaited_children
 from toolcrib.core.engines.outcomes import DriveResult, cancel_signal, read_driven
 from toolcrib.core.executor import Clock, Executor
 from toolcrib.core.registry import Registry

@@ -5,10 +5,9 @@ import it.
 """
 
 from toolcrib.core.executor.approval import differences
-from toolcrib.core.executor.attempts import has_acted, is_repeatable, may_run_twice
 from toolcrib.core.executor.concurrency import Lanes, Rates, SlidingWindow
 from toolcrib.core.executor.envelope import Denied, error
-from toolcrib.core.executor.nesting import MAX_DEPTH, check_nesting, cost_of, facts_of
+from toolcrib.core.executor.nesting_limits import MAX_DEPTH, check_nesting, cost_of, facts_of
 from toolcrib.core.executor.pipeline import ExecutionRules, Executor
 from toolcrib.core.executor.ports import (
     BlobSink,
@@ -24,6 +23,7 @@ from toolcrib.core.executor.ports import (
     SecretResolver,
     Tools,
 )
+from toolcrib.core.executor.retries import has_acted, is_repeatable, may_run_twice
 
 __all__ = [
     "MAX_DEPTH",

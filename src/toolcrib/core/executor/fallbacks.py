@@ -17,9 +17,9 @@ from toolcrib.contracts import (
     ToolRevision,
 )
 from toolcrib.contracts.base.errors import Effect
-from toolcrib.core.executor.attempts import did_nothing, rule_for
-from toolcrib.core.executor.nesting import check_nesting, cost_of, facts_of
+from toolcrib.core.executor.nesting_limits import check_nesting, cost_of, facts_of
 from toolcrib.core.executor.ports import CallContext, CallFailed, Tools
+from toolcrib.core.executor.retries import did_nothing, rule_for
 
 
 def fallback_of(tool: ToolDefinition, failure: CallFailed) -> str | None:

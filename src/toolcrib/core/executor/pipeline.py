@@ -32,14 +32,6 @@ from toolcrib.contracts import (
 from toolcrib.contracts.base.errors import StoreUnavailable
 from toolcrib.core.executor import guardrails as capping
 from toolcrib.core.executor.approval import confirm, request_of
-from toolcrib.core.executor.attempts import (
-    crash_failure,
-    error_with_effect,
-    time_limit,
-    wait_before_retry,
-    with_author_message,
-    with_reason,
-)
 from toolcrib.core.executor.concurrency import Rates
 from toolcrib.core.executor.envelope import Denied, EnvelopeBuilder, denial, error, plain
 from toolcrib.core.executor.fallbacks import (
@@ -74,6 +66,14 @@ from toolcrib.core.executor.results import (
     select_output,
     take,
     with_warning,
+)
+from toolcrib.core.executor.retries import (
+    crash_failure,
+    error_with_effect,
+    time_limit,
+    wait_before_retry,
+    with_author_message,
+    with_reason,
 )
 from toolcrib.core.policy import (
     Accounts,

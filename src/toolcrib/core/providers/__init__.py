@@ -15,7 +15,7 @@ from toolcrib.core.providers.auth.credentials import (
 from toolcrib.core.providers.auth.oauth import Client, answer_of, is_protected
 from toolcrib.core.providers.auth.tokens import Tokens
 from toolcrib.core.providers.imports import Group, ImportedApi
-from toolcrib.core.providers.references import ReferenceItem, ReferenceList, closest, read_reference, resolve
+from toolcrib.core.providers.reference_lists import ReferenceItem, ReferenceList, closest, read_reference, resolve
 
 __all__ = [
     "Client",

@@ -5,8 +5,14 @@ It imports expressions, infrastructure and contracts. Policy, executor, runs, an
 
 from toolcrib.core.registry.catalog.catalog import Registry, stored_tool
 from toolcrib.core.registry.catalog.index import Facet, RealmIndex
-from toolcrib.core.registry.catalog.named import ItemT, Named, Providers, stored_provider, why_unreadable
 from toolcrib.core.registry.catalog.search import Hit, ToolGroup, ToolSearch, group_of
+from toolcrib.core.registry.catalog.unversioned_definitions import (
+    ItemT,
+    Named,
+    Providers,
+    stored_provider,
+    why_unreadable,
+)
 from toolcrib.core.registry.changes.adoption import (
     Decision,
     NameState,
@@ -19,7 +25,7 @@ from toolcrib.core.registry.changes.adoption import (
 )
 from toolcrib.core.registry.changes.classification import classify, compare_input, compare_output
 from toolcrib.core.registry.checks.arguments import misfits
-from toolcrib.core.registry.checks.checks import check_definition
+from toolcrib.core.registry.checks.definitions import check_definition
 from toolcrib.core.registry.checks.providers import (
     ABSOLUTE,
     all_references_of,

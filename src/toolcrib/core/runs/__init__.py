@@ -30,8 +30,14 @@ from toolcrib.core.runs.interrupts.signals import (
 from toolcrib.core.runs.interrupts.suspension import EndedRuns, RunEnd, Suspended, turn_run_id
 from toolcrib.core.runs.journal.history import History, StoredRun, as_contract, holds, spending_of, wait_key
 from toolcrib.core.runs.journal.log import NullJournal, RunLog, outside_call
-from toolcrib.core.runs.models.calls import BudgetExhausted, ModelCall, ModelCallRules, ModelCalls, ModelRefused
 from toolcrib.core.runs.models.live import TokenHub
+from toolcrib.core.runs.models.model_requests import (
+    BudgetExhausted,
+    ModelCall,
+    ModelCallRules,
+    ModelCalls,
+    ModelRefused,
+)
 from toolcrib.core.runs.views.comparison import compare
 from toolcrib.core.runs.views.handles import (
     HandleOwner,

@@ -24,7 +24,7 @@ from toolcrib.contracts import (
 )
 from toolcrib.core.executor import CallFailed
 from toolcrib.core.providers import Client, answer_of
-from toolcrib.core.providers.names import as_a_call, in_the_tree
+from toolcrib.core.providers.import_names import as_a_call, in_the_tree
 from toolcrib.core.providers.probes import Probe
 from toolcrib.crib.container.access import Actor
 from toolcrib.crib.container.container import CribServices

@@ -44,7 +44,7 @@ from toolcrib.contracts import (
     Unavailable,
     approval_signal,
 )
-from toolcrib.contracts.maintenance import ReasonCode, RehearsalReason, RehearsedRun, Verdict
+from toolcrib.contracts.pruning_and_rehearsal import ReasonCode, RehearsalReason, RehearsedRun, Verdict
 from toolcrib.contracts.workflows import WorkflowImplementation, WorkflowStep
 from toolcrib.core.engines import EngineSettings, LocalEngine, new_run_id
 from toolcrib.core.executor import Clock, Dispatch, ExecutionRules, Executor, Outcome, SlidingWindow

@@ -19,7 +19,7 @@ from datetime import datetime, timedelta
 from typing import Final
 
 from toolcrib.contracts import Conversation, InvalidInput, NotFound
-from toolcrib.contracts.maintenance import KeptCounts, Pruned, PrunedCounts, PrunedRealm
+from toolcrib.contracts.pruning_and_rehearsal import KeptCounts, Pruned, PrunedCounts, PrunedRealm
 from toolcrib.core.executor import Clock
 from toolcrib.core.runs import turn_run_id
 from toolcrib.crib.container.access import Actor

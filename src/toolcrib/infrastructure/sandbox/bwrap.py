@@ -18,7 +18,7 @@ import orjson
 from toolcrib.contracts import Isolation, SandboxLimits, Unavailable
 from toolcrib.infrastructure.sandbox.cgroups import find_cgroups
 from toolcrib.infrastructure.sandbox.jail import PYTHON, Ground, Jail, find_bwrap, find_interpreter, quotas
-from toolcrib.infrastructure.sandbox.jailed import JailedSession
+from toolcrib.infrastructure.sandbox.jail_session import JailedSession
 from toolcrib.infrastructure.sandbox.jobs import CodeJob, Dialect
 
 
@@ -135,8 +135,8 @@ def find_ground() -> Ground:
 
 @cache
 def program() -> str:
-    """The text of `inside.py`."""
-    return files("toolcrib.infrastructure.sandbox").joinpath("inside.py").read_text()
+    """The text of `jail_program.py`."""
+    return files("toolcrib.infrastructure.sandbox").joinpath("jail_program.py").read_text()
 
 
 def packages_of(dialect: Dialect) -> Mapping[str, bytes]:

@@ -28,7 +28,7 @@ from toolcrib.infrastructure.sandbox.jail import (
     find_interpreter,
     quotas,
 )
-from toolcrib.infrastructure.sandbox.jailed import JailedSession
+from toolcrib.infrastructure.sandbox.jail_session import JailedSession
 from toolcrib.infrastructure.sandbox.jobs import CodeJob, Dialect
 
 _OWN_MB: Final = 192

@@ -5,7 +5,20 @@ It imports contracts only. Importing it loads no database driver.
 
 from toolcrib.infrastructure.store._open import open_store
 from toolcrib.infrastructure.store.memory.memory_store import MemoryStore
-from toolcrib.infrastructure.store.ports.ports import (
+from toolcrib.infrastructure.store.ports.records import (
+    ApprovalFilter,
+    ApprovalStore,
+    Charge,
+    ConversationFilter,
+    ConversationStore,
+    Counters,
+    Reserved,
+    SealedKey,
+    SealedValue,
+    SealedValues,
+)
+from toolcrib.infrastructure.store.ports.retention import Family, Pruning, RetentionStore, Root
+from toolcrib.infrastructure.store.ports.store import (
     ApiKey,
     ApiKeys,
     Blobs,
@@ -22,19 +35,6 @@ from toolcrib.infrastructure.store.ports.ports import (
     Store,
     VersionState,
 )
-from toolcrib.infrastructure.store.ports.records import (
-    ApprovalFilter,
-    ApprovalStore,
-    Charge,
-    ConversationFilter,
-    ConversationStore,
-    Counters,
-    Reserved,
-    SealedKey,
-    SealedValue,
-    SealedValues,
-)
-from toolcrib.infrastructure.store.ports.retention import Family, Pruning, RetentionStore, Root
 from toolcrib.infrastructure.store.ports.transactions import Doer, NoTransactions, Transactions, transactions_of
 
 __all__ = [

@@ -5,7 +5,7 @@ from pathlib import Path
 from toolcrib.contracts import InvalidSettings, Unavailable
 from toolcrib.infrastructure.store.blobs.files import FolderObjects, open_objects
 from toolcrib.infrastructure.store.memory.memory_store import MemoryStore
-from toolcrib.infrastructure.store.ports.ports import Store
+from toolcrib.infrastructure.store.ports.store import Store
 
 _CHOICES = (
     "use memory:// or sqlite:///path/to/file.db (relative to the working directory) or "

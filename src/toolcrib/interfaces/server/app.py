@@ -18,13 +18,13 @@ from toolcrib.contracts.schemas import contract_schemas
 from toolcrib.crib import Crib
 from toolcrib.crib.maintenance import maintenance_loop
 from toolcrib.interfaces.server.agents import agents, executions, named
-from toolcrib.interfaces.server.http.context import BEARER
+from toolcrib.interfaces.server.http.caller_rights import BEARER
 from toolcrib.interfaces.server.http.errors import ErrorView, on_http_error, on_invalid_request, on_toolcrib_error
 from toolcrib.interfaces.server.http.keys import Authenticator
 from toolcrib.interfaces.server.http.middleware import Authentication, BodyCap, Failures
 from toolcrib.interfaces.server.runs import calls, runs
 from toolcrib.interfaces.server.tools import agentic, imports, providers, tools
-from toolcrib.interfaces.server.views.common import Health
+from toolcrib.interfaces.server.views.run_views import Health
 from toolcrib.interfaces.server.workflows import instances, workflows
 
 MAX_BODY_BYTES: Final = 5 * 1024 * 1024

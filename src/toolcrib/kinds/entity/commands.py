@@ -85,7 +85,7 @@ async def import_database(source: DatabaseSource, context: ImportContext) -> "Im
     from functools import partial
 
     from toolcrib.core.executor import CallFailed
-    from toolcrib.core.providers.names import in_the_tree, under_free_names
+    from toolcrib.core.providers.import_names import in_the_tree, under_free_names
     from toolcrib.core.registry import check_provider
     from toolcrib.kinds.entity.importer import EntityOptions
     from toolcrib.kinds.entity.importer.generation import generate, provider_of
@@ -122,7 +122,7 @@ async def import_entities(
     """
     from functools import partial
 
-    from toolcrib.core.providers.names import under_free_names
+    from toolcrib.core.providers.import_names import under_free_names
     from toolcrib.core.registry import check_provider
     from toolcrib.kinds.entity.importer.generation import generate
     from toolcrib.kinds.entity.importer.tables import as_entity
@@ -141,7 +141,7 @@ async def import_entities(
 
 def _names(provider: str, tools: Collection[ToolRevision]) -> dict[str, str]:
     """Names of the tools that an earlier import has made, by `search orders`."""
-    from toolcrib.core.providers.names import names_before
+    from toolcrib.core.providers.import_names import names_before
     from toolcrib.kinds.entity.importer import operation_name
 
     return names_before(

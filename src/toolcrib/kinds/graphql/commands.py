@@ -77,7 +77,7 @@ async def import_graphql_api(source: GraphqlSource, context: ImportContext) -> "
     from functools import partial
 
     from toolcrib.core.executor import CallFailed
-    from toolcrib.core.providers.names import in_the_tree, names_before, under_free_names
+    from toolcrib.core.providers.import_names import in_the_tree, names_before, under_free_names
     from toolcrib.core.registry import check_provider
 
     try:

@@ -32,11 +32,11 @@ from toolcrib.contracts import ErrorCode, Json, JsonObject, ProviderDefinition, 
 from toolcrib.contracts.base.errors import Effect
 from toolcrib.core.executor import CallFailed, error
 from toolcrib.core.providers import Credentials
-from toolcrib.core.providers.reach import retry_after
+from toolcrib.core.providers.request_errors import retry_after
 from toolcrib.infrastructure.net import HttpResponse, HttpSession, Timeouts
 from toolcrib.kinds.graphql.shape import GraphqlImplementation
-from toolcrib.kinds.http.runtime.answers import content_type, visible_headers
 from toolcrib.kinds.http.runtime.failures import status_failure
+from toolcrib.kinds.http.runtime.response_bodies import content_type, visible_headers
 
 MAX_ERRORS: Final = 20
 """Maximum number of errors of one response that are reported."""

@@ -14,7 +14,7 @@ from toolcrib.contracts import (
 )
 from toolcrib.core.executor import CallFailed, Clock, Dispatch, Outcome, error
 from toolcrib.core.providers import Credentials, ProviderAccess
-from toolcrib.core.providers.reach import count_request, network_failure, request_limit_s
+from toolcrib.core.providers.request_errors import count_request, network_failure, request_limit_s
 from toolcrib.infrastructure.net import HttpResponse, HttpSession, NetworkError
 from toolcrib.kinds.graphql.exchange import (
     GraphqlAnswer,
@@ -27,9 +27,9 @@ from toolcrib.kinds.graphql.exchange import (
     write_operation,
 )
 from toolcrib.kinds.graphql.shape import GraphqlImplementation
-from toolcrib.kinds.http.runtime.answers import visible_headers
 from toolcrib.kinds.http.runtime.exchange import Access
 from toolcrib.kinds.http.runtime.failures import status_failure
+from toolcrib.kinds.http.runtime.response_bodies import visible_headers
 
 _HEADER_KEY: Final = "header:"
 _REFUSED: Final = frozenset({"UNAUTHENTICATED", "INVALID_JWT", "INVALID_TOKEN"})

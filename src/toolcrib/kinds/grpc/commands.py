@@ -53,7 +53,7 @@ async def import_grpc_server(source: GrpcSource, context: ImportContext) -> "Imp
     """
     from functools import partial
 
-    from toolcrib.core.providers.names import names_before, under_free_names
+    from toolcrib.core.providers.import_names import names_before, under_free_names
     from toolcrib.core.registry import check_provider
     from toolcrib.kinds.grpc.runtime import GrpcRuntime
 
@@ -89,7 +89,7 @@ async def import_grpc_server(source: GrpcSource, context: ImportContext) -> "Imp
 
 async def _reflect(runtime: "GrpcRuntime", asked: ProviderDefinition, who: Principal) -> "Reflected":
     from toolcrib.core.executor import CallFailed
-    from toolcrib.core.providers.names import in_the_tree
+    from toolcrib.core.providers.import_names import in_the_tree
 
     try:
         return await runtime.open().reflect(asked, who)

@@ -55,7 +55,7 @@ async def import_document(source: OpenApiSource, context: ImportContext) -> "Imp
     """
     from functools import partial
 
-    from toolcrib.core.providers.names import under_free_names
+    from toolcrib.core.providers.import_names import under_free_names
     from toolcrib.kinds.http.openapi import fetch_documents, import_openapi
 
     document, documents = source.document, source.documents

@@ -99,7 +99,7 @@ async def import_mcp_server(source: McpSource, context: ImportContext) -> "Impor
 
 async def _read(provider: ProviderDefinition, context: ImportContext) -> "ImportedApi":
     from toolcrib.core.executor import CallFailed
-    from toolcrib.core.providers.names import in_the_tree, names_before
+    from toolcrib.core.providers.import_names import in_the_tree, names_before
     from toolcrib.core.registry import check_provider
     from toolcrib.kinds.mcp.importer import NAMED_BY, import_mcp
 

@@ -8,7 +8,7 @@ from pydantic import ValidationError
 
 from toolcrib.contracts import EgressDenied, ErrorCode, InvalidDefinition, Json, Reason, ToolRevision
 from toolcrib.core.executor import CallFailed, Dispatch, Outcome, error
-from toolcrib.core.providers.reach import count_request, network_failure
+from toolcrib.core.providers.request_errors import count_request, network_failure
 from toolcrib.infrastructure.net import HttpSession, NetworkError
 from toolcrib.infrastructure.store import Doer, NoTransactions, Transactions
 from toolcrib.infrastructure.store.ports.transactions import Work

@@ -30,10 +30,12 @@ from toolcrib.llm.sdk import (
     azure_openai,
     bedrock_anthropic,
     foundry_anthropic,
-    places,
     plain_anthropic,
     plain_openai,
     vertex_anthropic,
+)
+from toolcrib.llm.sdk import (
+    cloud_addresses as places,
 )
 from toolcrib.llm.wires import AnthropicWire, ChatWire, GeminiWire, ResponsesWire
 

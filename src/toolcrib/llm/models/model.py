@@ -39,7 +39,7 @@ from toolcrib.llm.base.messages import (
 )
 from toolcrib.llm.base.prices import Cost, Prices, estimate_usage
 from toolcrib.llm.base.quirks import Quirks
-from toolcrib.llm.base.signatures import signature
+from toolcrib.llm.base.schema_signatures import signature
 from toolcrib.llm.base.structured import StructuredAnswer
 from toolcrib.llm.base.transport import SseParser, Transport
 from toolcrib.llm.base.wire import Wire

@@ -13,7 +13,7 @@ from toolcrib.llm.sdk.clients import (
     plain_openai,
     vertex_anthropic,
 )
-from toolcrib.llm.sdk.places import SdkSettings
+from toolcrib.llm.sdk.cloud_addresses import SdkSettings
 from toolcrib.llm.sdk.sdk_transport import Connect, SdkTransport
 from toolcrib.llm.sdk.vertex import VertexTransport
 

@@ -17,8 +17,8 @@ from anthropic.lib.vertex import AsyncAnthropicVertex
 from toolcrib.infrastructure.net import Timeouts
 from toolcrib.llm.base.transport import Transport
 from toolcrib.llm.sdk._http import http_client, httpx_timeout
+from toolcrib.llm.sdk.cloud_addresses import SdkSettings
 from toolcrib.llm.sdk.entra import entra_token
-from toolcrib.llm.sdk.places import SdkSettings
 from toolcrib.llm.sdk.sdk_transport import Post, connection_error, credential_error
 
 _SCOPE = "https://ai.azure.com/.default"

@@ -9,7 +9,7 @@ from botocore import exceptions
 from toolcrib.llm.base.transport import Transport
 from toolcrib.llm.sdk._anthropic import raw
 from toolcrib.llm.sdk._http import http_client
-from toolcrib.llm.sdk.places import SdkSettings, bedrock_region
+from toolcrib.llm.sdk.cloud_addresses import SdkSettings, bedrock_region
 from toolcrib.llm.sdk.sdk_transport import Post
 
 

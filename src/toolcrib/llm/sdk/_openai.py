@@ -9,8 +9,8 @@ from toolcrib.contracts.base.errors import InvalidSettings
 from toolcrib.infrastructure.net import Timeouts
 from toolcrib.llm.base.transport import Transport
 from toolcrib.llm.sdk._http import http_client, httpx_timeout
+from toolcrib.llm.sdk.cloud_addresses import SdkSettings
 from toolcrib.llm.sdk.entra import entra_token
-from toolcrib.llm.sdk.places import SdkSettings
 from toolcrib.llm.sdk.sdk_transport import Post, connection_error
 
 _API_VERSION = "2024-10-21"

@@ -6,7 +6,7 @@ from google.auth.exceptions import GoogleAuthError
 from toolcrib.llm.base.transport import Transport
 from toolcrib.llm.sdk._anthropic import raw
 from toolcrib.llm.sdk._http import http_client
-from toolcrib.llm.sdk.places import SdkSettings, vertex_location, vertex_project
+from toolcrib.llm.sdk.cloud_addresses import SdkSettings, vertex_location, vertex_project
 from toolcrib.llm.sdk.sdk_transport import Post
 
 

@@ -8,7 +8,7 @@ Raises:
 
 from toolcrib.contracts.base.errors import InvalidSettings
 from toolcrib.llm.base.transport import Transport
-from toolcrib.llm.sdk.places import SdkSettings
+from toolcrib.llm.sdk.cloud_addresses import SdkSettings
 from toolcrib.llm.sdk.sdk_transport import Post
 
 

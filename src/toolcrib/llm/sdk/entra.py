@@ -6,7 +6,7 @@ The library caches and renews tokens through its own HTTP client.
 from collections.abc import Awaitable, Callable
 
 from toolcrib.contracts.base.errors import InvalidSettings, ModelError
-from toolcrib.llm.sdk.places import SdkSettings
+from toolcrib.llm.sdk.cloud_addresses import SdkSettings
 
 
 def entra_token(settings: SdkSettings, scope: str) -> Callable[[], Awaitable[str]]:

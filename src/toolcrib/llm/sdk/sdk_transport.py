@@ -21,7 +21,7 @@ from toolcrib.infrastructure.net import HttpResponse, HttpStream, Timeouts
 from toolcrib.llm.base.errors import ErrorBody, provider_error
 from toolcrib.llm.base.json_values import load_object, obj, text
 from toolcrib.llm.base.transport import Transport
-from toolcrib.llm.sdk.places import SdkSettings
+from toolcrib.llm.sdk.cloud_addresses import SdkSettings
 
 EVENT_STREAM = "application/vnd.amazon.eventstream"
 

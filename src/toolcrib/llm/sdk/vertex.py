@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any, cast
 from toolcrib.contracts.base.errors import InvalidSettings, ModelError
 from toolcrib.infrastructure.net import HttpResponse, HttpStream, Timeouts
 from toolcrib.llm.base.transport import Transport
-from toolcrib.llm.sdk.places import SdkSettings
+from toolcrib.llm.sdk.cloud_addresses import SdkSettings
 
 if TYPE_CHECKING:
     from google.auth.credentials import Credentials

@@ -13,9 +13,9 @@ from dataclasses import dataclass
 from typing import Final
 
 from toolcrib.contracts import Json
+from toolcrib.llm.text.block_source import BlockSource
 from toolcrib.llm.text.fences import CLOSING, Opening, first_opening, opening_at, thought_until
 from toolcrib.llm.text.literals import UNDEFINED, Malformed, Undefined, separator, value
-from toolcrib.llm.text.source import BlockSource
 
 _TOKEN = re.compile(
     r"""(?P<string>"(?:[^"\\\n]++|\\.)*+"|'(?:[^'\\\n]++|\\.)*+'|`(?:[^`\\\n]++|\\.)++`

@@ -13,7 +13,7 @@ from collections.abc import Iterable, Mapping
 from typing import Any, Final, cast
 
 from toolcrib.contracts import Json
-from toolcrib.llm.text.source import BlockSource, Malformed
+from toolcrib.llm.text.block_source import BlockSource, Malformed
 
 __all__ = ["DEEPEST", "UNDEFINED", "Malformed", "Undefined", "separator", "value"]
 

@@ -3,9 +3,9 @@
 Nothing is run or stored here. `workflows.edit` and the crib import it.
 """
 
-from toolcrib.workflows.checks.checking import Checked, check_condition, check_registration, check_workflow
 from toolcrib.workflows.checks.documents import DefinitionDocument, read_definition, refusal
-from toolcrib.workflows.checks.structure.layout import CheckContext, draw, near
+from toolcrib.workflows.checks.structure.prepared_definition import CheckContext, draw, near
+from toolcrib.workflows.checks.workflow_check import Checked, check_condition, check_registration, check_workflow
 
 __all__ = [
     "CheckContext",

@@ -18,8 +18,8 @@ from toolcrib.contracts.workflows import (
 )
 from toolcrib.core.policy import is_in_service
 from toolcrib.core.registry import means_many, misfits
-from toolcrib.workflows.checks.structure.layout import Layout
-from toolcrib.workflows.checks.types.shapes import article
+from toolcrib.workflows.checks.structure.prepared_definition import Layout
+from toolcrib.workflows.checks.types.value_types import article
 
 _NEEDS: Final[Mapping[str, tuple[str, ...]]] = {
     "agentic.plan": ("tool", "input"),

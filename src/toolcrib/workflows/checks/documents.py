@@ -23,7 +23,7 @@ from toolcrib.contracts.workflows import (
     WorkflowProblem,
     WorkflowStep,
 )
-from toolcrib.workflows.checks.structure.layout import near
+from toolcrib.workflows.checks.structure.prepared_definition import near
 
 MISSING: Final = "missing"
 TOO_SHORT: Final = "too_short"

@@ -20,10 +20,10 @@ from toolcrib.core.expressions.template import MAX_NESTING, Placeholder
 from toolcrib.core.expressions.values import is_list, is_object
 from toolcrib.core.registry.schema.value_facts import NUMBERS
 from toolcrib.workflows.checks.structure.cycles import order_steps
-from toolcrib.workflows.checks.structure.layout import Layout
+from toolcrib.workflows.checks.structure.prepared_definition import Layout
+from toolcrib.workflows.checks.types.expression_types import ExpressionProblem, Reader
 from toolcrib.workflows.checks.types.outputs import ERROR, Outputs
-from toolcrib.workflows.checks.types.reading import ExpressionProblem, Reader
-from toolcrib.workflows.checks.types.shapes import (
+from toolcrib.workflows.checks.types.value_types import (
     ANYTHING,
     INTEGER,
     STRING,

@@ -22,7 +22,7 @@ from toolcrib.core.expressions import Template, resolve
 from toolcrib.core.expressions.values import is_list, is_true, kind
 from toolcrib.core.runs import ConcurrentCalls
 from toolcrib.workflows.run import waits
-from toolcrib.workflows.run.call import StepCaller
+from toolcrib.workflows.run.step_calls import StepCaller
 from toolcrib.workflows.values.agent_outputs import AgentNodes
 from toolcrib.workflows.values.graph import StepNode, WorkflowPlan
 from toolcrib.workflows.values.scope import DryRun, Scope, output_of, value_of

@@ -3,8 +3,8 @@
 It opens no connection and writes nothing. The crib imports it.
 """
 
-from toolcrib.core.engines.replay.code import ReplaySandbox
-from toolcrib.core.engines.replay.models import Price, ReplayModels
+from toolcrib.core.engines.replay.recorded_models import Price, ReplayModels
+from toolcrib.core.engines.replay.recorded_sandbox import ReplaySandbox
 from toolcrib.core.engines.replay.recording import RecordedFamily
 from toolcrib.core.engines.replay.replay import ReplayEngine, ReplayServices, replay_of
 

@@ -35,9 +35,9 @@ from toolcrib.contracts import (
     ToolEnvelope,
     ToolRevision,
 )
+from toolcrib.core.engines.replay.event_comparison import ReplayState
 from toolcrib.core.engines.replay.ordering import never
 from toolcrib.core.engines.replay.recording import RunSegment
-from toolcrib.core.engines.replay.stage import ReplayState
 from toolcrib.core.executor import (
     BlobSink,
     CallContext,
@@ -50,8 +50,8 @@ from toolcrib.core.executor import (
     Outcome,
     Tools,
 )
-from toolcrib.core.executor.attempts import rule_for
 from toolcrib.core.executor.fallbacks import failure_of
+from toolcrib.core.executor.retries import rule_for
 from toolcrib.core.policy import BUDGET, CapReservation, Guardrails, Shortage, Spend, Spender
 from toolcrib.core.policy.permissions import Accounts
 

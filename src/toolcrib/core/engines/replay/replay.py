@@ -37,9 +37,9 @@ from toolcrib.contracts import (
 from toolcrib.core.engines.driver import Driver, RunServices
 from toolcrib.core.engines.leases import LeaseGuard
 from toolcrib.core.engines.outcomes import DriveResult
-from toolcrib.core.engines.replay.code import ReplaySandbox
-from toolcrib.core.engines.replay.models import Price, ReplayModels, ReplayScreens
+from toolcrib.core.engines.replay.event_comparison import ReplayedRun, ReplayState
 from toolcrib.core.engines.replay.ordering import never
+from toolcrib.core.engines.replay.recorded_models import Price, ReplayModels, ReplayScreens
 from toolcrib.core.engines.replay.recorded_ports import (
     RUN,
     Deadlines,
@@ -47,8 +47,8 @@ from toolcrib.core.engines.replay.recorded_ports import (
     ReplayClock,
     ReplayExecutor,
 )
+from toolcrib.core.engines.replay.recorded_sandbox import ReplaySandbox
 from toolcrib.core.engines.replay.recording import RecordedFamily, RunSegment
-from toolcrib.core.engines.replay.stage import ReplayedRun, ReplayState
 from toolcrib.core.executor import Dispatcher
 from toolcrib.core.policy import Accounts, Guardrails
 from toolcrib.core.registry import Registry

@@ -15,7 +15,7 @@ from msgspec import Struct
 
 from toolcrib.contracts import ENDED, Conflict, Fenced, NotFound, Run, Unavailable
 from toolcrib.core.engines.local import LocalEngine
-from toolcrib.core.engines.nesting import awaited_children, child_signal
+from toolcrib.core.engines.nested_runs import awaited_children, child_signal
 from toolcrib.core.executor import Clock
 from toolcrib.infrastructure.store import Entry, Journal
 

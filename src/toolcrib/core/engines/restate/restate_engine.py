@@ -11,7 +11,7 @@ from typing import Final, Self
 
 from toolcrib.contracts import WAITING, Run, RunRequest, Signal, ToolError
 from toolcrib.core.engines.local import LocalEngine
-from toolcrib.core.engines.nesting import child_signal
+from toolcrib.core.engines.nested_runs import child_signal
 from toolcrib.core.engines.outcomes import DriveResult, read_driven
 from toolcrib.core.engines.restate.drives import RestateDriver, awaited_runs
 from toolcrib.core.engines.restate.ingress import Ingress, RestateClient

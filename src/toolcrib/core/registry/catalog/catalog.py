@@ -16,9 +16,9 @@ from pydantic import ValidationError
 from toolcrib.contracts import Conflict, LifeCycle, NotFound, ToolChange, ToolDefinition, ToolRevision
 from toolcrib.contracts.workflows import WorkflowImplementation
 from toolcrib.core.registry.catalog.index import RealmIndex
-from toolcrib.core.registry.catalog.named import stand_in, why_unreadable
+from toolcrib.core.registry.catalog.unversioned_definitions import stand_in, why_unreadable
 from toolcrib.core.registry.changes.classification import classify
-from toolcrib.core.registry.checks.checks import check_definition
+from toolcrib.core.registry.checks.definitions import check_definition
 from toolcrib.infrastructure.store import Definition, Definitions
 
 _HASH = "sha256:"

@@ -18,7 +18,15 @@ from urllib.parse import unquote
 import jsonschema_rs
 import orjson
 
-from toolcrib.contracts import InvalidDefinition, Json, JsonObject, JsonSchema, canonical, escape_name, resolve_pointer
+from toolcrib.contracts import (
+    InvalidDefinition,
+    Json,
+    JsonObject,
+    JsonSchema,
+    canonical,
+    escape_name,
+    resolve_pointer,
+)
 
 MOST_EVALUATIONS: Final = 20_000
 """Schemas that one value may have to meet at one place, each as often as it is composed."""

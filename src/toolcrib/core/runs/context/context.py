@@ -58,8 +58,8 @@ from toolcrib.core.runs.interrupts.client_calls import ClientCalls
 from toolcrib.core.runs.interrupts.suspension import EndedRuns, RunEnd
 from toolcrib.core.runs.journal.history import ONE_CALL, History, spending_on_calls
 from toolcrib.core.runs.journal.log import RunLog
-from toolcrib.core.runs.models.calls import BudgetExhausted, ModelCall, ModelCalls, ModelRefused
-from toolcrib.core.runs.models.guard import ModelCallScope
+from toolcrib.core.runs.models.model_requests import BudgetExhausted, ModelCall, ModelCalls, ModelRefused
+from toolcrib.core.runs.models.request_screening import ModelCallScope
 from toolcrib.llm import LanguageModel, Request, Response
 
 

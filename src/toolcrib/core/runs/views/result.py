@@ -35,7 +35,7 @@ from toolcrib.core.runs.interrupts.signals import (
     waiting_question,
 )
 from toolcrib.core.runs.journal.history import Logged
-from toolcrib.core.runs.models.calls import iterations_of
+from toolcrib.core.runs.models.model_requests import iterations_of
 from toolcrib.core.runs.views.handles import answer_of, handles_of, outputs_of
 from toolcrib.core.runs.views.trace import trace_of
 from toolcrib.infrastructure.store import Entry, Journal

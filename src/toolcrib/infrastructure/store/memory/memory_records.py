@@ -6,7 +6,6 @@ from datetime import datetime
 from heapq import nsmallest
 
 from toolcrib.contracts import Approval, Conversation, NotFound, Signal, digest
-from toolcrib.infrastructure.store.ports.ports import Entry
 from toolcrib.infrastructure.store.ports.records import (
     ANY_CONVERSATION,
     ApprovalFilter,
@@ -21,13 +20,14 @@ from toolcrib.infrastructure.store.ports.records import (
     require_next,
 )
 from toolcrib.infrastructure.store.ports.records import require_next_sealed as require_next_of_sealed
-from toolcrib.infrastructure.store.ports.rules import (
+from toolcrib.infrastructure.store.ports.state_changes import (
     Answered,
     Withdrawn,
     answer_from_signal,
     approval_from_event,
     change_from_event,
 )
+from toolcrib.infrastructure.store.ports.store import Entry
 
 
 class MemoryApprovals:

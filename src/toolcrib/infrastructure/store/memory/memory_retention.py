@@ -6,9 +6,9 @@ from typing import Protocol
 
 from toolcrib.contracts import ENDED, ChildStarted, Run, RunResult, RunStatus, Signal
 from toolcrib.infrastructure.store.memory.memory_records import MemoryApprovals, MemoryBlobs
-from toolcrib.infrastructure.store.ports.ports import Entry
 from toolcrib.infrastructure.store.ports.retention import MOST_EVENTS, Family, Pruning, Root
-from toolcrib.infrastructure.store.ports.rules import digests_named_in, runs_named_in
+from toolcrib.infrastructure.store.ports.state_changes import digests_named_in, runs_named_in
+from toolcrib.infrastructure.store.ports.store import Entry
 
 
 class MemoryRun(Protocol):

@@ -34,8 +34,8 @@ from toolcrib.infrastructure.store.memory.memory_records import (
     MemorySealedValues,
 )
 from toolcrib.infrastructure.store.memory.memory_retention import MemoryRetention
-from toolcrib.infrastructure.store.ports import rules
-from toolcrib.infrastructure.store.ports.ports import (
+from toolcrib.infrastructure.store.ports import state_changes as rules
+from toolcrib.infrastructure.store.ports.store import (
     ApiKey,
     Changed,
     Claim,

@@ -10,7 +10,19 @@ from typing import Final, get_args
 
 from toolcrib.contracts import Conversation, Event, NotFound, PermissionDenied, Run, RunEvent, RunStatus, Signal
 from toolcrib.infrastructure.store.memory.memory_store import MemoryStore
-from toolcrib.infrastructure.store.ports.ports import (
+from toolcrib.infrastructure.store.ports.records import (
+    ANY_CONVERSATION,
+    ApprovalStore,
+    ConversationFilter,
+    ConversationStore,
+    Counters,
+    SealedKey,
+    SealedValue,
+    SealedValues,
+)
+from toolcrib.infrastructure.store.ports.records import require_next_sealed as require_next
+from toolcrib.infrastructure.store.ports.retention import RetentionStore
+from toolcrib.infrastructure.store.ports.store import (
     ApiKeys,
     Blobs,
     Claim,
@@ -24,18 +36,6 @@ from toolcrib.infrastructure.store.ports.ports import (
     RunChange,
     Store,
 )
-from toolcrib.infrastructure.store.ports.records import (
-    ANY_CONVERSATION,
-    ApprovalStore,
-    ConversationFilter,
-    ConversationStore,
-    Counters,
-    SealedKey,
-    SealedValue,
-    SealedValues,
-)
-from toolcrib.infrastructure.store.ports.records import require_next_sealed as require_next
-from toolcrib.infrastructure.store.ports.retention import RetentionStore
 
 _FOR_EVER: Final = 10**9
 _KINDS: Final[tuple[DefinitionKind, ...]] = get_args(DefinitionKind)

@@ -10,7 +10,7 @@ from dataclasses import dataclass
 from datetime import datetime
 from typing import Final, Literal, NamedTuple, Protocol
 
-from toolcrib.contracts.maintenance import PrunedCounts
+from toolcrib.contracts.pruning_and_rehearsal import PrunedCounts
 
 MOST_EVENTS: Final = 2000
 """Events after which a transaction takes out no further family."""

@@ -11,15 +11,15 @@ from toolcrib.infrastructure.store.database.database import Database
 from toolcrib.infrastructure.store.database.dialect import insert_new
 from toolcrib.infrastructure.store.database.session import Row, Session, Statement
 from toolcrib.infrastructure.store.database.tables import APPROVALS
-from toolcrib.infrastructure.store.ports.ports import Entry
 from toolcrib.infrastructure.store.ports.records import ApprovalFilter, no_approval
-from toolcrib.infrastructure.store.ports.rules import (
+from toolcrib.infrastructure.store.ports.state_changes import (
     Answered,
     Withdrawn,
     answer_from_signal,
     approval_from_event,
     change_from_event,
 )
+from toolcrib.infrastructure.store.ports.store import Entry
 from toolcrib.infrastructure.store.sql.rows import to_micros, to_moment, to_moment_or_none
 
 Step: TypeAlias = tuple[Statement, dict[str, Any]]

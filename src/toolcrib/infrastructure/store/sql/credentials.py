@@ -11,9 +11,9 @@ from toolcrib.infrastructure.store.database.database import Database
 from toolcrib.infrastructure.store.database.dialect import insert_new
 from toolcrib.infrastructure.store.database.session import InTurn, Row, Session
 from toolcrib.infrastructure.store.database.tables import API_KEYS, SEALED
-from toolcrib.infrastructure.store.ports.ports import ApiKey
 from toolcrib.infrastructure.store.ports.records import SealedKey, SealedValue
 from toolcrib.infrastructure.store.ports.records import require_next_sealed as require_next
+from toolcrib.infrastructure.store.ports.store import ApiKey
 from toolcrib.infrastructure.store.sql.rows import to_micros, to_moment, to_moment_or_none
 
 _INSERT: Final = insert_new(API_KEYS)

@@ -11,8 +11,8 @@ from toolcrib.contracts import SCHEMA_VERSION, LifeCycle
 from toolcrib.infrastructure.store.database.database import Database
 from toolcrib.infrastructure.store.database.session import InTurn, Row, Session
 from toolcrib.infrastructure.store.database.tables import DEFINITIONS
-from toolcrib.infrastructure.store.ports.ports import Changed, Definition, DefinitionKind, VersionState
-from toolcrib.infrastructure.store.ports.rules import require_newest, require_unchanged
+from toolcrib.infrastructure.store.ports.state_changes import require_newest, require_unchanged
+from toolcrib.infrastructure.store.ports.store import Changed, Definition, DefinitionKind, VersionState
 from toolcrib.infrastructure.store.sql.rows import encode, to_micros, to_moment, to_moment_or_none
 
 T = TypeVar("T")

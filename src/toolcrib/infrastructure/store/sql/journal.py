@@ -18,9 +18,9 @@ from toolcrib.infrastructure.store.database.database import Database
 from toolcrib.infrastructure.store.database.dialect import insert_new
 from toolcrib.infrastructure.store.database.session import OnRuns, Row, Session, TouchesRuns
 from toolcrib.infrastructure.store.database.tables import EVENTS, RUNS, SIGNALS
-from toolcrib.infrastructure.store.ports import rules
-from toolcrib.infrastructure.store.ports.ports import Claim, Entry, Lease, RunChange
-from toolcrib.infrastructure.store.ports.rules import LogState
+from toolcrib.infrastructure.store.ports import state_changes as rules
+from toolcrib.infrastructure.store.ports.state_changes import LogState
+from toolcrib.infrastructure.store.ports.store import Claim, Entry, Lease, RunChange
 from toolcrib.infrastructure.store.sql.approvals import Step, following, hearing
 from toolcrib.infrastructure.store.sql.pruning import pruning_moment
 from toolcrib.infrastructure.store.sql.rows import encode, entry_of, event_rows, run_of, run_row, signal_of, to_micros

@@ -11,7 +11,7 @@ import sqlalchemy as sa
 from pydantic_core import from_json
 
 from toolcrib.contracts import ENDED, SCHEMA_VERSION
-from toolcrib.contracts.maintenance import PrunedCounts
+from toolcrib.contracts.pruning_and_rehearsal import PrunedCounts
 from toolcrib.infrastructure.store.database.database import Database
 from toolcrib.infrastructure.store.database.session import Row, Session
 from toolcrib.infrastructure.store.database.tables import (
@@ -26,7 +26,7 @@ from toolcrib.infrastructure.store.database.tables import (
     SIGNALS,
 )
 from toolcrib.infrastructure.store.ports.retention import MOST_EVENTS, Family, Pruning, Root
-from toolcrib.infrastructure.store.ports.rules import digests_named_in, runs_named_in
+from toolcrib.infrastructure.store.ports.state_changes import digests_named_in, runs_named_in
 from toolcrib.infrastructure.store.sql.rows import to_micros, to_moment, to_moment_or_none
 
 _NOT_ENDED: Final = RUNS.c.status.not_in([sa.literal_column(f"'{status}'") for status in sorted(ENDED)])

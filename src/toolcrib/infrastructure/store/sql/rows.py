@@ -8,7 +8,7 @@ from pydantic_core import PydanticSerializationError, from_json, to_json
 
 from toolcrib.contracts import EVENT, SCHEMA_VERSION, InvalidInput, Json, Run, RunRequest, RunResult, Signal
 from toolcrib.infrastructure.store.database.session import Row
-from toolcrib.infrastructure.store.ports.ports import Entry, Lease
+from toolcrib.infrastructure.store.ports.store import Entry, Lease
 
 _EPOCH: Final = datetime(1970, 1, 1, tzinfo=UTC)
 _MICROSECOND: Final = timedelta(microseconds=1)

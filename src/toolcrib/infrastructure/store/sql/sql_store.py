@@ -7,7 +7,7 @@ from toolcrib.infrastructure.store.blobs.files import Objects
 from toolcrib.infrastructure.store.database.database import Database
 from toolcrib.infrastructure.store.database.dialect import Dialect
 from toolcrib.infrastructure.store.database.schema import SchemaState
-from toolcrib.infrastructure.store.ports.ports import Blobs
+from toolcrib.infrastructure.store.ports.store import Blobs
 from toolcrib.infrastructure.store.sql.approvals import SqlApprovals
 from toolcrib.infrastructure.store.sql.blobs import ObjectBlobs, SqlBlobs
 from toolcrib.infrastructure.store.sql.cache_and_counters import SqlCache, SqlCounters

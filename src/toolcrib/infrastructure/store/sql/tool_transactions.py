@@ -20,7 +20,7 @@ from toolcrib.infrastructure.store.database.database import Database
 from toolcrib.infrastructure.store.database.dialect import insert_new
 from toolcrib.infrastructure.store.database.session import OnRuns, Session
 from toolcrib.infrastructure.store.database.tables import METADATA, RUNS, SIGNALS
-from toolcrib.infrastructure.store.ports import rules
+from toolcrib.infrastructure.store.ports import state_changes as rules
 from toolcrib.infrastructure.store.ports.transactions import Doer, Work
 from toolcrib.infrastructure.store.sql.rows import encode, to_micros
 

@@ -12,7 +12,7 @@ from toolcrib.interfaces.cli.support.commands import prints
 from toolcrib.interfaces.cli.support.session import DEFAULT_STORE, Store, with_crib
 
 if TYPE_CHECKING:
-    from toolcrib.contracts.maintenance import Pruned
+    from toolcrib.contracts.pruning_and_rehearsal import Pruned
     from toolcrib.crib import Crib
     from toolcrib.infrastructure.store.sql.sql_store import SchemaState, SqlStore
 

@@ -17,7 +17,7 @@ from toolcrib.interfaces.cli.support.session import DEFAULT_STORE, AsJson, RunId
 
 if TYPE_CHECKING:
     from toolcrib.contracts import Json, JsonObject, Replay, Run
-    from toolcrib.contracts.maintenance import RehearsalReport
+    from toolcrib.contracts.pruning_and_rehearsal import RehearsalReport
     from toolcrib.contracts.runs.comparisons import RunDiff
     from toolcrib.core.runs.journal.bundles import Manifest
     from toolcrib.crib import Crib

@@ -9,7 +9,7 @@ from toolcrib.contracts import AgentDefinition, JsonObject, Principal, ResolvedT
 from toolcrib.core.registry import Facet, means_many
 from toolcrib.crib import ActingCrib
 from toolcrib.crib.tools.listing import ToolsPage
-from toolcrib.interfaces.server.http.context import Author, Caller, CribDep, demand_sight, demand_write, may_see
+from toolcrib.interfaces.server.http.caller_rights import Author, Caller, CribDep, demand_sight, demand_write, may_see
 from toolcrib.interfaces.server.http.errors import apply_patch
 from toolcrib.interfaces.server.http.requests import (
     IfMatch,

@@ -20,12 +20,12 @@ from toolcrib.contracts import (
 )
 from toolcrib.core.runs import BEGINNING
 from toolcrib.interfaces.server.agents.agents import find_agent
-from toolcrib.interfaces.server.http.context import Caller, CribDep, run_of
+from toolcrib.interfaces.server.http.caller_rights import Caller, CribDep, run_of
 from toolcrib.interfaces.server.http.requests import JsonRoute
 from toolcrib.interfaces.server.http.streaming import start_stream
 from toolcrib.interfaces.server.views.agent_views import AskBody, ContinueBody
 from toolcrib.interfaces.server.views.base import PageView
-from toolcrib.interfaces.server.views.common import AgentAnswer, Answers
+from toolcrib.interfaces.server.views.run_views import AgentAnswer, Answers
 
 agent_runs_router = APIRouter(route_class=JsonRoute, tags=["agents"])
 

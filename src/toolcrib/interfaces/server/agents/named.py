@@ -12,7 +12,7 @@ from toolcrib.core.policy import permits
 from toolcrib.core.registry import ItemT
 from toolcrib.crib import ActingCrib
 from toolcrib.crib.tools.listing import NamedThings
-from toolcrib.interfaces.server.http.context import Caller, CribDep, demand
+from toolcrib.interfaces.server.http.caller_rights import Caller, CribDep, demand
 from toolcrib.interfaces.server.http.requests import JsonRoute
 from toolcrib.interfaces.server.views.base import ListView
 

@@ -7,11 +7,18 @@ from typing import Annotated
 
 from fastapi import APIRouter, Body, Depends, Query, Request, Response
 
-from toolcrib.contracts import AgenticImplementation, AgenticMode, Approval, ApprovalPage, ApprovalStatus, ApprovalView
+from toolcrib.contracts import (
+    AgenticImplementation,
+    AgenticMode,
+    Approval,
+    ApprovalPage,
+    ApprovalStatus,
+    ApprovalView,
+)
 from toolcrib.crib import ActingCrib
-from toolcrib.interfaces.server.http.context import CribDep
+from toolcrib.interfaces.server.http.caller_rights import CribDep
 from toolcrib.interfaces.server.http.requests import JsonRoute
-from toolcrib.interfaces.server.views.common import (
+from toolcrib.interfaces.server.views.run_views import (
     CallBody,
     DecisionBody,
     EnvelopeView,

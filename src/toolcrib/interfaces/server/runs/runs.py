@@ -13,7 +13,7 @@ from toolcrib.contracts.runs.comparisons import RunDiff
 from toolcrib.contracts.runs.trace import Settlement
 from toolcrib.crib import ActingCrib
 from toolcrib.crib.runs.approvals import ApprovalAnswer
-from toolcrib.interfaces.server.http.context import (
+from toolcrib.interfaces.server.http.caller_rights import (
     Author,
     Caller,
     CribDep,
@@ -27,7 +27,7 @@ from toolcrib.interfaces.server.http.context import (
 from toolcrib.interfaces.server.http.requests import JsonRoute
 from toolcrib.interfaces.server.http.streaming import event_stream, follow
 from toolcrib.interfaces.server.runs.calls import SelfApproval, run_view
-from toolcrib.interfaces.server.views.common import (
+from toolcrib.interfaces.server.views.run_views import (
     AnswerBody,
     CancelBody,
     ClientResultBody,

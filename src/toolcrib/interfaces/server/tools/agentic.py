@@ -33,7 +33,7 @@ from toolcrib.contracts import (
 )
 from toolcrib.core.export import ExportFormat
 from toolcrib.crib import ActingCrib
-from toolcrib.interfaces.server.http.context import (
+from toolcrib.interfaces.server.http.caller_rights import (
     Author,
     Caller,
     CribDep,

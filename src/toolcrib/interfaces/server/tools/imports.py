@@ -4,20 +4,20 @@ from typing import Annotated, Any
 
 from fastapi import APIRouter, Body, Query, Response
 
-from toolcrib.contracts import (
-    Baseline,
-    Contract,
-    ImpactReport,
-    Principal,
-    ToolReview,
-    ToolRevision,
-)
+from toolcrib.contracts import Baseline, Contract, ImpactReport, Principal, ToolReview, ToolRevision
 from toolcrib.core.kinds import Importer, ImportSource
 from toolcrib.crib import ActingCrib
-from toolcrib.interfaces.server.http.context import Caller, CribDep, demand_import, demand_write, may_see, may_write
+from toolcrib.interfaces.server.http.caller_rights import (
+    Caller,
+    CribDep,
+    demand_import,
+    demand_write,
+    may_see,
+    may_write,
+)
 from toolcrib.interfaces.server.http.requests import JsonRoute, name_revision
 from toolcrib.interfaces.server.views.base import ListView
-from toolcrib.interfaces.server.views.common import ImportView, StatusBody, ToolPage
+from toolcrib.interfaces.server.views.run_views import ImportView, StatusBody, ToolPage
 from toolcrib.kinds.table import importers
 
 imports_router = APIRouter(route_class=JsonRoute)

@@ -28,7 +28,7 @@ from toolcrib.contracts import (
 )
 from toolcrib.core.policy import permits
 from toolcrib.core.registry import all_references_of
-from toolcrib.interfaces.server.http.context import Caller, CribDep, WholeCrib, demand, demand_secrets
+from toolcrib.interfaces.server.http.caller_rights import Caller, CribDep, WholeCrib, demand, demand_secrets
 from toolcrib.interfaces.server.http.requests import JsonRoute
 from toolcrib.interfaces.server.views.base import ListView
 

@@ -14,7 +14,7 @@ from toolcrib.contracts import (
     ToolRevision,
 )
 from toolcrib.core.registry import Facet, references_of
-from toolcrib.interfaces.server.http.context import (
+from toolcrib.interfaces.server.http.caller_rights import (
     Author,
     Caller,
     CribDep,
@@ -31,7 +31,7 @@ from toolcrib.interfaces.server.http.requests import (
     name_revision,
     refuse_new_name,
 )
-from toolcrib.interfaces.server.views.common import (
+from toolcrib.interfaces.server.views.run_views import (
     DefinitionBody,
     ImportBody,
     ImportView,

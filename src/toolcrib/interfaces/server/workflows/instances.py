@@ -9,10 +9,10 @@ from toolcrib.contracts import ENDED, Conflict, RunStatus
 from toolcrib.contracts.workflows import InstancePage, WorkflowInstance
 from toolcrib.core.runs import BEGINNING
 from toolcrib.interfaces.server.agents.executions import LastEventId
-from toolcrib.interfaces.server.http.context import Caller, CribDep
+from toolcrib.interfaces.server.http.caller_rights import Caller, CribDep
 from toolcrib.interfaces.server.http.requests import JsonRoute
 from toolcrib.interfaces.server.http.streaming import start_stream
-from toolcrib.interfaces.server.views.common import CancelBody
+from toolcrib.interfaces.server.views.run_views import CancelBody
 from toolcrib.interfaces.server.views.workflow_views import RerunBody, ResumeBody, SignalBody, StartBody, ToldSignal
 from toolcrib.interfaces.server.workflows.workflows import find_workflow
 

@@ -15,7 +15,7 @@ from toolcrib.contracts.workflows import (
 from toolcrib.core.policy import permits
 from toolcrib.core.registry import Facet
 from toolcrib.crib import ActingCrib
-from toolcrib.interfaces.server.http.context import Author, Caller, CribDep, demand, demand_sight, demand_write
+from toolcrib.interfaces.server.http.caller_rights import Author, Caller, CribDep, demand, demand_sight, demand_write
 from toolcrib.interfaces.server.http.requests import IfMatch, JsonRoute, expected_revision, name_revision
 from toolcrib.interfaces.server.views.agent_views import RemovalView, remove_tool
 from toolcrib.interfaces.server.views.workflow_views import (

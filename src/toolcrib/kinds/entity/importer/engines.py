@@ -241,7 +241,7 @@ def _keep_references(connection: PoolProxiedConnection, record: object) -> None:
 def _read_any_moment(connection: PoolProxiedConnection, record: object) -> None:
     """Moments that Python has no type for, such as infinity, are read as PostgreSQL writes them."""
     del record
-    from toolcrib.kinds.entity.importer.moments import LOADERS  # noqa: PLC0415 - loads the driver
+    from toolcrib.kinds.entity.importer.postgres_dates import LOADERS  # noqa: PLC0415 - loads the driver
 
     for name, loader in LOADERS.items():
         connection.adapters.register_loader(name, loader)

@@ -28,9 +28,9 @@ from toolcrib.contracts import (
     content_hash,
 )
 from toolcrib.core.providers.imports import MAX_NAME, Group, ImportedApi, with_hash
+from toolcrib.kinds.entity.importer.names import plural_of, singular_of, snake
 from toolcrib.kinds.entity.importer.options import operation_name
 from toolcrib.kinds.entity.importer.tables import Entity, field_of
-from toolcrib.kinds.entity.importer.words import plural_of, singular_of, snake
 from toolcrib.kinds.entity.shape import ROW_VERSION, ColumnType, EntityColumn, EntityImplementation, EntityOperation
 
 _MOST_WORDS: Final = 500

@@ -12,8 +12,8 @@ from sqlalchemy.exc import NoInspectionAvailable
 from sqlalchemy.orm import Mapper, RelationshipProperty
 
 from toolcrib.contracts import InvalidDefinition
+from toolcrib.kinds.entity.importer.names import field_names
 from toolcrib.kinds.entity.importer.options import EntityOptions, options_of
-from toolcrib.kinds.entity.importer.words import field_names
 
 Column: TypeAlias = sa.Column[Any]
 Table: TypeAlias = sa.Table[Any]

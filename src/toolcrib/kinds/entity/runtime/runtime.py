@@ -18,7 +18,7 @@ from toolcrib.contracts import (
 )
 from toolcrib.core.executor import CallFailed, Clock, Dispatch, Outcome, error
 from toolcrib.core.providers import ProviderAccess
-from toolcrib.core.providers.reach import count_request, meaning_of, request_limit_s
+from toolcrib.core.providers.request_errors import count_request, meaning_of, request_limit_s
 from toolcrib.infrastructure.net import NetworkError
 from toolcrib.kinds.entity.importer import Databases
 from toolcrib.kinds.entity.shape import EntityImplementation

@@ -49,7 +49,7 @@ from toolcrib.contracts import (
 )
 from toolcrib.core.executor import CallFailed, Dispatch, Outcome, error
 from toolcrib.core.providers import Credentials, ProviderAccess
-from toolcrib.core.providers.reach import count_request, network_failure, request_limit_s
+from toolcrib.core.providers.request_errors import count_request, network_failure, request_limit_s
 from toolcrib.infrastructure.net import HttpSession, NetworkError
 from toolcrib.infrastructure.store import Blobs
 from toolcrib.kinds.grpc.importer import VALUE, Channels, Reflected, as_is, is_wrapped, pool_of, read_set, reflect

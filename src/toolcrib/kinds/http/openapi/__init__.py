@@ -7,7 +7,7 @@ keep. Nothing here executes a tool; that is `kinds.http.runtime`. Imported by `k
 """
 
 from toolcrib.kinds.http.openapi.importer import import_openapi
-from toolcrib.kinds.http.openapi.read.library import Fetch, fetch_documents
+from toolcrib.kinds.http.openapi.read.documents import Fetch, fetch_documents
 from toolcrib.kinds.http.openapi.read.nodes import Bounds
 
 __all__ = ["Bounds", "Fetch", "fetch_documents", "import_openapi"]

@@ -15,7 +15,7 @@ from toolcrib.core.providers.imports import MAX_NAME, Losses, lean, with_hash
 from toolcrib.kinds.http.openapi.operations.operations import PLACES
 from toolcrib.kinds.http.openapi.operations.parts import ApiOperation, ApiParameter, is_json, placeholders
 from toolcrib.kinds.http.openapi.operations.security import Credential
-from toolcrib.kinds.http.openapi.read.library import Library
+from toolcrib.kinds.http.openapi.read.documents import Library
 from toolcrib.kinds.http.openapi.read.nodes import Node
 from toolcrib.kinds.http.openapi.request_bodies import WHOLE, BodyPlan, read_request
 from toolcrib.kinds.http.openapi.schemas.schemas import SchemaConverter

@@ -44,8 +44,8 @@ from toolcrib.kinds.http.openapi.operations.security import (
 )
 from toolcrib.kinds.http.openapi.operations.servers import ServerAddress, document_server, operation_server
 from toolcrib.kinds.http.openapi.paging import find_paging
+from toolcrib.kinds.http.openapi.read.documents import Document, read_document
 from toolcrib.kinds.http.openapi.read.fields import COMPONENTS, DOCUMENT, INFO, TAG, account
-from toolcrib.kinds.http.openapi.read.library import Document, read_document
 from toolcrib.kinds.http.openapi.read.nodes import Bounds
 from toolcrib.kinds.http.openapi.responses import Answers, output_schema, read_answers
 from toolcrib.kinds.http.openapi.schemas.schemas import SchemaConverter

@@ -11,7 +11,7 @@ from typing import Final
 from toolcrib.contracts import JsonObject
 from toolcrib.kinds.http.openapi.arguments import Arguments
 from toolcrib.kinds.http.openapi.operations.parts import ApiOperation
-from toolcrib.kinds.http.openapi.read.library import Library
+from toolcrib.kinds.http.openapi.read.documents import Library
 from toolcrib.kinds.http.openapi.read.nodes import Node
 from toolcrib.kinds.http.openapi.responses import Answers
 from toolcrib.kinds.http.openapi.schemas.keywords import follow_references, shape_of

@@ -16,8 +16,8 @@ from toolcrib.kinds.http.openapi.operations.parts import (
     content_type,
     encoding_of,
 )
+from toolcrib.kinds.http.openapi.read.documents import Library
 from toolcrib.kinds.http.openapi.read.fields import ENCODING, account
-from toolcrib.kinds.http.openapi.read.library import Library
 from toolcrib.kinds.http.openapi.read.nodes import Node, child
 from toolcrib.kinds.http.openapi.schemas.keywords import Shape, follow_references, shape_of
 from toolcrib.kinds.http.openapi.schemas.schemas import SchemaConverter

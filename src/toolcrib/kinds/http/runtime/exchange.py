@@ -24,13 +24,13 @@ from toolcrib.contracts import (
 )
 from toolcrib.core.executor import BlobSink, CallFailed, Clock, Dispatch, Outcome
 from toolcrib.core.providers import Credentials, ProviderAccess
-from toolcrib.core.providers.reach import count_request, network_failure, request_limit_s
+from toolcrib.core.providers.request_errors import count_request, network_failure, request_limit_s
 from toolcrib.infrastructure.net import HttpResponse, HttpSession, NetworkError, Timeouts
 from toolcrib.infrastructure.net.origins import Origin, origin_of
-from toolcrib.kinds.http.runtime.answers import BadBody, describe_file, read_body, visible_headers
 from toolcrib.kinds.http.runtime.failures import bad_response, status_failure
-from toolcrib.kinds.http.runtime.formats import OversizedPayload, read_as
 from toolcrib.kinds.http.runtime.requests import Target, build_request
+from toolcrib.kinds.http.runtime.response_bodies import BadBody, describe_file, read_body, visible_headers
+from toolcrib.kinds.http.runtime.response_forms import OversizedPayload, read_as
 
 
 @dataclass(frozen=True, slots=True)

@@ -21,9 +21,9 @@ import orjson
 
 from toolcrib.contracts import ErrorCode, Json, JsonObject, Reason, ToolDefinition
 from toolcrib.core.executor import CallFailed, error
-from toolcrib.core.providers.reach import retry_after
+from toolcrib.core.providers.request_errors import retry_after
 from toolcrib.infrastructure.net import HttpResponse
-from toolcrib.kinds.http.runtime.answers import BadBody, content_type, read_body, visible_headers
+from toolcrib.kinds.http.runtime.response_bodies import BadBody, content_type, read_body, visible_headers
 
 MAX_EXPLANATION: Final = 4_096
 """Bytes of the other side's own words."""

@@ -6,7 +6,14 @@ may be started as servers. Nothing here connects to a server or starts one; that
 """
 
 from toolcrib.kinds.mcp.importer.importer import import_mcp
-from toolcrib.kinds.mcp.importer.offers import NAMED_BY, ServerListing, ServerOffer, Unusable, differences, read_listing
+from toolcrib.kinds.mcp.importer.offers import (
+    NAMED_BY,
+    ServerListing,
+    ServerOffer,
+    Unusable,
+    differences,
+    read_listing,
+)
 from toolcrib.kinds.mcp.importer.programs import AllowedPrograms, Program
 
 __all__ = [

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Final, cast
 from toolcrib.contracts import JsonObject
 from toolcrib.kinds.mcp.importer import ServerListing
 from toolcrib.kinds.mcp.runtime.failures import TransportTroubles, connection_failure, late
-from toolcrib.kinds.mcp.runtime.reach import ServerTarget
+from toolcrib.kinds.mcp.runtime.server_target import ServerTarget
 from toolcrib.kinds.mcp.shape import McpCapability
 
 if TYPE_CHECKING:

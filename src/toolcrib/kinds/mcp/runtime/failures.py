@@ -22,7 +22,7 @@ from typing import Final, cast
 
 from toolcrib.contracts import EgressDenied, ErrorCode, InvalidInput, Json, JsonObject, Reason
 from toolcrib.core.executor import CallFailed, error
-from toolcrib.core.providers.reach import meaning_of
+from toolcrib.core.providers.request_errors import meaning_of
 from toolcrib.infrastructure.net import NetworkError
 
 _TICKET: Final = "toolcrib_ticket"

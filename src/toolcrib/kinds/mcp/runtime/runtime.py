@@ -18,7 +18,7 @@ import orjson
 from toolcrib.contracts import Attachment, ErrorCode, Json, JsonObject, Reason, Unavailable
 from toolcrib.core.executor import BlobSink, CallFailed, Dispatch, Outcome, error
 from toolcrib.core.providers import ProviderAccess
-from toolcrib.core.providers.reach import count_request, request_limit_s
+from toolcrib.core.providers.request_errors import count_request, request_limit_s
 from toolcrib.kinds.mcp.importer import ServerListing, differences
 from toolcrib.kinds.mcp.runtime.connection import Connection
 from toolcrib.kinds.mcp.runtime.failures import MOST_WORDS, SessionGone

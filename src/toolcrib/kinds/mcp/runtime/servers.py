@@ -27,7 +27,7 @@ from toolcrib.core.providers import ProviderAccess
 from toolcrib.infrastructure.net import HttpSession
 from toolcrib.kinds.mcp.importer import AllowedPrograms
 from toolcrib.kinds.mcp.runtime.connection import Connection
-from toolcrib.kinds.mcp.runtime.reach import ServerTarget
+from toolcrib.kinds.mcp.runtime.server_target import ServerTarget
 
 IDLE_S: Final = 300.0
 MOST: Final = 64

@@ -30,7 +30,7 @@ from mcp_types import jsonrpc_message_adapter
 from toolcrib.contracts import EgressDenied, InvalidInput, Principal, ProviderDefinition
 from toolcrib.core.executor import CallFailed
 from toolcrib.core.providers import Credentials, ProviderAccess
-from toolcrib.core.providers.reach import retry_after
+from toolcrib.core.providers.request_errors import retry_after
 from toolcrib.infrastructure.net import HttpSession, HttpStream, NetworkError, Timeouts
 from toolcrib.infrastructure.secrets import Redactor
 from toolcrib.kinds.mcp.runtime.failures import (
@@ -41,7 +41,7 @@ from toolcrib.kinds.mcp.runtime.failures import (
     network_failure,
     status_failure,
 )
-from toolcrib.kinds.mcp.runtime.reach import ServerTarget
+from toolcrib.kinds.mcp.runtime.server_target import ServerTarget
 from toolcrib.kinds.mcp.runtime.session import McpSession, SessionOptions, hold
 
 MAX_LINE: Final = 16 * 2**20

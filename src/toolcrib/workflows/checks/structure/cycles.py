@@ -5,7 +5,7 @@ from collections.abc import Iterator, Mapping
 from typing import Final
 
 from toolcrib.contracts.workflows import EdgeKind, WorkflowProblem
-from toolcrib.workflows.checks.structure.layout import Layout
+from toolcrib.workflows.checks.structure.prepared_definition import Layout
 from toolcrib.workflows.values.graph import Edge
 
 _PREFERRED: Final[Mapping[EdgeKind, int]] = {"error": 0, "order": 1, "data": 2}

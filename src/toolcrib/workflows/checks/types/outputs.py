@@ -13,8 +13,8 @@ from toolcrib.contracts.workflows import AGENTIC_HANDLERS, StepStatus, WorkflowS
 from toolcrib.core.expressions import references_of
 from toolcrib.core.expressions.values import is_list, is_object
 from toolcrib.workflows.checks.structure.cycles import order_steps
-from toolcrib.workflows.checks.structure.layout import Layout
-from toolcrib.workflows.checks.types.shapes import (
+from toolcrib.workflows.checks.structure.prepared_definition import Layout
+from toolcrib.workflows.checks.types.value_types import (
     ANYTHING,
     INTEGER,
     STRING,

@@ -20,6 +20,7 @@ from toolcrib.kinds.http.openapi.operations.parts import (
     Media,
     read_path,
 )
+from toolcrib.kinds.http.openapi.read.documents import Document
 from toolcrib.kinds.http.openapi.read.fields import (
     ANY,
     BODY,
@@ -33,7 +34,6 @@ from toolcrib.kinds.http.openapi.read.fields import (
     Fields,
     account,
 )
-from toolcrib.kinds.http.openapi.read.library import Document
 from toolcrib.kinds.http.openapi.read.nodes import MAX_OPERATIONS, Node, child
 from toolcrib.kinds.http.shape import FieldEncoding, FieldStyle, HttpMethod, ParameterPlace, ParameterStyle
 

@@ -27,8 +27,8 @@ from toolcrib.contracts import (
 from toolcrib.core.providers.imports import Losses
 from toolcrib.infrastructure.net.origins import origin_of
 from toolcrib.kinds.http.openapi.operations.parts import ApiOperation
+from toolcrib.kinds.http.openapi.read.documents import Document
 from toolcrib.kinds.http.openapi.read.fields import TEXT, Fields, account
-from toolcrib.kinds.http.openapi.read.library import Document
 from toolcrib.kinds.http.openapi.read.nodes import Node
 
 Credential: TypeAlias = tuple[str, str]

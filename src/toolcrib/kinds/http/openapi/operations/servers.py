@@ -9,8 +9,8 @@ from toolcrib.contracts import InvalidDefinition, ServerVariable
 from toolcrib.core.providers.imports import Losses
 from toolcrib.infrastructure.net.origins import origin_of
 from toolcrib.kinds.http.openapi.operations.parts import ApiOperation
+from toolcrib.kinds.http.openapi.read.documents import Document
 from toolcrib.kinds.http.openapi.read.fields import SERVER, VARIABLE, account
-from toolcrib.kinds.http.openapi.read.library import Document
 from toolcrib.kinds.http.openapi.read.nodes import Node
 
 UNKNOWN_HOST: Final = "host"

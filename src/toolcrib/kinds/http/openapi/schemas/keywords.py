@@ -16,7 +16,7 @@ import jsonschema_rs
 
 from toolcrib.contracts import Json, JsonObject, JsonSchema
 from toolcrib.core.providers.imports import Losses
-from toolcrib.kinds.http.openapi.read.library import Library
+from toolcrib.kinds.http.openapi.read.documents import Library
 from toolcrib.kinds.http.openapi.read.nodes import Node, child
 
 SCHEMA_KEYWORDS: Final = frozenset(

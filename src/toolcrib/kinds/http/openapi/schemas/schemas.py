@@ -17,7 +17,7 @@ import orjson
 
 from toolcrib.contracts import Json, JsonSchema
 from toolcrib.core.providers.imports import Losses, lean
-from toolcrib.kinds.http.openapi.read.library import Document, Library, base_uri
+from toolcrib.kinds.http.openapi.read.documents import Document, Library, base_uri
 from toolcrib.kinds.http.openapi.read.nodes import Node, child, last
 from toolcrib.kinds.http.openapi.schemas.keywords import (
     ANNOTATIONS,

@@ -16,9 +16,9 @@ from toolcrib.contracts import (
     RunFinished,
     Unavailable,
 )
+from toolcrib.core.engines.replay.event_comparison import ReplayState
 from toolcrib.core.engines.replay.ordering import never
 from toolcrib.core.engines.replay.recorded_ports import RUN
-from toolcrib.core.engines.replay.stage import ReplayState
 from toolcrib.infrastructure.sandbox import CodeJob, Exceeded, Failed, Returned, ToolReply, ToolRequest, Used
 from toolcrib.infrastructure.sandbox.jobs import Turn
 

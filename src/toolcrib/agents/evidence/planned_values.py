@@ -8,8 +8,8 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Final, TypeAlias, cast
 
-from toolcrib.agents.evidence.plan import composing
-from toolcrib.agents.evidence.words import list_named_in
+from toolcrib.agents.evidence.plan_schema import composing
+from toolcrib.agents.evidence.word_matching import list_named_in
 from toolcrib.contracts import Json, JsonObject, JsonSchema
 from toolcrib.core.providers import ReferenceList
 

@@ -10,7 +10,7 @@ from dataclasses import dataclass, field, replace
 from datetime import date
 from typing import Final, Literal, TypeAlias, cast
 
-from toolcrib.agents.evidence.inputs import Leaf, Lists, Path, Step, is_reference, leaves_of
+from toolcrib.agents.evidence.planned_values import Leaf, Lists, Path, Step, is_reference, leaves_of
 from toolcrib.agents.evidence.quantities import (
     as_day,
     as_number,
@@ -21,7 +21,7 @@ from toolcrib.agents.evidence.quantities import (
     numbers_in,
 )
 from toolcrib.agents.evidence.task_parts import TaskPart
-from toolcrib.agents.evidence.words import Meaning, Passage, label_of, matches, meaning_of, words_of
+from toolcrib.agents.evidence.word_matching import Meaning, Passage, label_of, matches, meaning_of, words_of
 from toolcrib.contracts import Json, JsonObject
 from toolcrib.core.providers import ReferenceList
 from toolcrib.core.registry import LABELS

@@ -12,7 +12,7 @@ from typing import Any, TypeAlias, cast
 
 import orjson
 
-from toolcrib.agents.evidence.plan import StepPlan
+from toolcrib.agents.evidence.plan_schema import StepPlan
 from toolcrib.agents.model.json_answers import UnusableAnswer, model_failure, read_object
 from toolcrib.agents.planner.planning import first_plan
 from toolcrib.agents.prepare.agentic_tool import Models, RunPreparer, Setup

@@ -1,7 +1,7 @@
 """One execution in a jail: exchanges frames with the code, and enforces quotas from outside, also during waits.
 
 A frame is a length of four bytes, big-endian, then JSON. The code is untrusted: frames have a maximum size, and an
-invalid frame is a failure of the code. `inside.py` has the other end.
+invalid frame is a failure of the code. `jail_program.py` has the other end.
 """
 
 import asyncio
@@ -114,7 +114,7 @@ _DIED: Final = 128
 
 
 class Cell(Protocol):
-    """A process that runs `inside.py`, apart."""
+    """A process that runs `jail_program.py`, apart."""
 
     @property
     def process(self) -> asyncio.subprocess.Process:
@@ -139,7 +139,7 @@ class JailedSession:
     """Turns of a process that speaks frames.
 
     Args:
-        jail: Started, with `inside.py` as its command.
+        jail: Started, with `jail_program.py` as its command.
         job: What it shall run.
         dialect: How.
     """

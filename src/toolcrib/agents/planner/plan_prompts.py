@@ -6,7 +6,7 @@ The system prompt has everything that is the same for all tasks, so that provide
 from collections.abc import Sequence
 from datetime import date
 
-from toolcrib.agents.evidence.plan import Shapes, plan_example
+from toolcrib.agents.evidence.plan_schema import Shapes, plan_example
 from toolcrib.agents.prepare.agentic_tool import Setup
 from toolcrib.agents.toolset.placeholders import describe
 from toolcrib.agents.toolset.signatures import brief, signature

@@ -17,8 +17,8 @@ import orjson
 
 from toolcrib.contracts import AttachmentKind, InvalidSettings, Json, JsonObject
 from toolcrib.infrastructure.net import HttpResponse
-from toolcrib.kinds.http.runtime.answers import BadBody, content_type, read_body
 from toolcrib.kinds.http.runtime.media import decode_text, is_json, media_type
+from toolcrib.kinds.http.runtime.response_bodies import BadBody, content_type, read_body
 from toolcrib.kinds.http.shape import HttpImplementation, ResponseForm
 
 __all__ = [
@@ -80,7 +80,7 @@ MAX_HTML: Final = 2 * 2**20
 """Characters of a page that are read; what follows is left out."""
 
 _LIMIT_S: Final = 10.0
-PROGRAM: Final = str(Path(__file__).with_name("page.py"))
+PROGRAM: Final = str(Path(__file__).with_name("html_page.py"))
 
 
 class Unreadable(ValueError):

@@ -27,7 +27,7 @@ from toolcrib.core.expressions.syntax import (
     Step,
 )
 from toolcrib.core.registry.schema.value_facts import NUMBERS
-from toolcrib.workflows.checks.types.shapes import (
+from toolcrib.workflows.checks.types.value_types import (
     ANYTHING,
     BOOLEAN,
     INTEGER,

@@ -46,8 +46,8 @@ from toolcrib.core.runs.forks.fork import copy_answer, copy_failure
 from toolcrib.core.runs.forks.recording import Recording
 from toolcrib.core.runs.journal.history import History, as_contract, at_most, model_usage
 from toolcrib.core.runs.journal.log import RunLog
-from toolcrib.core.runs.models.guard import NOBODY, Estimate, ModelCallScope, Screens
 from toolcrib.core.runs.models.live import OpenBuffer, answer, no_subscribers
+from toolcrib.core.runs.models.request_screening import NOBODY, Estimate, ModelCallScope, Screens
 from toolcrib.llm import (
     Cost,
     Message,

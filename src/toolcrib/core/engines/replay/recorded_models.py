@@ -24,10 +24,10 @@ from toolcrib.contracts import (
     ModelStarted,
     RunEvent,
 )
+from toolcrib.core.engines.replay.event_comparison import ASKED, ReplayState
 from toolcrib.core.engines.replay.ordering import never
 from toolcrib.core.engines.replay.recorded_ports import RUN
-from toolcrib.core.engines.replay.stage import ASKED, ReplayState
-from toolcrib.core.runs.models.guard import Screens
+from toolcrib.core.runs.models.request_screening import Screens
 from toolcrib.llm import Cost, Request, Response, TokenUsage, decode_response
 from toolcrib.llm.base.messages import Done, Event
 

@@ -9,7 +9,7 @@ from pydantic import Field
 
 from toolcrib.contracts.base.base import Contract, Json, JsonObject, Timestamp, Usd
 from toolcrib.contracts.specs.agents import AgenticMode
-from toolcrib.contracts.specs.models import Usage
+from toolcrib.contracts.specs.models_and_limits import Usage
 
 ProposedText: TypeAlias = Literal["system_prompt", "long_description"]
 ProposalSource: TypeAlias = Literal["generator", "model"]

@@ -35,7 +35,7 @@ from toolcrib.contracts import (
     approval_signal,
     is_approval_signal,
 )
-from toolcrib.infrastructure.store.ports.ports import Definition, Entry, Lease, RunChange
+from toolcrib.infrastructure.store.ports.store import Definition, Entry, Lease, RunChange
 
 AT_ONCE: Final = datetime(1970, 1, 1, tzinfo=UTC)
 """`claimable_at` of a run that anyone may take now, whatever the clocks say."""

@@ -30,8 +30,8 @@ from toolcrib.core.runs import check_pins
 from toolcrib.workflows.checks.calls import call_problems, effects_problems
 from toolcrib.workflows.checks.expressions import Expressions
 from toolcrib.workflows.checks.structure.cycles import cycle_problems
-from toolcrib.workflows.checks.structure.layout import CheckContext, Layout
-from toolcrib.workflows.checks.types.shapes import schema_of
+from toolcrib.workflows.checks.structure.prepared_definition import CheckContext, Layout
+from toolcrib.workflows.checks.types.value_types import schema_of
 
 Relation: TypeAlias = Literal["exclusive", "unclear", "together"]
 """Never both; not understood; both in some run, as far as their conditions are concerned."""

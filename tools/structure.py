@@ -6,6 +6,7 @@
   has none is data, and may have as many fields as it needs.
 - No module, class or function of the source is named with a word that `docs/glossary.md` bans in names, and no page of
   `docs/` uses one that it bans in pages. Decision records keep the words of their time.
+- The glossary's tables of decisions name every module of at least 150 lines; each module and number in them exists.
 - Only `docs/specifications.md` names the specifications by number.
 
 There are no waivers, but for names that a stored document or another process depends on (`KEPT`).
@@ -27,10 +28,14 @@ SPECIFICATIONS = Path("docs/specifications.md")
 ENTRIES_LIMIT = 12
 MODULES_LIMIT = 600
 ARGUMENTS_LIMIT = 8
+INDEXED_LINES = 150
+"""From this length on, a module has a line in the glossary's tables of decisions."""
 KEPT = {"ToolError": "the code in a sandbox catches it by this name, as callers of tools do by the contract's"}
 """Public class names that may stand twice, each with the reason."""
 
 _BANNED_HEADING = "## Words that we do not use"
+_DECISIONS_HEADING = "## Where decisions are made"
+_NUMBER = re.compile(r"(?<![\w.~^-])\d+(?:,\d{3})*(?:\.\d+)?(?![\w.%])")
 _SPECIFICATION = re.compile(r"(?<![\w.,-])(?:00[0-4]|AGN-\d{3})(?![\w.-]*\w)")
 
 
@@ -44,7 +49,10 @@ def check(root: Path) -> Iterator[str]:
     yield from _module_names(trees)
     yield from _class_names(trees)
     yield from _constructors(trees)
-    banned = banned_words((root / GLOSSARY).read_text(encoding="utf-8")) if (root / GLOSSARY).exists() else {}
+    glossary = (root / GLOSSARY).read_text(encoding="utf-8") if (root / GLOSSARY).exists() else ""
+    banned = banned_words(glossary)
+    if _DECISIONS_HEADING in glossary:
+        yield from _decisions(modules, decisions_by_module(glossary))
     yield from _banned_names(trees, banned)
     yield from _banned_prose(root, banned)
     yield from _specification_numbers(root)
@@ -60,10 +68,9 @@ class Banned:
 
 
 def banned_words(glossary: str) -> dict[str, Banned]:
-    """The table under the glossary's last heading, by word."""
-    _, _, table = glossary.partition(_BANNED_HEADING)
+    """The glossary's table of words that are not used, by word."""
     found: dict[str, Banned] = {}
-    for line in table.splitlines():
+    for line in _section(glossary, _BANNED_HEADING):
         cells = [cell.strip() for cell in line.strip().strip("|").split("|")]
         if line.startswith("| ") and cells[0] != "word":
             words, instead, where = cells
@@ -71,6 +78,39 @@ def banned_words(glossary: str) -> dict[str, Banned]:
                 word.strip().lower(): Banned(instead, where != "pages", where != "names") for word in words.split(",")
             }
     return found
+
+
+def decisions_by_module(glossary: str) -> dict[Path, str]:
+    """The glossary's tables of decisions: what is decided, by the module's path below the source."""
+    folder, found = Path(), dict[Path, str]()
+    for line in _section(glossary, _DECISIONS_HEADING):
+        if line.startswith("### "):
+            folder = Path(line.removeprefix("### ").strip("`"))
+        elif line.startswith("| `"):
+            module, decided = line.strip("| ").split(" | ", 1)
+            found[folder / module.strip("`")] = decided
+    return found
+
+
+def _section(page: str, heading: str) -> list[str]:
+    _, _, rest = page.partition(heading)
+    return re.split(r"^## ", rest, maxsplit=1, flags=re.MULTILINE)[0].splitlines()
+
+
+def _decisions(modules: Mapping[Path, Path], decisions: Mapping[Path, str]) -> Iterator[str]:
+    for path, decided in decisions.items():
+        if path not in modules:
+            yield f"{GLOSSARY}: {path} is not a module of {SOURCE}; move its line to the module that decides now"
+            continue
+        source = re.sub(r"(?<=\d)[_,](?=\d{3})", "", modules[path].read_text(encoding="utf-8"))
+        known = {float(number) for number in re.findall(r"\d+(?:\.\d+)?", source)}
+        for number in _NUMBER.findall(decided):
+            if float(number.replace(",", "")) not in known:
+                yield f"{GLOSSARY}: the line of {path} says {number}, which is not in that module"
+    for path, file in modules.items():
+        lines = len(file.read_text(encoding="utf-8").splitlines())
+        if lines >= INDEXED_LINES and path not in decisions and path.name != "__init__.py":
+            yield f"{GLOSSARY}: {path} has {lines} lines; say what it decides under {_DECISIONS_HEADING!r}"
 
 
 def _folders(root: Path) -> Iterator[str]:

@@ -7,7 +7,7 @@ from aiohttp import web
 
 from tests.unit.runtimes_http.service import BEARER, TOKEN, Answering, Seen, Service, parameter, service
 from toolcrib.contracts import ErrorCode, Limits, Reason, ToolRevision
-from toolcrib.kinds.http.runtime import paging as pages
+from toolcrib.kinds.http.runtime import list_pages as pages
 from toolcrib.kinds.http.shape import CursorPaging, HttpBody
 
 CURSOR = CursorPaging(

@@ -9,7 +9,7 @@ from aiohttp import web
 from tests.unit.net.servers import no_answer, serving
 from tests.unit.runtimes_http.service import BEARER, TOKEN, Answering, Seen, Service, parameter, service
 from toolcrib.contracts import ApiKeyAuth, ErrorCode, Reason, ToolRevision
-from toolcrib.kinds.http.runtime.paging import find_link
+from toolcrib.kinds.http.runtime.list_pages import find_link
 from toolcrib.kinds.http.shape import (
     CursorPaging,
     HttpBody,

@@ -137,3 +137,26 @@ def test_the_glossary_of_this_repository_is_read():
 
     assert words["attic"].in_pages
     assert not words["desk"].in_pages
+
+
+@pytest.mark.requirement("repository.structure")
+def test_the_tables_of_decisions_name_modules_and_numbers_that_exist_and_every_long_module(root: Path):
+    rows = ["| `caps.py` | caps: at most 1,000 in 30 seconds |", "| `gone.py` | nothing |"]
+    tables = [
+        "## Where decisions are made",
+        "### `core`",
+        "| module | decides |",
+        "|---|---|",
+        *rows,
+        "## More",
+        "| `x` | y |",
+    ]
+    write(root, "docs/glossary.md", GLOSSARY + "\n" + "\n".join(tables))
+    write(root, "src/toolcrib/core/caps.py", "MOST = 1_000\nSPAN_S = 31.0\n")
+    write(root, "src/toolcrib/core/long.py", "\n" * 150)
+
+    assert list(structure.check(root)) == [
+        "docs/glossary.md: the line of core/caps.py says 30, which is not in that module",
+        "docs/glossary.md: core/gone.py is not a module of src/toolcrib; move its line to the module that decides now",
+        "docs/glossary.md: core/long.py has 150 lines; say what it decides under '## Where decisions are made'",
+    ]

@@ -34,9 +34,7 @@ from toolcrib.llm.sdk import (
     plain_openai,
     vertex_anthropic,
 )
-from toolcrib.llm.sdk import (
-    cloud_addresses as places,
-)
+from toolcrib.llm.sdk import cloud_addresses as places
 from toolcrib.llm.wires import AnthropicWire, ChatWire, GeminiWire, ResponsesWire
 
 SignIn: TypeAlias = Callable[[Transport, SdkSettings], Transport]

@@ -15,7 +15,7 @@ from toolcrib.core.executor import BlobSink, CallFailed, Clock, Dispatch, Outcom
 from toolcrib.core.providers import ProviderAccess
 from toolcrib.infrastructure.net import HttpSession
 from toolcrib.kinds.http.runtime.exchange import Access, Exchange
-from toolcrib.kinds.http.runtime.paging import follow
+from toolcrib.kinds.http.runtime.list_pages import follow
 from toolcrib.kinds.http.runtime.requests import Target, describe_request, whole_address
 from toolcrib.kinds.http.runtime.response_forms import check_form
 from toolcrib.kinds.http.shape import HttpImplementation, HttpMethod

@@ -1,6 +1,7 @@
 """Agents and agentic tools: prompts, plans, turns, evidence, memory, and the programs of their runs.
 
-It imports core, llm, infrastructure and contracts, not workflows. The crib and the interfaces import it.
+It imports core, llm, infrastructure and contracts, not workflows. The crib and the interfaces import it. Decisions:
+docs/decisions/0004, 0007, 0009, 0014, 0020, 0028, 0040.
 """
 
 from toolcrib.agents.agentic_tool_authoring import (

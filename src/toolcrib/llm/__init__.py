@@ -1,7 +1,8 @@
 """Models: neutral messages, wire formats, prices, retry rules, and a scripted model for tests.
 
 It imports infrastructure and contracts; core and every package above it may import it. Tools are not run here.
-Importing it is fast: the HTTP client and the price data load with the first request.
+Importing it is fast: the HTTP client and the price data load with the first request. Decisions: docs/decisions/0008,
+0019.
 """
 
 from toolcrib.llm.base.errors import ModelRetryPolicy

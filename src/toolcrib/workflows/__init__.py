@@ -2,7 +2,7 @@
 
 A workflow makes calls only through its run context, at fixed positions, so it can be restarted at any time and gets
 recorded results. It imports core, llm, infrastructure and contracts, not agents; the crib and the interfaces import
-it.
+it. Decisions: docs/decisions/0023, 0024, 0025, 0026, 0027, 0028, 0029.
 """
 
 from toolcrib.workflows.edit.draft_tools import authoring_tools, function_of

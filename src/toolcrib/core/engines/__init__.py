@@ -1,6 +1,6 @@
 """Engines: what drives runs. The local engine, Restate's workers, and replays.
 
-The crib and the interfaces import it.
+The crib and the interfaces import it. Decisions: docs/decisions/0021, 0031, 0034, 0035, 0038.
 """
 
 from toolcrib.core.engines.budgets import limits_of

@@ -1,7 +1,7 @@
 """The executor: every tool call runs through `Executor.execute` and returns an envelope.
 
 It imports policy, registry, expressions and ports only: no store and no model. Runs, engines and the kinds of tools
-import it.
+import it. Decisions: docs/decisions/0037.
 """
 
 from toolcrib.core.executor.approval import differences

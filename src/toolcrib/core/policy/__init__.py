@@ -1,6 +1,7 @@
 """Policy: the guard before every call, guardrails, budgets, caps, permissions and approvals.
 
 It imports registry, expressions and contracts. The executor, runs, engines and the packages above core import it.
+Decisions: docs/decisions/0016, 0022.
 """
 
 from toolcrib.core.policy.approvals import check_approver, check_grant, may_see_approval, policy_hash

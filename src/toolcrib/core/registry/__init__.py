@@ -1,6 +1,7 @@
 """The registry: definitions, versions, schemas, search, locks, and what a change concerns.
 
 It imports expressions, infrastructure and contracts. Policy, executor, runs, and the packages above core import it.
+Decisions: docs/decisions/0011, 0027.
 """
 
 from toolcrib.core.registry.catalog.catalog import Registry, stored_tool

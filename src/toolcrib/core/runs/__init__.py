@@ -1,6 +1,7 @@
 """Runs over the journal: the context of programs, waits and recovery, forks, and views of the journal.
 
 It imports the executor, policy, registry, llm and infrastructure. Engines, agents, workflows and the crib import it.
+Decisions: docs/decisions/0010, 0015, 0017, 0018, 0036, 0039.
 """
 
 from toolcrib.core.runs.context.context import Program, RunBounds, RunContext

@@ -2,6 +2,7 @@
 
 HTTP tools, OpenAPI imports and model providers use it. It knows no realm, tool or model: it takes a method, a URL and
 bytes, and returns a status, headers and bytes, or an error of `errors`. aiohttp loads with the first request.
+Decisions: docs/decisions/0002.
 """
 
 from toolcrib.infrastructure.net.addresses import Resolver, SystemResolver

@@ -2,6 +2,7 @@
 
 Code asks for a tool by name, and the driver of the session answers; the package knows no tools, runs or policies.
 Importing it starts nothing. `docs/code-tools.md` describes each sandbox. Code tools, replays and the crib import it.
+Decisions: docs/decisions/0013.
 """
 
 from toolcrib.contracts import Isolation

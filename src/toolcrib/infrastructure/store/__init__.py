@@ -1,6 +1,6 @@
 """Stores: definitions, journals, caches and blobs, in memory, SQLite or PostgreSQL.
 
-It imports contracts only. Importing it loads no database driver.
+It imports contracts only. Importing it loads no database driver. Decisions: docs/decisions/0003, 0030, 0032, 0033.
 """
 
 from toolcrib.infrastructure.store._open import open_store

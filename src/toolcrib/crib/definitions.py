@@ -289,7 +289,7 @@ def workflow_definition(
     Raises:
         InvalidDefinition: A field is unknown or not of its type; `problems` has all of them.
     """
-    given: JsonObject = {"name": name, "steps": list(steps), **options}
+    given: dict[str, object] = {"name": name, "steps": list(steps), **options}
     if limits is not None:
         given["limits"] = limits
     found = read_definition(given)

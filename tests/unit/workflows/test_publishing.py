@@ -1,5 +1,7 @@
 """Drafts, publishing, and who may."""
 
+from decimal import Decimal
+
 import pytest
 
 from tests.unit.workflows.checked import ORDER, described, house, told
@@ -10,17 +12,22 @@ from toolcrib.contracts import (
     Json,
     JsonObject,
     JsonSchema,
+    Limits,
+    MaxCost,
     NotFound,
     PermissionDenied,
     Principal,
     ServiceAccount,
 )
+from toolcrib.contracts.specs.workflow_steps import StepRetry
 from toolcrib.contracts.workflows import (
     ConditionBinding,
     StepRegistration,
     WorkflowDefinition,
     WorkflowImplementation,
+    WorkflowStep,
 )
+from toolcrib.workflows.checks import read_definition
 
 FLOW: JsonObject = {
     "name": "flow",
@@ -309,6 +316,29 @@ async def test_a_workflow_is_defined_in_code_and_run_through_its_handle():
 
         assert result.output == {"is": 42}
         assert (await crib.workflows.get("double")).definition.side_effects == "none"
+
+
+@pytest.mark.requirement("workflow_checks.in_code")
+async def test_a_workflow_in_code_takes_contracts_and_documents_alike():
+    async with Crib("memory://") as crib:
+        typed = crib.workflow(
+            "typed",
+            steps=[WorkflowStep(name="a", output=1, retry=StepRetry(count=2))],
+            limits=Limits(max_tool_calls=3),
+            guardrails=[MaxCost(usd=Decimal(1))],
+        )
+        found = read_definition(
+            {
+                "name": "typed",
+                "steps": [{"name": "a", "output": 1, "retry": {"count": 2}}],
+                "limits": {"max_tool_calls": 3},
+                "guardrails": [{"type": "max_cost", "usd": "1"}],
+            }
+        )
+        with pytest.raises(InvalidDefinition, match="'object' is not JSON"):
+            crib.workflow("wrong", steps=[{"name": "a", "output": object()}])
+
+    assert typed.definition == found.definition
 
 
 @pytest.mark.requirement("workflow_checks.in_code")

@@ -141,12 +141,16 @@ class DefinitionDocument(NamedTuple):
     problems: tuple[WorkflowProblem, ...] = ()
 
 
-def read_definition(given: WorkflowDefinition | JsonObject) -> DefinitionDocument:
-    """The definition that a document is; every field that is wrong or unknown is a problem with its place."""
+def read_definition(given: WorkflowDefinition | Mapping[str, object]) -> DefinitionDocument:
+    """The definition that a document is; every field that is wrong or unknown is a problem with its place.
+
+    Args:
+        given: JSON. Parts of it, such as its steps, may be contracts already.
+    """
     if isinstance(given, WorkflowDefinition):
         return DefinitionDocument(given)
     try:
-        canonical(given)
+        canonical(_without_contracts(given))
     except InvalidInput as problem:
         return DefinitionDocument(None, (WorkflowProblem(path="", message=str(problem)),))
     try:
@@ -154,6 +158,15 @@ def read_definition(given: WorkflowDefinition | JsonObject) -> DefinitionDocumen
     except ValidationError as problem:
         found = _meant_so(problem.errors(include_url=False, include_input=False))
         return DefinitionDocument(None, _problems_by_place(found, given))
+
+
+def _without_contracts(given: Mapping[str, object]) -> dict[str, object]:
+    """What is not valid JSON by its type: a field, or an element of one, that is a contract is left out."""
+    plain = {name: value for name, value in given.items() if not isinstance(value, Contract)}
+    for name, value in plain.items():
+        if isinstance(value, list | tuple):
+            plain[name] = [each for each in cast("Sequence[object]", value) if not isinstance(each, Contract)]
+    return plain
 
 
 def refusal(name: str, errors: Sequence[WorkflowProblem]) -> InvalidDefinition:

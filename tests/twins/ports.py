@@ -2,7 +2,7 @@
 
 import asyncio
 import inspect
-from collections.abc import Awaitable, Callable, Mapping
+from collections.abc import Awaitable, Callable, Mapping, Sequence
 from typing import TypeAlias
 
 from toolcrib.contracts import (
@@ -141,8 +141,9 @@ class DictSecrets:
         self.asked: list[tuple[str, str]] = []
         """References and principals, in order."""
 
-    async def resolve(self, reference: str, principal: Principal) -> str | None:
+    async def resolve(self, reference: str, principal: Principal, hosts: Sequence[str] = ()) -> str | None:
         """The value of a reference."""
+        del hosts
         self.asked.append((reference, principal.id))
         return self.values.get(reference)
 

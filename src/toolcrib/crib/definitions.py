@@ -373,7 +373,14 @@ class Definer(ABC):
             result = await helper("Which deals has Acme?")
         """
         defaults = self._parts.outside.definitions
-        llm = llm_of(name, model, base_url, default=defaults.default_model, models=self._parts.models)
+        llm = llm_of(
+            name,
+            model,
+            base_url,
+            default=defaults.default_model,
+            models=self._parts.models,
+            realm=self.principal.realm,
+        )
         definition = agentic_definition(name, mode=mode, llm=llm, limits=limits or defaults.default_limits, **options)
         self._catalogue.add(definition, self.principal)
         return AgenticTool(self.invoke, definition)
@@ -409,7 +416,14 @@ class Definer(ABC):
             answer = await desk("Which deals has Acme?")
         """
         defaults = self._parts.outside.definitions
-        llm = llm_of(name, model, base_url, default=defaults.default_model, models=self._parts.models)
+        llm = llm_of(
+            name,
+            model,
+            base_url,
+            default=defaults.default_model,
+            models=self._parts.models,
+            realm=self.principal.realm,
+        )
         may_call = [one if isinstance(one, AllocatedTool) else reference_of(one, self.add) for one in tools]
         definition = agent_definition(name, llm, may_call, limits or defaults.default_limits, **options)
         self._catalogue.add(definition.tool(), self.principal)

@@ -30,7 +30,7 @@ from toolcrib.core.policy import read_caps
 from toolcrib.infrastructure.net import EgressPolicy
 from toolcrib.infrastructure.redis import RedisServer
 from toolcrib.infrastructure.sandbox import Sandbox, machine_sandbox
-from toolcrib.infrastructure.secrets import OWN_VARIABLES
+from toolcrib.infrastructure.secrets import OWN_VARIABLES, VariableRelease
 from toolcrib.infrastructure.store.blobs.files import open_objects
 from toolcrib.kinds.mcp.importer import AllowedPrograms
 
@@ -138,7 +138,9 @@ class Settings(Contract):
     base_url: str | None = Field(default=None, repr=False)
     """Address of that model's server, if it is not the provider's own."""
     released_env: tuple[str, ...] = (_RELEASABLE,)
-    """Patterns of the variables that definitions may use as secrets."""
+    """The variables that definitions may use as secrets, of which realm and for which hosts:
+    `NAMES[@REALM][:HOST]`, each a pattern with `*`. Without a realm, those of the realm `default`; without a host,
+    they may be sent to any."""
     lease_s: float = Field(default=10.0, ge=0.5, le=3600)
     """Seconds after which other processes claim the runs of a process that died."""
     engine: Literal["local", "restate"] = "local"
@@ -355,7 +357,8 @@ def _refuse_unknown_variables(environment: Mapping[str, str], released: tuple[st
         InvalidSettings: There is one.
     """
     known = {*map(variable_of, setting_keys()), *SECRETS, FILE_VARIABLE}
-    others = [pattern for pattern in (*released, _RELEASABLE, _TESTS) if pattern.startswith(PREFIX)]
+    names = [VariableRelease.read(text).names for text in released]
+    others = [pattern for pattern in (*names, _RELEASABLE, _TESTS) if pattern.startswith(PREFIX)]
     stray = (
         name
         for name in sorted(environment)

@@ -227,6 +227,6 @@ class Abilities:
             if run.request.model is not None and tool.content_hash == run.request.content_hash:
                 llm = llm.asking(run.request.model)  # which is asked in place of the definition's
             try:
-                self._models.check(llm)
+                self._models.check(llm, run.realm)
             except InvalidSettings:
                 yield f"the model {llm.model} of {tool.ref}"

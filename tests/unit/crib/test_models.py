@@ -101,7 +101,7 @@ async def test_a_definition_cannot_send_a_variable_that_is_not_released():
     ) as crib:
         crib.add(look)
         llm = LLMConfig(model="openai:gpt-4o", api_key_env="SERVER_KEY")
-        with pytest.raises(InvalidSettings, match="'SERVER_KEY', which is not released"):
+        with pytest.raises(InvalidSettings, match=r"'SERVER_KEY' to 'api\.openai\.com', and it is not released"):
             await crib.acting_as(ANN).save(agentic_definition("theirs", mode="agentic", llm=llm, tools=["look"]))
 
 

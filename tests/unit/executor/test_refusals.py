@@ -267,7 +267,7 @@ async def test_an_optional_secret_may_be_missing():
 @pytest.mark.requirement("executor.missing_secret", "executor.budget_returned")
 async def test_a_vault_that_fails_refuses_the_call():
     class Sealed:
-        async def resolve(self, reference: str, principal: Principal) -> str | None:
+        async def resolve(self, reference: str, principal: Principal, hosts: object = ()) -> str | None:
             raise Unavailable("the vault is sealed")
 
     rig = Rig(make_tool(secrets=(SecretReference(name="key", reference="${env:KEY}"),)), vault=Sealed())

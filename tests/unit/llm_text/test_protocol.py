@@ -391,7 +391,11 @@ def test_a_configuration_chooses_the_protocol_and_what_becomes_of_malformed_answ
 async def test_a_model_that_the_application_gave_speaks_it_if_the_configuration_says_so() -> None:
     scripted = ScriptedModel(["```tool\nupdate('1')\nupdate(X)\n```\n```tool\nupdate('2')\n```"] * 3)
     models = ModelPool(
-        HttpSession(), given={scripted.name: scripted}, environment={}, is_released=lambda _: False, prices=Prices()
+        HttpSession(),
+        given={scripted.name: scripted},
+        environment={},
+        is_released=lambda name, realm, host: False,
+        prices=Prices(),
     )
     config = LLMConfig(model=scripted.name, tool_calling="text")
     refusing, skipping = models.model(config), models.model(config.model_copy(update={"on_malformed": "skip"}))

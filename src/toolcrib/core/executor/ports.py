@@ -1,6 +1,6 @@
 """The ports of the executor. It knows no runtime, store or model."""
 
-from collections.abc import Awaitable, Mapping
+from collections.abc import Awaitable, Mapping, Sequence
 from datetime import datetime
 from decimal import Decimal
 from typing import Protocol
@@ -204,8 +204,13 @@ class Tools(Protocol):
 class SecretResolver(Protocol):
     """Resolves references to secrets inside a call."""
 
-    async def resolve(self, reference: str, principal: Principal) -> str | None:
+    async def resolve(self, reference: str, principal: Principal, hosts: Sequence[str] = ()) -> str | None:
         """The value behind `${env:NAME}` or `${secret:NAME}`, or null if there is none.
+
+        Args:
+            reference: The reference.
+            principal: Who calls.
+            hosts: All hosts to which the value is sent; none if it is used otherwise.
 
         Raises:
             ToolcribError: The text is no reference, or what keeps the secret cannot be read.

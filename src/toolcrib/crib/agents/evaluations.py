@@ -293,7 +293,7 @@ class Evaluations:
         compared = _base(chosen, base)
         tools = {one.label: await self._parts.catalogue.require(who.realm, one.tool) for one in chosen}
         tries = [_Try(task, one, attempt + 1) for one, task, attempt in product(chosen, dataset.tasks, range(repeat))]
-        self._check(tries)
+        self._check(tries, who.realm)
         for check in (check for task in dataset.tasks for check in task.checks):
             check_form(check)
             if isinstance(check, JudgeCheck):
@@ -307,12 +307,12 @@ class Evaluations:
         outcomes = await asyncio.gather(*map(run, tries))
         return _report(dataset, chosen, compared, outcomes)
 
-    def _check(self, tries: Sequence[_Try]) -> None:
+    def _check(self, tries: Sequence[_Try], realm: str) -> None:
         """Refuse what could not be run, before anything runs."""
         for one in tries:
             model = one.candidate.model
             if model is not None and model != SCRIPTED:
-                self._parts.models.check(LLMConfig(model=model))
+                self._parts.models.check(LLMConfig(model=model), realm)
             elif model == SCRIPTED and not one.script:
                 msg = f"task {one.task.id!r} has no script, and candidate {one.candidate.label!r} answers from scripts"
                 raise InvalidInput(f"{msg}; write one, or name a model")

@@ -240,10 +240,10 @@ class Catalogue:
         implementation = checked.implementation
         if isinstance(implementation, AgentImplementation):
             check_pins(checked.name, implementation.pins)
-            self._models.check(implementation.llm)
+            self._models.check(implementation.llm, realm)
         if not isinstance(implementation, AgenticImplementation):
             return checked
-        self._models.check(implementation.llm)
+        self._models.check(implementation.llm, realm)
         prompt = implementation.system_prompt
         is_default = prompt == default_prompt(implementation, purpose=checked.description)
         if is_default:

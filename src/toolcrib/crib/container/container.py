@@ -251,7 +251,7 @@ def _models(outside: Environment, session: HttpSession, keeping: CredentialServi
         session,
         given=outside.models,
         environment=outside.environment,
-        is_released=keeping.variables.is_released,
+        is_released=keeping.variables.is_released_for_model,
         prices=given.prices,
         providers={**service_providers(given.model_services), **given.plugins.model_providers},
     )

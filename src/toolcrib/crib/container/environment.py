@@ -35,7 +35,7 @@ class DefinitionOptions:
     """
 
     released: tuple[str, ...] = ("*",)
-    """Patterns of the variables that tools may use as secrets."""
+    """The variables that definitions may use as secrets, as the setting `released_env` has them."""
     sandbox: Sandbox | None = None
     """Where code tools run; what this machine has if null."""
     mcp_commands: tuple[str, ...] = ()
@@ -163,7 +163,7 @@ class CredentialServices:
             session: The way out.
             find: Finds providers.
             environment: Has variables and master keys.
-            released: Patterns of the variables that definitions may use.
+            released: The variables that definitions may use; see `VariableRelease.read`.
             clock: Time.
 
         Raises:

@@ -130,7 +130,13 @@ def _finder(path: str | None) -> Callable[[Json], Json]:
 
 
 def llm_of(
-    tool: str, model: str | LLMConfig | None, base_url: str | None, *, default: LLMConfig | None, models: ModelPool
+    tool: str,
+    model: str | LLMConfig | None,
+    base_url: str | None,
+    *,
+    default: LLMConfig | None,
+    models: ModelPool,
+    realm: str,
 ) -> LLMConfig:
     """The configuration of a tool's model; its address was named in code, so it is trusted.
 
@@ -140,6 +146,7 @@ def llm_of(
         base_url: Address of the model's server, beside `provider:model`.
         default: What is taken if no model is named.
         models: Checks the reference, and trusts the address of the service from then on.
+        realm: Where the tool is defined.
 
     Raises:
         InvalidSettings: The reference is malformed, its provider unknown, or there is none.
@@ -150,7 +157,7 @@ def llm_of(
         raise InvalidSettings(msg)
     if llm.base_url is not None:
         models.trust(llm.base_url)
-    models.check(llm)
+    models.check(llm, realm)
     return llm
 
 

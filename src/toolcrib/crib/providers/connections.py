@@ -147,7 +147,9 @@ class Connections:
         provider = self._provider(name, who)
         auth = self._way(provider)
         try:
-            return await self._consents.begin(provider, auth, await self._client(auth, who), who, redirect_uri)
+            return await self._consents.begin(
+                provider, auth, await self._client(provider, auth, who), who, redirect_uri
+            )
         except CallFailed as failure:
             raise in_the_tree(failure.error) from failure
 
@@ -172,7 +174,7 @@ class Connections:
         provider = self._provider((await self._consents.login(who, answer.get("state", ""))).provider, who)
         auth = self._way(provider)
         try:
-            return await self._consents.finish(provider, auth, await self._client(auth, who), who, answer)
+            return await self._consents.finish(provider, auth, await self._client(provider, auth, who), who, answer)
         except CallFailed as failure:
             raise in_the_tree(failure.error) from failure
 
@@ -211,7 +213,7 @@ class Connections:
         way: tuple[ProviderDefinition, Client, AuthorizationCodeAuth] | None = None
         if provider is not None and _ways(provider):
             auth = self._way(provider)
-            way = provider, await self._client(auth, who), auth
+            way = provider, await self._client(provider, auth, who), auth
         return await self._consents.revoke(name, who, shared=shared, way=way)
 
     # Inside -----------------------------------------------------------------------------------------------------------
@@ -232,8 +234,8 @@ class Connections:
             raise InvalidInput(f"provider {provider.name!r} authenticates by {kind!r}: nobody connects in a browser")
         return ways[0]
 
-    async def _client(self, auth: AuthorizationCodeAuth, who: Principal) -> Client:
-        values = await self._access.holder(who).values(auth)
+    async def _client(self, provider: ProviderDefinition, auth: AuthorizationCodeAuth, who: Principal) -> Client:
+        values = await self._access.holder(who).values(auth, provider)
         missing = [reference for reference, value in values.items() if not value]
         if missing:
             raise InvalidInput(f"the client's {missing[0]} is not set or not released; set it and connect again")

@@ -360,4 +360,4 @@ def _check_model(parts: CribServices, tool: ToolRevision, model: str) -> None:
     implementation = tool.definition.implementation
     if not isinstance(implementation, AgentImplementation | AgenticImplementation):
         raise InvalidInput(f"{tool.ref!r} asks no model itself; fork the run of the agent that does")
-    parts.models.check(implementation.llm.asking(model))
+    parts.models.check(implementation.llm.asking(model), tool.realm)

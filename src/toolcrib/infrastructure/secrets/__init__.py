@@ -9,6 +9,7 @@ from toolcrib.infrastructure.secrets.references import (
     EnvironmentSecrets,
     Redactor,
     ScopedSecrets,
+    VariableRelease,
     reference_parts,
 )
 from toolcrib.infrastructure.secrets.sealing import MasterKeys, new_master_key
@@ -23,6 +24,7 @@ __all__ = [
     "Redactor",
     "Safe",
     "ScopedSecrets",
+    "VariableRelease",
     "Vault",
     "new_master_key",
     "reference_parts",

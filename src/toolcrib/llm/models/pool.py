@@ -71,7 +71,8 @@ class ModelPool:
         session: Reaches what the egress policy allows everybody.
         given: Models by reference that are used instead of opening one.
         environment: Where API keys are.
-        is_released: Whether definitions may name a variable.
+        is_released: Whether definitions may send a variable (first) to a host (third): those of a realm (second), or
+            of any realm if null.
         prices: What models cost.
         providers: Providers beside those that everybody has: the operator's choice, their addresses included.
     """
@@ -82,7 +83,7 @@ class ModelPool:
         *,
         given: Mapping[str, LanguageModel],
         environment: Mapping[str, str],
-        is_released: Callable[[str], bool],
+        is_released: Callable[[str, str | None, str], bool],
         prices: Prices,
         providers: Mapping[str, Provider] | None = None,
     ) -> None:
@@ -111,17 +112,19 @@ class ModelPool:
         finally:
             del self._given[reference]
 
-    def check(self, llm: LLMConfig) -> None:
-        """Hold a configuration against the catalogue and the released variables; nothing is opened.
+    def check(self, llm: LLMConfig, realm: str) -> None:
+        """Compare a configuration with the catalogue and the variables released to a realm; nothing is opened.
 
         Raises:
             InvalidSettings: The reference is malformed, its provider unknown, or its key is not released.
         """
         if llm.model not in self._given:
-            self._endpoint(llm)
+            self._endpoint(llm, realm)
 
     def model(self, llm: LLMConfig) -> LanguageModel:
         """The model that a configuration names; the same one for the same configuration.
+
+        Whether a realm may use it is checked when a definition is saved and before a run begins (`check`).
 
         Raises:
             InvalidSettings: As `check`.
@@ -144,7 +147,7 @@ class ModelPool:
             await session.close()
 
     def _open(self, llm: LLMConfig, *, trusted: bool) -> LanguageModel:
-        endpoint = self._endpoint(llm)
+        endpoint = self._endpoint(llm, None)
         return open_model(
             llm.model,
             HttpTransport(self._session_for(endpoint.base_url) if trusted else self._session),
@@ -161,7 +164,7 @@ class ModelPool:
     def _is_trusted(self, llm: LLMConfig) -> bool:
         return llm.base_url is None or llm.base_url in self._trusted_urls
 
-    def _endpoint(self, llm: LLMConfig) -> Endpoint:
+    def _endpoint(self, llm: LLMConfig, realm: str | None) -> Endpoint:
         endpoint = resolve(
             llm.model,
             base_url=llm.base_url,
@@ -171,11 +174,13 @@ class ModelPool:
         )
         variable = endpoint.api_key_env
         named_here = llm.api_key_env is not None or not self._is_trusted(llm)
-        if variable is not None and named_here and not self._is_released(variable):
+        host = urlsplit(endpoint.base_url).hostname or ""
+        if variable is not None and named_here and not self._is_released(variable, realm, host):
             if endpoint.key_required or endpoint.key_in(self._environment):
                 msg = (
-                    f"model {llm.model!r} would send the variable {variable!r}, which is not released to definitions; "
-                    "name a released one in api_key_env, have the operator release it (TOOLCRIB_RELEASED_ENV), "
+                    f"model {llm.model!r} would send the variable {variable!r} to {host!r}, and it is not released to "
+                    "definitions for that host; name a released one in api_key_env, have the operator release it "
+                    "(TOOLCRIB_RELEASED_ENV), "
                     "or use the provider's own address and variable"
                 )
                 raise InvalidSettings(msg)

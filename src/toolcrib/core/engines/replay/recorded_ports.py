@@ -366,13 +366,13 @@ class _World:
     def __init__(self, stage: ReplayState) -> None:
         self._stage = stage
 
-    async def resolve(self, reference: str, principal: Principal) -> str | None:
+    async def resolve(self, reference: str, principal: Principal, hosts: Sequence[str] = ()) -> str | None:
         """A stand-in for a secret, if there was one.
 
         Raises:
             ToolcribError: It could not be resolved then.
         """
-        del reference, principal
+        del reference, principal, hosts
         envelope = self._refusal_for(Reason.MISSING_SECRET)
         if envelope is None or envelope.error is None:
             return _NOT_HELD

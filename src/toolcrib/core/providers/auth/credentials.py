@@ -9,7 +9,7 @@ import re
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Literal, TypeAlias, assert_never, cast
-from urllib.parse import urlencode
+from urllib.parse import urlencode, urlsplit
 
 import orjson
 
@@ -170,20 +170,49 @@ class CredentialOwner:
     tokens: Tokens = field(repr=False)
     consents: Consents = field(repr=False)
 
-    async def secret(self, reference: str) -> str | None:
+    async def secret(self, reference: str, hosts: Sequence[str] = ()) -> str | None:
         """The secret behind a reference, null if there is none.
+
+        Args:
+            reference: The reference.
+            hosts: All hosts to which the secret is sent; none if it is used otherwise.
 
         Raises:
             CallFailed: `AUTH_REQUIRED`: the text is no reference, or what keeps the secret cannot be read.
         """
         try:
-            return await self.secrets.resolve(reference, self.principal)
+            return await self.secrets.resolve(reference, self.principal, hosts)
         except ToolcribError as problem:
             raise CallFailed(error(ErrorCode.AUTH_REQUIRED, Reason.MISSING_SECRET, str(problem))) from problem
 
-    async def values(self, auth: ProviderAuth) -> dict[str, str]:
-        """The secrets of a way to authenticate by reference, empty where there is none."""
-        return {reference: await self.secret(reference) or "" for reference in references_of(auth)}
+    async def values(self, auth: ProviderAuth, provider: ProviderDefinition) -> dict[str, str]:
+        """The secrets of a provider's way to authenticate by reference, empty where there is none."""
+        hosts = hosts_of(auth, provider)
+        return {reference: await self.secret(reference, hosts) or "" for reference in references_of(auth)}
+
+
+def hosts_of(auth: ProviderAuth, provider: ProviderDefinition) -> Sequence[str]:
+    """All hosts to which the secrets of a way to authenticate are sent; an empty name for one that cannot be read.
+
+    A token endpoint that was discovered is trusted as the host of the document that names it.
+    """
+    match auth:
+        case OAuth2Auth():
+            urls = [auth.token_url or auth.discovery_url]
+        case AuthorizationCodeAuth():
+            urls = [auth.token_url or auth.discovery_url, *filter(None, [auth.revocation_url])]
+        case TwoStepAuth():
+            urls = [provider.locate(auth.login.url)]
+        case _:
+            urls = [provider.address]
+    return [_host_of(url or "") for url in urls]
+
+
+def _host_of(url: str) -> str:
+    try:
+        return urlsplit(url).hostname or ""
+    except ValueError:
+        return ""
 
 
 async def credentials_for(
@@ -234,8 +263,8 @@ async def _choose_ways(
     lacking: list[list[str]] = []
     for schemes in alternatives:
         used = [(auth, scopes) for auth, scopes in schemes if not isinstance(auth, NoAuth)]
-        named = [name for auth, _ in used for name in references_of(auth)]
-        missing = [name for name in named if await holder.secret(name) is None]
+        named = [(name, hosts_of(auth, provider)) for auth, _ in used for name in references_of(auth)]
+        missing = [name for name, hosts in named if await holder.secret(name, hosts) is None]
         if not missing:
             return used
         lacking.append(missing)
@@ -266,7 +295,7 @@ async def _credentials(
     holder: CredentialOwner,
     tls: TlsIdentity | None,
 ) -> Credentials:
-    values = await holder.values(auth)
+    values = await holder.values(auth, provider)
     match auth:
         case NoAuth():
             return Credentials()

@@ -155,7 +155,7 @@ def may_see_kept(caller: Principal, kept: Run | Definition) -> bool:
 def demand_secrets(caller: Principal, references: Iterable[str]) -> None:
     """Let a caller pass who may use every secret of the vault that a definition names.
 
-    Who saves a definition decides where its secrets go. Variables are released to all definitions by the operator.
+    Who saves a definition decides where its secrets go. The operator releases variables to realms and for hosts.
     """
     for reference in references:
         found = SECRET_REFERENCE.fullmatch(reference)

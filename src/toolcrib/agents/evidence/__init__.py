@@ -6,7 +6,7 @@ and `agents.turn` import it.
 """
 
 from toolcrib.agents.evidence.inputs import Leaf, Lists, Path, Step, is_reference, leaves_of
-from toolcrib.agents.evidence.judgement import Finding, Judgement, Said, doubts_of_call, judge, value_texts
+from toolcrib.agents.evidence.judgement import EvidenceSources, Finding, Judgement, doubts_of_call, judge, value_texts
 from toolcrib.agents.evidence.quantities import as_day, as_number, calculate_day
 from toolcrib.agents.evidence.second_reading import (
     SECOND_SYSTEM,
@@ -26,6 +26,7 @@ from toolcrib.agents.evidence.words import Passage, words_of
 
 __all__ = [
     "SECOND_SYSTEM",
+    "EvidenceSources",
     "Finding",
     "Judgement",
     "Known",
@@ -34,7 +35,6 @@ __all__ = [
     "Passage",
     "Path",
     "Point",
-    "Said",
     "Step",
     "TaskPart",
     "advice",

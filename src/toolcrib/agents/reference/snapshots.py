@@ -61,7 +61,7 @@ class Snapshots:
         self._cache = store.cache
         self._blobs = store.blobs
         self._clock = clock
-        self._asked: dict[str, int] = {}
+        self._last_spans: dict[str, int] = {}
         """The last span of a schedule in which this process has asked for a turn, by source."""
 
     async def newest(self, realm: str, source: ReferenceSource) -> Snapshot | None:
@@ -128,9 +128,9 @@ class Snapshots:
         now = self._clock.now()
         span = int(now.timestamp() // every_s)
         turns = f"{source_key(principal.realm, source)}:turn:{every_s:g}"
-        if self._asked.get(turns) == span:
+        if self._last_spans.get(turns) == span:
             return False
-        self._asked[turns] = span
+        self._last_spans[turns] = span
         ends = datetime.fromtimestamp((span + 1) * every_s, UTC)
         return await self._cache.add(
             f"{turns}:{span}", {}, realm=principal.realm, made_by=principal.id, now=now, expires_at=ends

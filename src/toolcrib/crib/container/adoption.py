@@ -122,7 +122,7 @@ class Adoptions:
                     raise
             else:
                 break
-        told = tuple(decision.told for decision in decisions)
+        told = tuple(decision.report for decision in decisions)
         warnings = tuple(self._concerns(told, who.realm))
         return replace(imported, outcome=ImportOutcome(provider=imported.provider.name, tools=told, warnings=warnings))
 
@@ -239,7 +239,7 @@ class Adoptions:
         definitions = list(others)
         states: list[VersionState] = []
         for decision in decisions:
-            name = decision.told.tool
+            name = decision.report.tool
             if decision.save is not None:
                 definitions.append(stored_tool(decision.save, realm=who.realm, made_by=who.id, at=at))
             if decision.baseline is not None:

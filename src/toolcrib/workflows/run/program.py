@@ -204,7 +204,7 @@ class _Execution:
         self._running: ConcurrentCalls[StepNode, SettledStep] = context.underway()
         self._underway: set[str] = set()
         """Names of the same."""
-        told = (key for key in context.told if key.startswith(STEP_KEY))
+        told = (key for key in context.progress_keys if key.startswith(STEP_KEY))
         self._ends = EndsInOrder([key.removeprefix(STEP_KEY) for key in told])
         self._failure: ToolError | None = None
 

@@ -122,9 +122,11 @@ class Adoptions:
                     raise
             else:
                 break
-        told = tuple(decision.report for decision in decisions)
-        warnings = tuple(self._concerns(told, who.realm))
-        return replace(imported, outcome=ImportOutcome(provider=imported.provider.name, tools=told, warnings=warnings))
+        reports = tuple(decision.report for decision in decisions)
+        warnings = tuple(self._concerns(reports, who.realm))
+        return replace(
+            imported, outcome=ImportOutcome(provider=imported.provider.name, tools=reports, warnings=warnings)
+        )
 
     async def review(self, name: str, who: Principal) -> ToolReview:
         """A tool as it is, and as its provider proposes it.
@@ -154,9 +156,9 @@ class Adoptions:
         seen = await self._definitions.changes(who.realm)
         current, baseline, proposal = await self._require_proposal(name, who)
         checked = self._catalogue.check_tool(proposal.definition, who.realm)
-        taken = with_adopted(baseline, proposal.change.after)
-        told = AdoptedTool(tool=current.name, adoption="changed", change=proposal.change)
-        await self._store([Decision(told, save=checked, baseline=taken, states=baseline.blocked)], who, seen)
+        updated = with_adopted(baseline, proposal.change.after)
+        report = AdoptedTool(tool=current.name, adoption="changed", change=proposal.change)
+        await self._store([Decision(report, save=checked, baseline=updated, states=baseline.blocked)], who, seen)
         accepted = self._registry.require(who.realm, name)
         return accepted.model_copy(update={"warnings": concerns(accepted, self._registry)})
 
@@ -170,8 +172,8 @@ class Adoptions:
         seen = await self._definitions.changes(who.realm)
         current, baseline, proposal = await self._require_proposal(name, who)
         kept = baseline.model_copy(update={"proposal": None, "rejected": proposal.change.after})
-        told = AdoptedTool(tool=current.name, adoption="kept", change=proposal.change)
-        await self._store([Decision(told, baseline=kept)], who, seen)
+        report = AdoptedTool(tool=current.name, adoption="kept", change=proposal.change)
+        await self._store([Decision(report, baseline=kept)], who, seen)
         return self._registry.require(who.realm, name)
 
     async def proposals(self, realm: str) -> Sequence[Baseline]:
@@ -179,9 +181,9 @@ class Adoptions:
         known = await self._baselines(realm)
         return [baseline for baseline in known.values() if baseline.proposal is not None]
 
-    def _concerns(self, told: Sequence[AdoptedTool], realm: str) -> Iterator[str]:
+    def _concerns(self, reports: Sequence[AdoptedTool], realm: str) -> Iterator[str]:
         """What was done to workflows by changing, blocking or bringing back tools."""
-        for each in told:
+        for each in reports:
             current = self._registry.find(realm, each.tool, None)
             if each.adoption in _CONCERNING and current is not None:
                 yield from concerns(current, self._registry)

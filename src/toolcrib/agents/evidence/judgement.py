@@ -139,19 +139,19 @@ def judge(steps: Sequence[Step], claims: Sequence[TaskPart], sources: EvidenceSo
     return Judgement(findings, left, idle, tuple(_find_unused(located, findings)), unread if sources.by_form else ())
 
 
-def open_values(step: Step, sources: EvidenceSources, seen: Container[str]) -> tuple[Finding, ...]:
+def open_values(step: Step, sources: EvidenceSources, known_values: Container[str]) -> tuple[Finding, ...]:
     """The values of a call that are not evident, where nobody has said what the words are for.
 
     Args:
         step: The call.
         sources: The task, and what else counts.
-        seen: Values that results have brought, as texts.
+        known_values: Values that results have brought, as texts.
     """
-    return tuple(found for found in _findings((step,), (), sources, seen) if found.state != "evident")
+    return tuple(found for found in _findings((step,), (), sources, known_values) if found.state != "evident")
 
 
 def _findings(
-    steps: Sequence[Step], located: Sequence["_Located"], sources: EvidenceSources, seen: Container[str] = ()
+    steps: Sequence[Step], located: Sequence["_Located"], sources: EvidenceSources, known_values: Container[str] = ()
 ) -> list[Finding]:
     return [
         _finding(step, leaf, located, sources)
@@ -159,7 +159,7 @@ def _findings(
         for leaf in leaves_of(step, sources.lists)
         if decides(leaf, writes=step.writes)
         and not (leaf.value in leaf.choices and leaf.value in sources.fields)
-        and str(leaf.value) not in seen
+        and str(leaf.value) not in known_values
     ]
 
 
@@ -572,15 +572,15 @@ def value_texts(outputs: Iterable[Json]) -> frozenset[str]:
     return frozenset(text for output in outputs for text in _scalars(output))
 
 
-def doubts_of_call(step: Step, sources: EvidenceSources, seen: frozenset[str]) -> tuple[Finding, ...]:
+def doubts_of_call(step: Step, sources: EvidenceSources, known_values: frozenset[str]) -> tuple[Finding, ...]:
     """The values of a call that come neither from the task, nor from the author, nor from a result.
 
     Args:
         step: The call.
         sources: The task, and what else counts.
-        seen: Of `value_texts`.
+        known_values: Of `value_texts`.
     """
-    return open_values(step, sources, seen)
+    return open_values(step, sources, known_values)
 
 
 def _scalars(value: Json) -> Iterator[str]:

@@ -163,20 +163,20 @@ class StepDoubt:
     invented: bool
 
 
-def doubts_of_step(setup: Setup, place: int, plan: StepPlan, seen: frozenset[str]) -> list[StepDoubt]:
+def doubts_of_step(setup: Setup, place: int, plan: StepPlan, known_values: frozenset[str]) -> list[StepDoubt]:
     """What is in doubt of a step that the model has written anew, since its plan could not be carried out.
 
     Args:
         setup: The run.
         place: Of the step in the sequence.
         plan: What the model wants of it now.
-        seen: Values that stood in the plan, or that earlier steps have brought.
+        known_values: Values that stood in the plan, or that earlier steps have brought.
     """
     step, item = setup.implementation.steps[place], setup.allotted[place]
     if setup.implementation.grounding == "off" or not _writes(item):
         return []
     planned_step = Step(step.id, plan.input, item.schema, writes=True, for_each=plan.for_each)
-    found = doubts_of_call(planned_step, _Planning(setup, "").sources, seen)
+    found = doubts_of_call(planned_step, _Planning(setup, "").sources, known_values)
     return [StepDoubt(_assumption(one), one.state == "invented") for one in found]
 
 

@@ -201,8 +201,8 @@ class StepRun:
         corrected = await self._review(found)
         if corrected.skip:
             return self._skip()
-        seen = value_texts([plan.input, *self._outputs_by_step().values()])
-        doubts = [] if self.recorded else doubts_of_step(self.setup, self.place, corrected, seen)
+        known_values = value_texts([plan.input, *self._outputs_by_step().values()])
+        doubts = [] if self.recorded else doubts_of_step(self.setup, self.place, corrected, known_values)
         invented = next((doubt for doubt in doubts if doubt.invented), None)
         if invented is not None:
             message = f"step {self.id!r} was not carried out: {invented.text}; look it up in a step before, or name it"

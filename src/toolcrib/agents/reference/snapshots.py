@@ -96,12 +96,16 @@ class Snapshots:
         digest = await self._blobs.put(orjson.dumps(items), realm=principal.realm, made_by=principal.id)
         known = await self._load_state(principal.realm, source)
         doubt = None if accept else _doubt(source, known, len(items))
-        seen = {"id": digest, "size": len(items), "fetched_at": format_timestamp(found.fetched_at), "refused": doubt}
-        state: JsonObject = {**known, "readings": _add_reading(known["readings"], seen, source.keep), "failure": None}
+        reading = {"id": digest, "size": len(items), "fetched_at": format_timestamp(found.fetched_at), "refused": doubt}
+        state: JsonObject = {
+            **known,
+            "readings": _add_reading(known["readings"], reading, source.keep),
+            "failure": None,
+        }
         if doubt is not None:
             await self._save(principal, source, {**state, "failure": self._failure(doubt)})
             raise ReferenceUnavailable(doubt)
-        used = {name: seen[name] for name in ("id", "size", "fetched_at")}
+        used = {name: reading[name] for name in ("id", "size", "fetched_at")}
         await self._save(principal, source, {**state, **used})
         return Snapshot(digest, found.fetched_at, len(items))
 
@@ -166,12 +170,12 @@ def _doubt(source: ReferenceSource, known: JsonObject, size: int) -> str | None:
     )
 
 
-def _add_reading(readings: list[JsonObject], seen: JsonObject, most: int) -> list[JsonObject]:
+def _add_reading(readings: list[JsonObject], reading: JsonObject, most: int) -> list[JsonObject]:
     """The readings with one more, which is the newest one again if it brought the same."""
     newest = readings[0] if readings else None
-    again = newest is not None and (newest["id"], newest["refused"]) == (seen["id"], seen["refused"])
-    first = newest["first_at"] if newest is not None and again else seen["fetched_at"]
-    return [{**seen, "first_at": first}, *readings[1 if again else 0 :]][:most]
+    again = newest is not None and (newest["id"], newest["refused"]) == (reading["id"], reading["refused"])
+    first = newest["first_at"] if newest is not None and again else reading["fetched_at"]
+    return [{**reading, "first_at": first}, *readings[1 if again else 0 :]][:most]
 
 
 def _moment(text: str) -> datetime:

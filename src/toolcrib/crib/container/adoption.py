@@ -111,12 +111,12 @@ class Adoptions:
         """
         decisions: Sequence[Decision] = ()
         for left in reversed(range(_ATTEMPTS)):
-            seen = await self._definitions.changes(who.realm)
+            changes = await self._definitions.changes(who.realm)
             await self._catalogue.refresh(who.realm)
             provider = await self._provider(imported.provider, who, accept=accept)
             decisions = await self._decisions(imported, who, accept=accept, partial=partial)
             try:
-                await self._store(decisions, who, seen, provider)
+                await self._store(decisions, who, changes, provider)
             except Conflict:
                 if not left:
                     raise
@@ -153,12 +153,12 @@ class Adoptions:
             NotFound: No such tool, or nothing is proposed for it.
             Conflict: The tool has changed since.
         """
-        seen = await self._definitions.changes(who.realm)
+        changes = await self._definitions.changes(who.realm)
         current, baseline, proposal = await self._require_proposal(name, who)
         checked = self._catalogue.check_tool(proposal.definition, who.realm)
         updated = with_adopted(baseline, proposal.change.after)
         report = AdoptedTool(tool=current.name, adoption="changed", change=proposal.change)
-        await self._store([Decision(report, save=checked, baseline=updated, states=baseline.blocked)], who, seen)
+        await self._store([Decision(report, save=checked, baseline=updated, states=baseline.blocked)], who, changes)
         accepted = self._registry.require(who.realm, name)
         return accepted.model_copy(update={"warnings": concerns(accepted, self._registry)})
 
@@ -169,11 +169,11 @@ class Adoptions:
             NotFound: No such tool, or nothing is proposed for it.
             Conflict: The tool has changed since.
         """
-        seen = await self._definitions.changes(who.realm)
+        changes = await self._definitions.changes(who.realm)
         current, baseline, proposal = await self._require_proposal(name, who)
         kept = baseline.model_copy(update={"proposal": None, "rejected": proposal.change.after})
         report = AdoptedTool(tool=current.name, adoption="kept", change=proposal.change)
-        await self._store([Decision(report, baseline=kept)], who, seen)
+        await self._store([Decision(report, baseline=kept)], who, changes)
         return self._registry.require(who.realm, name)
 
     async def proposals(self, realm: str) -> Sequence[Baseline]:
@@ -234,7 +234,7 @@ class Adoptions:
         )
 
     async def _store(
-        self, decisions: Sequence[Decision], who: Principal, seen: int, others: Sequence[Definition] = ()
+        self, decisions: Sequence[Decision], who: Principal, changes: int, others: Sequence[Definition] = ()
     ) -> None:
         """Store everything in one transaction, and add it to the catalogue in memory."""
         at = self._clock.now()
@@ -247,7 +247,7 @@ class Adoptions:
             if decision.baseline is not None:
                 definitions.append(self._baseline_definition(name, decision.baseline, who, at))
             states += [_state(who.realm, name, life) for life in decision.states]
-        await self._definitions.save_all(who.realm, definitions, states, seen=seen)
+        await self._definitions.save_all(who.realm, definitions, states, seen=changes)
         await self._catalogue.refresh(who.realm)
 
     def _baseline_definition(self, name: str, baseline: Contract, who: Principal, at: datetime) -> Definition:

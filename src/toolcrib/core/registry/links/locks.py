@@ -219,11 +219,11 @@ class Transition:
     @property
     def notice(self) -> str | None:
         """What a run says that takes it: other rules of use, and more in the output; null if nothing."""
-        seen = [found for found in self.differences if _is_among(found, _TERMS) or found.part == "output"]
-        if not seen:
+        notable = [found for found in self.differences if _is_among(found, _TERMS) or found.part == "output"]
+        if not notable:
             return None
-        more = f"; and {len(seen) - _MOST_TOLD} more" if len(seen) > _MOST_TOLD else ""
-        listed = "; ".join(_words(found) for found in seen[:_MOST_TOLD])
+        more = f"; and {len(notable) - _MOST_TOLD} more" if len(notable) > _MOST_TOLD else ""
+        listed = "; ".join(_words(found) for found in notable[:_MOST_TOLD])
         return f"tool {self._after.name!r} has changed since the workflow was published ({listed}{more})"
 
     @property

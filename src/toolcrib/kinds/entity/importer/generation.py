@@ -530,14 +530,14 @@ def _create_input(plan: _Plan) -> JsonSchema:
 
 
 def _update_input(plan: _Plan) -> JsonSchema:
-    seen = _version_argument(plan)
+    version_argument = _version_argument(plan)
     changes = {field: _field_schema(plan, field) for field in _changeable(plan)}
-    return _object({**_key(plan), **seen, **changes}, required=[*plan.key, *seen])
+    return _object({**_key(plan), **version_argument, **changes}, required=[*plan.key, *version_argument])
 
 
 def _delete_input(plan: _Plan) -> JsonSchema:
-    seen = _version_argument(plan)
-    return _object({**_key(plan), **seen}, required=[*plan.key, *seen])
+    version_argument = _version_argument(plan)
+    return _object({**_key(plan), **version_argument}, required=[*plan.key, *version_argument])
 
 
 _INPUTS: Final[Mapping[EntityOperation, Callable[[_Plan], JsonSchema]]] = {

@@ -19,10 +19,10 @@ from tests.corpus.plans import right_plan, wrong_plans
 from tests.corpus.second_reader import SecondReader
 from tests.corpus.systems import system_of
 from toolcrib.agents.evidence import (
+    EvidenceSources,
     Judgement,
     Known,
     Passage,
-    Said,
     Step,
     advice,
     judge,
@@ -88,7 +88,7 @@ def _tools(system: SystemName) -> _Tools:
     return _Tools(definitions, schemas, lists)
 
 
-def said_of(task: Task) -> Said:
+def said_of(task: Task) -> EvidenceSources:
     """What a plan of a task is held against, as a run makes it."""
     tools = _tools(task.system)
     steps = system_of(task.system).steps(task.action)
@@ -98,7 +98,7 @@ def said_of(task: Task) -> Said:
     )
     values = frozenset(name for step in steps for name in value_names(tools.schemas[step]))
     fields = frozenset(name for step in steps for name in property_names(tools.schemas[step]))
-    return Said(Passage(task.text), Passage(""), TODAY, tools.lists, known, values, fields=fields)
+    return EvidenceSources(Passage(task.text), Passage(""), TODAY, tools.lists, known, values, fields=fields)
 
 
 def steps_of(task: Task, plan: JsonObject) -> list[Step]:

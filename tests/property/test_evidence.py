@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from toolcrib.agents.evidence import Passage, Said, Step, TaskPart, calculate_day, judge, words_of
+from toolcrib.agents.evidence import EvidenceSources, Passage, Step, TaskPart, calculate_day, judge, words_of
 from toolcrib.agents.evidence.quantities import number_spans, numbers_in
 
 pytestmark = pytest.mark.requirement("agents.evidence")
@@ -21,8 +21,8 @@ USES = st.sampled_from(["condition", "change", "request", "none"])
 CLAIMS = st.lists(st.builds(TaskPart, TEXT, USES, TEXT | st.integers() | st.none(), TEXT), max_size=6)
 
 
-def said(task: str) -> Said:
-    return Said(Passage(task), Passage(""), TODAY)
+def said(task: str) -> EvidenceSources:
+    return EvidenceSources(Passage(task), Passage(""), TODAY)
 
 
 @given(TEXT, CLAIMS, st.text(min_size=1, max_size=20), st.integers())

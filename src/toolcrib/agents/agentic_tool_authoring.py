@@ -111,8 +111,8 @@ def agentic_definition(
         written = default_prompt(implementation, purpose=description)
         implementation = implementation.model_copy(update={"system_prompt": written})
     _check_alone(name, implementation)
-    asked: dict[str, Any] = {"input_schema": input_schema or TASK_INPUT, "description": description}
-    return ToolDefinition(name=name, version=version, category="agentic", implementation=implementation, **asked)
+    fields: dict[str, Any] = {"input_schema": input_schema or TASK_INPUT, "description": description}
+    return ToolDefinition(name=name, version=version, category="agentic", implementation=implementation, **fields)
 
 
 def check_agentic(definition: ToolDefinition, registry: Registry, realm: str) -> ToolDefinition:
@@ -163,9 +163,9 @@ def _steps(steps: Sequence[str | AgenticStep]) -> tuple[AgenticStep, ...]:
             made.append(step)
             continue
         base = _NOT_IDENTIFIER.sub("_", step.partition("@")[0])
-        taken = {other.id for other in made}
+        ids_in_use = {other.id for other in made}
         ids = (f"{base}_{number}" if number > 1 else base for number in count(1))
-        made.append(AgenticStep(id=next(free for free in ids if free not in taken), tool=step))
+        made.append(AgenticStep(id=next(free for free in ids if free not in ids_in_use), tool=step))
     return tuple(made)
 
 

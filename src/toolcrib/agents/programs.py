@@ -87,7 +87,7 @@ class _Reply:
 
     def partial(self, turns: Turns) -> Json:
         """The last words and the calls with their results in short."""
-        return {"response": turns.said, "calls": calls_in_short(turns.done)}
+        return {"response": turns.last_text, "calls": calls_in_short(turns.done)}
 
     async def end_with_answer(self, turns: Turns, response: Response) -> RunEnd:
         """The answer, or why there is none."""
@@ -249,12 +249,12 @@ class _Sequence:
         try:
             return await self._run()
         except Unanswered as question:
-            return end_with_question(question.question, self._said, self._partial())
+            return end_with_question(question.question, self._all_warnings, self._partial())
         except BudgetExhausted as limit:
             return RunEnd(
                 output={"steps": report(self._setup, self._done)},
                 stop_reason=limit.shortage.stop_reason,
-                warnings=(*self._said, str(limit)),
+                warnings=(*self._all_warnings, str(limit)),
             )
         except (ModelError, UnusableAnswer) as failure:
             return RunEnd(
@@ -262,7 +262,7 @@ class _Sequence:
                 status="failed",
                 stop_reason="error",
                 error=model_failure(failure),
-                warnings=self._said,
+                warnings=self._all_warnings,
             )
 
     async def _run(self) -> RunEnd:
@@ -284,7 +284,7 @@ class _Sequence:
         return await conclude(self._setup, self._done, self._warnings, "format", recorded=recorded is not None)
 
     @property
-    def _said(self) -> tuple[str, ...]:
+    def _all_warnings(self) -> tuple[str, ...]:
         return (*self._warnings, *warnings_of(self._done))
 
     def _partial(self) -> JsonObject | None:

@@ -46,13 +46,13 @@ def export_names(names: Iterable[str]) -> Mapping[str, str]:
     The order decides, so give all the names that stand side by side, sorted.
     """
     found: dict[str, str] = {}
-    taken: set[str] = set()
+    names_in_use: set[str] = set()
     for name in dict.fromkeys(names):
         plain = snake_case(name)
         endings = (f"_{number}" if number > 1 else "" for number in count(1))
         candidates = (plain[: LONGEST - len(ending)] + ending for ending in endings)
-        found[name] = next(free for free in candidates if free not in taken)
-        taken.add(found[name])
+        found[name] = next(free for free in candidates if free not in names_in_use)
+        names_in_use.add(found[name])
     return found
 
 
@@ -105,16 +105,16 @@ def check_description(text: str, definition: ToolDefinition) -> list[str]:
 
 
 def _purpose(definition: ToolDefinition) -> str:
-    said = " ".join(definition.description.split())
-    if not said:
-        said = definition.title or definition.name
-    first = said.partition(" ")[0]
-    if said.startswith(OPENING):
-        opening = said
+    description = " ".join(definition.description.split())
+    if not description:
+        description = definition.title or definition.name
+    first = description.partition(" ")[0]
+    if description.startswith(OPENING):
+        opening = description
     elif first.lower() in _VERBS:
-        opening = f"{OPENING} to {first.lower()}{said[len(first) :]}"
+        opening = f"{OPENING} to {first.lower()}{description[len(first) :]}"
     else:
-        opening = f"{OPENING} for the following: {said}"
+        opening = f"{OPENING} for the following: {description}"
     opening = opening if opening.endswith((".", "!", "?")) else f"{opening}."
     return " ".join(filter(None, (opening, *_abilities(definition), definition.usage)))
 
@@ -130,14 +130,14 @@ def _abilities(definition: ToolDefinition) -> Iterator[str]:
 
 def _input(definition: ToolDefinition, name: str, schema: Json) -> str:
     found = cast("JsonSchema", schema) if isinstance(schema, dict) else {}
-    said = " ".join(str(found.get("description", "")).split()) or _unsaid(found.get("type"))
-    said = said if said.endswith((".", "!", "?")) else f"{said}."
+    description = " ".join(str(found.get("description", "")).split()) or _unsaid(found.get("type"))
+    description = description if description.endswith((".", "!", "?")) else f"{description}."
     values = found.get("enum")
     if isinstance(values, list):
-        said += f" One of: {', '.join(map(str, cast('list[Json]', values)))}."
+        description += f" One of: {', '.join(map(str, cast('list[Json]', values)))}."
     examples = list(_examples(definition, name))
     quoted = ", ".join(f'"{example}"' for example in dict.fromkeys(examples))
-    return f"- {name}: {said} Examples: {quoted}." if quoted else f"- {name}: {said}"
+    return f"- {name}: {description} Examples: {quoted}." if quoted else f"- {name}: {description}"
 
 
 def _unsaid(kind: Json) -> str:
@@ -173,8 +173,8 @@ def _outputs(definition: ToolDefinition) -> Iterator[str]:
 
 def _fields(schema: JsonSchema | None) -> Iterator[str]:
     for name, field in cast("dict[str, Json]", (schema or {}).get("properties", {})).items():
-        said = cast("JsonSchema", field).get("description") if isinstance(field, dict) else None
-        yield f"{name} ({' '.join(str(said).split()).rstrip('.')})" if said else name
+        description = cast("JsonSchema", field).get("description") if isinstance(field, dict) else None
+        yield f"{name} ({' '.join(str(description).split()).rstrip('.')})" if description else name
 
 
 ExportFormat: TypeAlias = Literal["universal", "openai", "anthropic", "langchain", "mcp"]

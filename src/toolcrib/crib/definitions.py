@@ -270,8 +270,8 @@ def agent_definition(
     except ValidationError as problem:
         found = problem.errors()[0]
         place = ".".join(map(str, found["loc"]))
-        said = found["msg"].removeprefix("Value error, ")
-        msg = ": ".join(filter(None, (f"agent {name!r}", place, said)))
+        message = found["msg"].removeprefix("Value error, ")
+        msg = ": ".join(filter(None, (f"agent {name!r}", place, message)))
         raise InvalidDefinition(msg) from None
 
 

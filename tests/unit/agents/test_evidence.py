@@ -7,11 +7,11 @@ from typing import Any
 import pytest
 
 from toolcrib.agents.evidence import (
+    EvidenceSources,
     Finding,
     Judgement,
     Known,
     Passage,
-    Said,
     Step,
     TaskPart,
     advice,
@@ -63,9 +63,9 @@ def id_of(name: str) -> str:
     return next(item.value for values in LISTS.values() for item in values.items if item.label == name)
 
 
-def said(task: str, **changes: Any) -> Said:
+def said(task: str, **changes: Any) -> EvidenceSources:
     settings: dict[str, Any] = {"lists": LISTS, "known": frozenset({"deals", "update"}), **changes}
-    return Said(Passage(task), settings.pop("documentation", Passage("")), TODAY, **settings)
+    return EvidenceSources(Passage(task), settings.pop("documentation", Passage("")), TODAY, **settings)
 
 
 def search(**where: Any) -> Step:

@@ -142,7 +142,7 @@ def test_a_look_alike_gets_a_name_with_a_hash_and_not_the_one_that_it_imitates()
 
 @pytest.mark.requirement("mcp_client.names")
 def test_names_that_others_have_get_the_providers_name_in_front_and_stay_afterwards():
-    first = imported(tool("look"), taken={"look"})
+    first = imported(tool("look"), names_in_use={"look"})
     assert [found.name for found in first.tools] == ["there_look"]
     again = imported(tool("look"), known={("tool", "look"): "there_look"})
     assert [found.name for found in again.tools] == ["there_look"]

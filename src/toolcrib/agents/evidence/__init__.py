@@ -21,11 +21,19 @@ from toolcrib.agents.evidence.second_reading import (
     value_key,
 )
 from toolcrib.agents.evidence.task_parts import TaskPart, read_claims, reading_schema
-from toolcrib.agents.evidence.value_sources import Finding, Judgement, Said, doubts_of_call, judge, value_texts
+from toolcrib.agents.evidence.value_sources import (
+    EvidenceSources,
+    Finding,
+    Judgement,
+    doubts_of_call,
+    judge,
+    value_texts,
+)
 from toolcrib.agents.evidence.word_matching import Passage, words_of
 
 __all__ = [
     "SECOND_SYSTEM",
+    "EvidenceSources",
     "Finding",
     "Judgement",
     "Known",
@@ -34,7 +42,6 @@ __all__ = [
     "Passage",
     "Path",
     "Point",
-    "Said",
     "Step",
     "TaskPart",
     "advice",

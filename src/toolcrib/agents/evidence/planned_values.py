@@ -166,8 +166,8 @@ def _walk_object(value: JsonObject, parts: Sequence[JsonSchema], at: _Place) -> 
         may_go = at.removable if in_condition or name in required else path
         closed = any(item in part.get("enum", ()) for part in composing(schema, at.step.schema))
         listed = at.lists.get(name, at.listed or (None if closed else pair))
-        meant = subject if subject is not None and item != subject else at.name if nested or at.listed else name
-        place = _Place(at.step, at.lists, path, meant, listed, may_go, value, in_condition or nested, in_condition)
+        field_name = subject if subject is not None and item != subject else at.name if nested or at.listed else name
+        place = _Place(at.step, at.lists, path, field_name, listed, may_go, value, in_condition or nested, in_condition)
         yield from _walk(item, schema, place)
 
 

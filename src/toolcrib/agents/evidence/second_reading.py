@@ -9,7 +9,7 @@ from dataclasses import dataclass, field, replace
 from typing import Final, cast
 
 from toolcrib.agents.evidence.task_parts import TaskPart
-from toolcrib.agents.evidence.value_sources import Finding, Judgement, Said
+from toolcrib.agents.evidence.value_sources import EvidenceSources, Finding, Judgement
 from toolcrib.agents.evidence.word_matching import Passage, stands_in, words_of
 from toolcrib.contracts import JsonObject, JsonSchema
 
@@ -85,35 +85,35 @@ def value_key(found: Finding) -> tuple[str, ...]:
 def points_of(judged: Judgement, known: Known) -> list[Point]:
     """What a second reader can tell of a plan, as far as it was not asked before."""
     points: list[Point] = []
-    asked: set[tuple[str, ...]] = set()
+    keys_asked: set[tuple[str, ...]] = set()
     for found in judged.open:
         key = value_key(found)
-        if found.state not in {"unsure", "unsaid"} or key in asked | known.denied.keys() | known.unclear:
+        if found.state not in {"unsure", "unsaid"} or key in keys_asked | known.denied.keys() | known.unclear:
             continue
-        asked.add(key)
+        keys_asked.add(key)
         points.append(Point(f"v{len(points) + 1}", found, _about_value(found)))
     for words in dict.fromkeys((*judged.left, *(claim.words for claim in judged.unused))):
-        if words_of(words) not in asked | known.missing.keys():
-            asked.add(words_of(words))
+        if words_of(words) not in keys_asked | known.missing.keys():
+            keys_asked.add(words_of(words))
             points.append(_about_words(words, len(points) + 1))
     for found in judged.findings if points else ():  # a comparison cannot be told from its words, so it is asked too
         key = value_key(found)
-        if found.state == "evident" and found.role == "condition" and key not in asked | known.confirmed:
-            asked.add(key)
+        if found.state == "evident" and found.role == "condition" and key not in keys_asked | known.confirmed:
+            keys_asked.add(key)
             points.append(Point(f"v{len(points) + 1}", found, _about_value(found)))
     for words in judged.idle if points else ():
-        if words_of(words) not in asked | known.idle | known.missing.keys():
-            asked.add(words_of(words))
+        if words_of(words) not in keys_asked | known.idle | known.missing.keys():
+            keys_asked.add(words_of(words))
             points.append(_about_words(words, len(points) + 1))
     return points[:_MOST_POINTS]
 
 
-def second_question(judged: Judgement, points: Sequence[Point], said: Said) -> str:
+def second_question(judged: Judgement, points: Sequence[Point], sources: EvidenceSources) -> str:
     """Asks all points at once."""
     read = "\n".join(_read(judged.findings)) or "- nothing"
-    asked = "\n".join(f"{point.key}: {point.text}" for point in points)
-    today = f"Today is {said.today:%A, %Y-%m-%d}.\n"
-    return _QUESTION.format(task=said.task.text, today=today, read=read, points=asked)
+    questions = "\n".join(f"{point.key}: {point.text}" for point in points)
+    today = f"Today is {sources.today:%A, %Y-%m-%d}.\n"
+    return _QUESTION.format(task=sources.task.text, today=today, read=read, points=questions)
 
 
 def second_schema(points: Sequence[Point]) -> JsonSchema:
@@ -128,7 +128,7 @@ def second_schema(points: Sequence[Point]) -> JsonSchema:
     }
 
 
-def learn(known: Known, points: Sequence[Point], answer: JsonObject, said: Said) -> None:
+def learn(known: Known, points: Sequence[Point], answer: JsonObject, sources: EvidenceSources) -> None:
     """Take what a second reader has said."""
     for point in points:
         given = cast("JsonObject", answer[point.key])
@@ -140,7 +140,7 @@ def learn(known: Known, points: Sequence[Point], answer: JsonObject, said: Said)
                 known.idle.add(key)
             continue
         key, stated = value_key(point.subject), given["stated"]
-        shown = said.task.find(given["words"]) is not None or bool(point.subject.words and stated == "yes")
+        shown = sources.task.find(given["words"]) is not None or bool(point.subject.words and stated == "yes")
         if stated == "yes" and shown:
             known.confirmed.add(key)
         elif stated == "unclear":
@@ -148,9 +148,9 @@ def learn(known: Known, points: Sequence[Point], answer: JsonObject, said: Said)
         else:
             instead = str(given.get("instead") or "")
             known.denied[key] = instead
-            meant = (*key[:3], *words_of(instead))
-            if instead and meant != key:
-                known.confirmed.add(meant)
+            instead_key = (*key[:3], *words_of(instead))
+            if instead and instead_key != key:
+                known.confirmed.add(instead_key)
 
 
 _WORDS: Final[JsonSchema] = {"type": "string", "maxLength": _LONGEST}
@@ -230,12 +230,12 @@ def unclear_in(judged: Judgement) -> list[str]:
 
 
 def _value_doubt(found: Finding) -> str:
-    said = f'"{found.words}"' if found.words else "the task"
+    quotation = f'"{found.words}"' if found.words else "the task"
     if found.state == "ambiguous":
-        return f"{said} may mean {' or '.join(found.others)}"
+        return f"{quotation} may mean {' or '.join(found.others)}"
     if found.state == "invented":
         return f"it is not clear which record is meant: {found.field} {found.shown} is not in the task"
-    return f"{said} does not clearly say {describe_finding(found)}"
+    return f"{quotation} does not clearly say {describe_finding(found)}"
 
 
 def _value_advice(found: Finding, known: Known) -> str:
@@ -247,14 +247,14 @@ def _value_advice(found: Finding, known: Known) -> str:
         case "ambiguous":
             return f"{where} may be {' or '.join(found.others)}; ask which is meant"
         case _:
-            said = f"; the task says {instead!r}" if instead else "; leave it out, or use what the task says"
-            return f"{where} is not what the task says{said}"
+            correction = f"; the task says {instead!r}" if instead else "; leave it out, or use what the task says"
+            return f"{where} is not what the task says{correction}"
 
 
 def _words_advice(words: str, known: Known) -> str:
     meaning = known.missing.get(words_of(words), "")
-    said = f" ({meaning})" if meaning else ""
-    return f'"{words}"{said} is carried by no value; select by it, or set it, if it says which items or what they get'
+    note = f" ({meaning})" if meaning else ""
+    return f'"{words}"{note} is carried by no value; select by it, or set it, if it says which items or what they get'
 
 
 def _claim_advice(claim: TaskPart) -> str:

@@ -42,8 +42,8 @@ _MIDNIGHT: Final = frozenset({"", "00:00", "00:00:00", "23:59", "23:59:59"})
 
 
 @dataclass(frozen=True, slots=True)
-class Said:
-    """What a plan is held against."""
+class EvidenceSources:
+    """What the values of a plan may come from: the task, and what else counts."""
 
     task: Passage
     documentation: Passage
@@ -122,44 +122,44 @@ class Judgement:
         return not (self.open or self.left or self.unused)
 
 
-def judge(steps: Sequence[Step], claims: Sequence[TaskPart], said: Said) -> Judgement:
+def judge(steps: Sequence[Step], claims: Sequence[TaskPart], sources: EvidenceSources) -> Judgement:
     """Hold a plan against what was said.
 
     Args:
         steps: Those that would run, with ids and numbers in place of labels and texts.
         claims: What the plan says of the task's words.
-        said: The task, and what else counts.
+        sources: The task, and what else counts.
     """
-    located = _locate(claims, said)
-    findings = tuple(_mark_double_use(_findings(steps, located, said)))
-    free = _free(located, findings, said)
-    left = tuple(_words_without_value(located, findings, free, said))
-    idle = tuple(_idle_words(located, said, left))
-    unread = tuple(dict.fromkeys(said.task.text_at([place]) for place in sorted(free - _telling_by_form(said))))
-    return Judgement(findings, left, idle, tuple(_find_unused(located, findings)), unread if said.by_form else ())
+    located = _locate(claims, sources)
+    findings = tuple(_mark_double_use(_findings(steps, located, sources)))
+    free = _free(located, findings, sources)
+    left = tuple(_words_without_value(located, findings, free, sources))
+    idle = tuple(_idle_words(located, sources, left))
+    unread = tuple(dict.fromkeys(sources.task.text_at([place]) for place in sorted(free - _telling_by_form(sources))))
+    return Judgement(findings, left, idle, tuple(_find_unused(located, findings)), unread if sources.by_form else ())
 
 
-def open_values(step: Step, said: Said, seen: Container[str]) -> tuple[Finding, ...]:
+def open_values(step: Step, sources: EvidenceSources, known_values: Container[str]) -> tuple[Finding, ...]:
     """The values of a call that are not evident, where nobody has said what the words are for.
 
     Args:
         step: The call.
-        said: The task, and what else counts.
-        seen: Values that results have brought, as texts.
+        sources: The task, and what else counts.
+        known_values: Values that results have brought, as texts.
     """
-    return tuple(found for found in _findings((step,), (), said, seen) if found.state != "evident")
+    return tuple(found for found in _findings((step,), (), sources, known_values) if found.state != "evident")
 
 
 def _findings(
-    steps: Sequence[Step], located: Sequence["_Located"], said: Said, seen: Container[str] = ()
+    steps: Sequence[Step], located: Sequence["_Located"], sources: EvidenceSources, known_values: Container[str] = ()
 ) -> list[Finding]:
     return [
-        _finding(step, leaf, located, said)
+        _finding(step, leaf, located, sources)
         for step in steps
-        for leaf in leaves_of(step, said.lists)
+        for leaf in leaves_of(step, sources.lists)
         if decides(leaf, writes=step.writes)
-        and not (leaf.value in leaf.choices and leaf.value in said.fields)
-        and str(leaf.value) not in seen
+        and not (leaf.value in leaf.choices and leaf.value in sources.fields)
+        and str(leaf.value) not in known_values
     ]
 
 
@@ -187,53 +187,57 @@ class _Located:
     """They stand in the author's documentation."""
 
 
-def _locate(claims: Sequence[TaskPart], said: Said) -> list[_Located]:
-    taken: set[int] = set()
+def _locate(claims: Sequence[TaskPart], sources: EvidenceSources) -> list[_Located]:
+    places_taken: set[int] = set()
     found: list[_Located] = []
     for claim in claims:
-        places = said.task.find(claim.words, taken)
-        if places is None and said.by_form:
-            places = _parts(claim.words, said)
-        taken |= places or frozenset()
-        documented = places is None and said.documentation.find(claim.words) is not None
+        places = sources.task.find(claim.words, places_taken)
+        if places is None and sources.by_form:
+            places = _parts(claim.words, sources)
+        places_taken |= places or frozenset()
+        documented = places is None and sources.documentation.find(claim.words) is not None
         found.append(_Located(claim, places, documented))
     return found
 
 
-def _parts(words: str, said: Said) -> frozenset[int] | None:
+def _parts(words: str, sources: EvidenceSources) -> frozenset[int] | None:
     """Places of the words of a careless quotation that stand in the task, such as a first name of a whole one."""
-    quoted = {word for word in words_of(words) if len(word) >= _FEWEST and not _is_known(word, said)}
-    places = frozenset(place for place, word in enumerate(said.task.words) if word in quoted)
+    quoted = {word for word in words_of(words) if len(word) >= _FEWEST and not _is_known(word, sources)}
+    places = frozenset(place for place, word in enumerate(sources.task.words) if word in quoted)
     return places or None
 
 
-def _free(located: Sequence[_Located], findings: Sequence[Finding], said: Said) -> frozenset[int]:
+def _free(located: Sequence[_Located], findings: Sequence[Finding], sources: EvidenceSources) -> frozenset[int]:
     """Places of words that no value carries."""
-    carried, idle = _value_places(located, findings, said), _idle(located)
-    telling = _telling(said) | _long_or_named(located, said)
+    carried, idle = _value_places(located, findings, sources), _idle(located)
+    telling = _telling(sources) | _long_or_named(located, sources)
     return frozenset(
         place
-        for place, word in enumerate(said.task.words)
+        for place, word in enumerate(sources.task.words)
         if place not in carried
-        and (said.own is None or place < said.own)
-        and (place in telling if place in idle else not _is_known(word, said) or (said.by_form and place in telling))
-        and not (said.task.is_ending(place) and (place - 1) in carried | idle)
+        and (sources.own is None or place < sources.own)
+        and (
+            place in telling
+            if place in idle
+            else not _is_known(word, sources) or (sources.by_form and place in telling)
+        )
+        and not (sources.task.is_ending(place) and (place - 1) in carried | idle)
     )
 
 
-def _value_places(located: Sequence[_Located], findings: Sequence[Finding], said: Said) -> frozenset[int]:
+def _value_places(located: Sequence[_Located], findings: Sequence[Finding], sources: EvidenceSources) -> frozenset[int]:
     """Places of words that some value carries; of what decides by its form, only what stands in the value itself."""
     claimed = frozenset[int]().union(*(one.places or frozenset() for one in located if one.claim.carries))
-    held = frozenset[int]().union(*(found.places for found in findings))
-    if not said.by_form:
-        return claimed | held
+    found_places = frozenset[int]().union(*(found.places for found in findings))
+    if not sources.by_form:
+        return claimed | found_places
     spelled = {word for found in findings for word in words_of(found.shown)}
     numbers = frozenset[int]().union(*(found.places for found in findings if _is_measured(found)))
-    form = _telling_by_form(said) - numbers
+    form = _telling_by_form(sources) - numbers
     return frozenset(
         place
-        for place in claimed | held
-        if place not in form or any(matches(word, said.task.words[place]) for word in spelled)
+        for place in claimed | found_places
+        if place not in form or any(matches(word, sources.task.words[place]) for word in spelled)
     )
 
 
@@ -247,61 +251,61 @@ def _idle(located: Sequence[_Located]) -> frozenset[int]:
 
 
 def _words_without_value(
-    located: Sequence[_Located], findings: Sequence[Finding], free: frozenset[int], said: Said
+    located: Sequence[_Located], findings: Sequence[Finding], free: frozenset[int], sources: EvidenceSources
 ) -> Iterator[str]:
     """Words of the task that nothing carries, side by side; those of a request too if they hold what decides."""
-    carried = _value_places(located, findings, said)
-    for run in said.task.runs(free & _telling_by_form(said) if said.by_form else free):
-        words = said.task.words_at(run)
-        if not _stands_in_other_words(words, carried, said) and any(_weighs(word) for word in words):
-            yield said.task.text_at(run)
+    carried = _value_places(located, findings, sources)
+    for run in sources.task.runs(free & _telling_by_form(sources) if sources.by_form else free):
+        words = sources.task.words_at(run)
+        if not _stands_in_other_words(words, carried, sources) and any(_weighs(word) for word in words):
+            yield sources.task.text_at(run)
 
 
-def _telling_by_form(said: Said) -> frozenset[int]:
+def _telling_by_form(sources: EvidenceSources) -> frozenset[int]:
     """Places of words that decide though nobody has said what they are for."""
     by_form = (
         place
-        for place, word in enumerate(said.task.words)
-        if _is_name(place, said) or _opens(place, said) or word in said.restricting
+        for place, word in enumerate(sources.task.words)
+        if _is_name(place, sources) or _opens(place, sources) or word in sources.restricting
     )
-    return _telling(said).union(by_form)
+    return _telling(sources).union(by_form)
 
 
-def _idle_words(located: Sequence[_Located], said: Said, left: Sequence[str]) -> Iterator[str]:
+def _idle_words(located: Sequence[_Located], sources: EvidenceSources, left: Sequence[str]) -> Iterator[str]:
     """Parts that are said to mean nothing, and are not asked about already."""
-    asked = {word for words in left for word in words_of(words)}
+    words_asked = {word for words in left for word in words_of(words)}
     for one in located:
-        if not one.claim.carries and one.places and not asked.issuperset(said.task.words_at(one.places)):
-            yield said.task.text_at(one.places)
+        if not one.claim.carries and one.places and not words_asked.issuperset(sources.task.words_at(one.places)):
+            yield sources.task.text_at(one.places)
 
 
-def _long_or_named(located: Sequence[_Located], said: Said) -> frozenset[int]:
+def _long_or_named(located: Sequence[_Located], sources: EvidenceSources) -> frozenset[int]:
     """Places of parts that are said to hold no value, and are long for saying nothing, or seem to name something."""
     found: set[int] = set()
     for one in located:
         if not one.claim.carries and one.places:
-            words = said.task.words_at(one.places)
+            words = sources.task.words_at(one.places)
             is_long = sum(2 if len(word) == 1 else len(word) for word in words) > _LONG
-            if (is_long and one.claim.use == "none") or any(_is_name(place, said) for place in one.places):
+            if (is_long and one.claim.use == "none") or any(_is_name(place, sources) for place in one.places):
                 found |= one.places
     return frozenset(found)
 
 
-def _is_name(place: int, said: Said) -> bool:
+def _is_name(place: int, sources: EvidenceSources) -> bool:
     """Whether a word is capitalised though no sentence begins with it, and is none of the tools' own."""
-    task, token = said.task, said.task.tokens[place]
+    task, token = sources.task, sources.task.tokens[place]
     before = task.text[: token.start].rstrip(" \"'(\u201c\u201e\u00ab\u2019")
     begins = not before or before[-1] in ".!?:;\n\u3002\uff01\uff1f\u2026"
-    return task.text[token.start].isupper() and not begins and not _is_known(token.folded, said)
+    return task.text[token.start].isupper() and not begins and not _is_known(token.folded, sources)
 
 
-def _opens(place: int, said: Said) -> bool:
+def _opens(place: int, sources: EvidenceSources) -> bool:
     """Whether a name opens the task: capitalised inside, or capitalised and followed by an ending or a colon."""
-    task = said.task
+    task = sources.task
     if place > 0 or len(task.words) < 2 or not task.text[task.tokens[0].start].isupper():
         return False
     follows = task.text[task.tokens[0].end : task.tokens[1].start]
-    if _is_known(task.words[0], said):
+    if _is_known(task.words[0], sources):
         return False
     return task.is_ending(1) or ":" in follows or _is_mixed(task)
 
@@ -317,19 +321,19 @@ def _weighs(word: str) -> bool:
     return len(word) > 1 or not word.isascii() or word.isdigit()
 
 
-def _is_known(word: str, said: Said) -> bool:
-    return any(matches(known, word) or matches(word, known) for known in said.known)
+def _is_known(word: str, sources: EvidenceSources) -> bool:
+    return any(matches(known, word) or matches(word, known) for known in sources.known)
 
 
-def _stands_in_other_words(words: Sequence[str], carried: Iterable[int], said: Said) -> bool:
+def _stands_in_other_words(words: Sequence[str], carried: Iterable[int], sources: EvidenceSources) -> bool:
     """Whether words are said again that some value carries."""
-    held = set(said.task.words_at(carried))
-    return all(word in held for word in words)
+    carried_words = set(sources.task.words_at(carried))
+    return all(word in carried_words for word in words)
 
 
-def _telling(said: Said) -> frozenset[int]:
+def _telling(sources: EvidenceSources) -> frozenset[int]:
     """Places of what decides by its form: numbers, what stands in quotation marks, names of valid values."""
-    task = said.task
+    task = sources.task
     spans = [span for span, _ in number_spans(task.text)]
     found = {
         place
@@ -337,8 +341,8 @@ def _telling(said: Said) -> frozenset[int]:
         if any(start <= token.start and token.end <= end for start, end in spans)
     }
     found.update(*task.quotations())
-    labels = {item.label for values in said.lists.values() for item in values.items}
-    for name in labels | said.names:
+    labels = {item.label for values in sources.lists.values() for item in values.items}
+    for name in labels | sources.names:
         places = task.find_value(name)
         if places is not None and sum(len(task.words[place]) for place in places) > 3:
             found |= places
@@ -348,7 +352,7 @@ def _telling(said: Said) -> frozenset[int]:
 # Values ---------------------------------------------------------------------------------------------------------------
 
 
-def _finding(step: Step, leaf: Leaf, located: Sequence[_Located], said: Said) -> Finding:
+def _finding(step: Step, leaf: Leaf, located: Sequence[_Located], sources: EvidenceSources) -> Finding:
     role: Role = "change" if step.writes and not leaf.compared else "condition"
     labels = _labels(leaf)
     base = Finding(step.id, leaf, role, label_of(leaf.value, labels), "unsaid")
@@ -356,18 +360,20 @@ def _finding(step: Step, leaf: Leaf, located: Sequence[_Located], said: Said) ->
     mine.sort(key=lambda one: (one.claim.use != role, one.places is None, not one.documented, _is_apart(one, leaf)))
     for one in mine:
         if one.places is not None:
-            found = _compare_with_words(base, said.task, one.places, one.claim, said)
+            found = _compare_with_words(base, sources.task, one.places, one.claim, sources)
             prior_runs = (
-                _compare_with_task(base, leaf, located, said) if said.by_form and found.state == "unsure" else found
+                _compare_with_task(base, leaf, located, sources)
+                if sources.by_form and found.state == "unsure"
+                else found
             )
             if prior_runs.state == "evident" and found.state == "unsure":
                 return prior_runs  # quoted carelessly, and written elsewhere as it is
-            return replace(found, words=said.task.text_at(one.places), places=one.places, source="task")
+            return replace(found, words=sources.task.text_at(one.places), places=one.places, source="task")
         if one.documented:
-            places = said.documentation.find(one.claim.words) or frozenset()
-            found = _compare_with_words(base, said.documentation, places, one.claim, said)
+            places = sources.documentation.find(one.claim.words) or frozenset()
+            found = _compare_with_words(base, sources.documentation, places, one.claim, sources)
             return replace(found, words=one.claim.words, source="documentation")
-    return _compare_with_task(base, leaf, located, said)
+    return _compare_with_task(base, leaf, located, sources)
 
 
 def _is_apart(one: _Located, leaf: Leaf) -> bool:
@@ -375,7 +381,9 @@ def _is_apart(one: _Located, leaf: Leaf) -> bool:
     return one.claim.value != leaf.value
 
 
-def _compare_with_words(base: Finding, text: Passage, places: frozenset[int], claim: TaskPart, said: Said) -> Finding:
+def _compare_with_words(
+    base: Finding, text: Passage, places: frozenset[int], claim: TaskPart, sources: EvidenceSources
+) -> Finding:
     """A value held against the words that are quoted for it."""
     leaf, words = base.leaf, text.words_at(places)
     if leaf.identifies:
@@ -383,14 +391,14 @@ def _compare_with_words(base: Finding, text: Passage, places: frozenset[int], cl
         named = any(words[start : start + len(spelled)] == spelled for start in range(len(words)))
         return replace(base, state="evident" if named else "invented", why="" if named else _NOBODY)
     if claim.how and (day := as_day(leaf.value)) is not None:
-        given = calculate_day(claim.how, said.today)
+        given = calculate_day(claim.how, sources.today)
         if given == day:
             return replace(base, state="unsure", why=f"calculated as {claim.how!r}")
         return replace(base, state="unsure", why=f"{claim.how!r} gives {given or 'no day'}")
     meaning = _meaning(leaf, words, text.text_at(places))
     match meaning.fit:
         case "whole" | "part":
-            cut = meaning.fit == "whole" and not _is_named(base.shown, said) and _is_cut(leaf, text, places, said)
+            cut = meaning.fit == "whole" and not _is_named(base.shown, sources) and _is_cut(leaf, text, places, sources)
             return replace(base, state="unsure" if cut else "evident", why="the name may go on" if cut else "")
         case "tie":
             alone = all(len(word) < 3 or any(matches(part, word) for part in words_of(base.shown)) for word in words)
@@ -403,9 +411,9 @@ def _compare_with_words(base: Finding, text: Passage, places: frozenset[int], cl
 _NOBODY: Final = "it was neither looked up nor named in the task"
 
 
-def _is_named(shown: str, said: Said) -> bool:
+def _is_named(shown: str, sources: EvidenceSources) -> bool:
     """Whether a text is what some valid value is called."""
-    return any(words_of(shown) == words_of(name) for name in said.names)
+    return any(words_of(shown) == words_of(name) for name in sources.names)
 
 
 def _meaning(leaf: Leaf, words: Sequence[str], shown: str) -> Meaning:
@@ -430,7 +438,7 @@ def _stands(value: str, words: Sequence[str]) -> bool:
     return meaning_of(value, (), words).fit == "whole"
 
 
-def _is_cut(leaf: Leaf, text: Passage, places: frozenset[int], said: Said) -> bool:
+def _is_cut(leaf: Leaf, text: Passage, places: frozenset[int], sources: EvidenceSources) -> bool:
     """Whether a name of the task goes on beyond a value that has no list: `Acme` where the words are `Acme Corp`."""
     if not isinstance(leaf.value, str) or _names(leaf) or as_day(leaf.value) or as_number(leaf.value) is not None:
         return False
@@ -440,7 +448,7 @@ def _is_cut(leaf: Leaf, text: Passage, places: frozenset[int], said: Said) -> bo
         own = ordered[start : start + len(spelled)]
         if all(matches(part, text.words[place]) for part, place in zip(spelled, own, strict=True)):
             beside = [place for place in (own[0] - 1, own[-1] + 1) if place in places]
-            return any(_continues(text, own, place) and not _is_known(text.words[place], said) for place in beside)
+            return any(_continues(text, own, place) and not _is_known(text.words[place], sources) for place in beside)
     return False
 
 
@@ -453,18 +461,18 @@ def _continues(text: Passage, own: Sequence[int], beside: int) -> bool:
     return capital and between == " " and not (beside == first and first == 0)
 
 
-def _compare_with_task(base: Finding, leaf: Leaf, located: Sequence[_Located], said: Said) -> Finding:
+def _compare_with_task(base: Finding, leaf: Leaf, located: Sequence[_Located], sources: EvidenceSources) -> Finding:
     """A value for which no words of the task are quoted: evident all the same if it stands there as it is."""
-    task = said.task
+    task = sources.task
     text = str(leaf.value)
     if leaf.identifies:
         places = task.find(text) if " ".join(words_of(text)) in " ".join(task.words) else None
         if places is not None and task.words_at(places) == words_of(text):
             return replace(base, state="evident", source="task", places=places, words=task.text_at(places))
-        documented = said.documentation.find(text) is not None
+        documented = sources.documentation.find(text) is not None
         return replace(base, state="evident" if documented else "invented", why="" if documented else _NOBODY)
     busy = frozenset(place for one in located if one.claim.carries for place in one.places or ())
-    places = _places_in_task(leaf, base.shown, said)
+    places = _places_in_task(leaf, base.shown, sources)
     if places is None:
         return replace(base, why="no words of the task are quoted for it")
     if places & busy:
@@ -475,9 +483,9 @@ def _compare_with_task(base: Finding, leaf: Leaf, located: Sequence[_Located], s
 _OTHERS: Final = "its words are quoted for something else"
 
 
-def _places_in_task(leaf: Leaf, shown: str, said: Said) -> frozenset[int] | None:
+def _places_in_task(leaf: Leaf, shown: str, sources: EvidenceSources) -> frozenset[int] | None:
     """Where a value stands in the task as it is."""
-    task = said.task
+    task = sources.task
     day, number = as_day(leaf.value), as_number(leaf.value)
     if number is not None and not _names(leaf):
         for (start, end), readings in number_spans(task.text):
@@ -493,7 +501,7 @@ def _places_in_task(leaf: Leaf, shown: str, said: Said) -> frozenset[int] | None
         return None
     around = places | {min(places) - 1, max(places) + 1}
     inside = frozenset(place for place in around if 0 <= place < len(task.words))
-    return None if _is_cut(leaf, task, inside, said) else places
+    return None if _is_cut(leaf, task, inside, sources) else places
 
 
 def _tokens(task: Passage, start: int, end: int) -> frozenset[int]:
@@ -549,11 +557,11 @@ def _mark_double_use(findings: Sequence[Finding]) -> Iterator[Finding]:
 
 def _find_unused(located: Sequence[_Located], findings: Sequence[Finding]) -> Iterator[TaskPart]:
     """What is said to be a condition or a change, and is the value of no step."""
-    held = [(found.leaf, _labels(found.leaf)) for found in findings]
+    used_values = [(found.leaf, _labels(found.leaf)) for found in findings]
     for one in located:
         if one.places is None or not one.claim.carries:
             continue
-        if any(_is_value(one.claim.value, leaf, labels) for leaf, labels in held):
+        if any(_is_value(one.claim.value, leaf, labels) for leaf, labels in used_values):
             continue
         if not any(found.places & one.places for found in findings if found.state == "evident"):
             yield one.claim
@@ -564,15 +572,15 @@ def value_texts(outputs: Iterable[Json]) -> frozenset[str]:
     return frozenset(text for output in outputs for text in _scalars(output))
 
 
-def doubts_of_call(step: Step, said: Said, seen: frozenset[str]) -> tuple[Finding, ...]:
+def doubts_of_call(step: Step, sources: EvidenceSources, known_values: frozenset[str]) -> tuple[Finding, ...]:
     """The values of a call that come neither from the task, nor from the author, nor from a result.
 
     Args:
         step: The call.
-        said: The task, and what else counts.
-        seen: Of `value_texts`.
+        sources: The task, and what else counts.
+        known_values: Of `value_texts`.
     """
-    return open_values(step, said, seen)
+    return open_values(step, sources, known_values)
 
 
 def _scalars(value: Json) -> Iterator[str]:

@@ -89,11 +89,11 @@ def stands_in(part: Sequence[str], whole: Sequence[str]) -> bool:
     return next(_places(part, whole), None) is not None
 
 
-def matches(word: str, said: str) -> bool:
+def matches(word: str, candidate: str) -> bool:
     """Whether a word was said: as it is, or with an ending of a few letters."""
-    if word == said:
+    if word == candidate:
         return True
-    return len(word) >= _SHORTEST_STEM and said.startswith(word) and len(said) - len(word) <= _ENDING
+    return len(word) >= _SHORTEST_STEM and candidate.startswith(word) and len(candidate) - len(word) <= _ENDING
 
 
 def shares_stem(one: str, other: str) -> bool:
@@ -125,20 +125,20 @@ class Passage:
         """The same, folded."""
         return tuple(token.folded for token in self.tokens)
 
-    def find(self, quotation: str, taken: Iterable[int] = ()) -> frozenset[int] | None:
+    def find(self, quotation: str, places_taken: Iterable[int] = ()) -> frozenset[int] | None:
         """The places of a quotation's words among the text's, null if it is not a quotation of it.
 
         Near-verbatim is enough: words may be left out of it, misspelled in it or corrected in it.
 
         Args:
             quotation: What is said to stand in the text.
-            taken: Places that others stand at already; another occurrence is preferred.
+            places_taken: Places that others stand at already; another occurrence is preferred.
         """
         wanted = words_of(quotation)
         if not wanted:
             return None
         spans = [range(start, start + len(wanted)) for start in _exact(wanted, self.words)]
-        used = frozenset(taken)
+        used = frozenset(places_taken)
         if spans:
             return frozenset(min(spans, key=lambda span: len(used.intersection(span))))
         return self._nearly(wanted)
@@ -190,8 +190,8 @@ class Passage:
         corrected = [word if word in known else _closest(word, known) for word in wanted]
         blocks = SequenceMatcher(None, corrected, self.words, autojunk=False).get_matching_blocks()
         places = [place for block in blocks for place in range(block.b, block.b + block.size)]
-        said = sum(len(self.words[place]) for place in places)
-        if not places or said < _ENOUGH * sum(map(len, wanted)) or places[-1] - places[0] > 3 * len(wanted) + 6:
+        length = sum(len(self.words[place]) for place in places)
+        if not places or length < _ENOUGH * sum(map(len, wanted)) or places[-1] - places[0] > 3 * len(wanted) + 6:
             return None
         return frozenset(places)
 

@@ -46,7 +46,7 @@ _TOOLS: Final = msgspec.json.Decoder(list[Tool])
 class _Exchange(Struct):
     """One answer of the model, and what was said to it before that stands nowhere else."""
 
-    said: tuple[Message, ...] = ()
+    messages: tuple[Message, ...] = ()
     tools: str | None = None
     answer: Response | None = None
 
@@ -71,7 +71,7 @@ async def transcript(events: Sequence[RunEvent], kept: Kept) -> tuple[Message, .
     reading = _read(events)
     messages: tuple[Message, ...] = ()
     for number, exchange in sorted(reading.exchanges.items()):
-        messages = (*messages, *exchange.said)
+        messages = (*messages, *exchange.messages)
         if exchange.answer is None:
             continue
         message = exchange.answer.message
@@ -109,16 +109,16 @@ def _read(events: Sequence[RunEvent]) -> _Reading:
 
 
 def _take(reading: _Reading, event: ModelStarted | ModelFinished) -> None:
-    asked = _ASKED.fullmatch(event.position)
-    if asked is None:
+    position_match = _ASKED.fullmatch(event.position)
+    if position_match is None:
         return
-    exchange = reading.exchanges.setdefault(int(asked[1]), _Exchange())
+    exchange = reading.exchanges.setdefault(int(position_match[1]), _Exchange())
     if isinstance(event, ModelFinished):
         exchange.answer = decode_response(orjson.dumps(event.response))
         return
     exchange.tools = event.tools
     if event.messages is not None:
-        exchange.said = decode_messages(orjson.dumps(event.messages))
+        exchange.messages = decode_messages(orjson.dumps(event.messages))
 
 
 async def _messages_with_calls(
@@ -260,7 +260,7 @@ class Turn(Struct, frozen=True, dict=True):
     """A turn that has ended."""
 
     messages: tuple[Message, ...] = ()
-    asked: Json = None
+    input: Json = None
     """Input of its run."""
     notes: Mapping[str, Json] = {}
     """What it has written down, by key."""
@@ -278,9 +278,9 @@ class Turn(Struct, frozen=True, dict=True):
         return Size(estimate_tokens(self.messages), estimate_tokens(self.short))
 
     @property
-    def told(self) -> JsonObject:
+    def variables(self) -> JsonObject:
         """The variables that the model was told in it."""
-        return {**_object(_object(self.notes.get(RECALLED)).get("variables")), **variables_of(self.asked)}
+        return {**_object(_object(self.notes.get(RECALLED)).get("variables")), **variables_of(self.input)}
 
     @property
     def found(self) -> tuple[str, ...]:
@@ -356,10 +356,10 @@ class PriorTurns:
         events = await self._journal.events(run_id)
         notes = {entry.event.key: entry.event.data for entry in events if isinstance(entry.event, ProgressMade)}
         started = events[0].event if events else None
-        asked = started.request.input if isinstance(started, RunStarted) else None
+        run_input = started.request.input if isinstance(started, RunStarted) else None
         ended = events[-1].event if events else None
         tainted = isinstance(ended, RunFinished) and ended.tainted
-        return Turn(await transcript(events, self._context.read_blob), asked, notes, tainted)
+        return Turn(await transcript(events, self._context.read_blob), run_input, notes, tainted)
 
 
 def _object(value: Json) -> JsonObject:

@@ -60,8 +60,8 @@ def opening(arguments: Json, recalled: RecalledContext) -> Message:
     message = message_of(arguments)
     others = {name: value for name, value in _object(arguments).items() if name not in ("message", "context")}
     variables = {**recalled.variables, **others, **variables_of(arguments)}
-    told = f"Context:\n{_dump(variables)}" if variables or message is None else ""
-    return user("\n\n".join(part for part in (told, message) if part))
+    context_text = f"Context:\n{_dump(variables)}" if variables or message is None else ""
+    return user("\n\n".join(part for part in (context_text, message) if part))
 
 
 def message_of(arguments: Json) -> str | None:

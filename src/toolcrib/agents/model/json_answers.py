@@ -165,5 +165,5 @@ def model_failure(failure: ModelError | UnusableAnswer) -> ToolError:
     if isinstance(failure, UnusableAnswer):
         return error(ErrorCode.PROVIDER_ERROR, Reason.BAD_RESPONSE, str(failure))
     code, reason = _MEANINGS[failure.kind]
-    told = error(code, reason, str(failure), kind=failure.kind, status=failure.status)
-    return told.model_copy(update={"retry_after_s": failure.retry_after_s})
+    tool_error = error(code, reason, str(failure), kind=failure.kind, status=failure.status)
+    return tool_error.model_copy(update={"retry_after_s": failure.retry_after_s})

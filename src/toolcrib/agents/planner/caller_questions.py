@@ -113,10 +113,10 @@ async def consents(setup: Setup, position: str, draft: QuestionDraft) -> bool:
     answer = (await ask_person(setup, position, draft)).strip()
     if answer.casefold() in {YES, NO}:
         return answer.casefold() == YES
-    asked = _READ.format(question=draft.text, answer=answer)
+    prompt = _READ.format(question=draft.text, answer=answer)
     try:
         found = await ask_json(
-            setup, f"{position}.answer", "question", asked, _CONSENT, name="consent", system=_READ_SYSTEM
+            setup, f"{position}.answer", "question", prompt, _CONSENT, name="consent", system=_READ_SYSTEM
         )
     except (ModelError, UnusableAnswer) as problem:
         setup.context.warn(f"the answer {answer!r} could not be read, so nothing is done: {problem}")
@@ -147,13 +147,13 @@ async def word_question(setup: Setup, position: str, draft: QuestionDraft) -> Op
     }
     if draft.preview is not None:
         facts["items"] = draft.preview.items
-    asked = _WORD.format(task=setup.task, facts=orjson.dumps(facts).decode())
+    prompt = _WORD.format(task=setup.task, facts=orjson.dumps(facts).decode())
     try:
         answer = await ask_json(
             setup,
             f"{position}.wording",
             "question",
-            asked,
+            prompt,
             _schema(question),
             name="question",
             system=_SYSTEM,

@@ -58,10 +58,10 @@ def _steps(tool: ToolRevision, implementation: AgenticImplementation) -> list[Wo
     made = [WorkflowStep(name="plan", title="Plan", handler_ref=PLAN, input=shared)]
     shared = {**shared, "plan": "${plan}"}
     done: JsonObject = {}
-    taken = SCOPE | {step.id for step in implementation.steps}
+    names_in_use = SCOPE | {step.id for step in implementation.steps}
     for step in implementation.steps:
         # A step of a workflow cannot have a name by which expressions read something else.
-        name = step.id if step.id not in SCOPE else next(free for free in _others(step.id) if free not in taken)
+        name = step.id if step.id not in SCOPE else next(free for free in _others(step.id) if free not in names_in_use)
         made.append(
             WorkflowStep(
                 name=name,
@@ -74,8 +74,8 @@ def _steps(tool: ToolRevision, implementation: AgenticImplementation) -> list[Wo
             )
         )
         done[step.id] = f"${{steps.{name}}}"
-    told: dict[str, Json] = {**shared, "done": done}
-    return [*made, WorkflowStep(name="format", title="Answer", handler_ref=FORMAT, input=told, join="always")]
+    inputs: dict[str, Json] = {**shared, "done": done}
+    return [*made, WorkflowStep(name="format", title="Answer", handler_ref=FORMAT, input=inputs, join="always")]
 
 
 def _others(name: str) -> Iterator[str]:

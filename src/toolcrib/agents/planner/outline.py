@@ -101,19 +101,19 @@ class Outline:
         one_of: dict[str, list[Json]] = {}
         question = outline.get("question")
         changes = list(self._read("change", outline))
-        for said in (*self._selecting(list(self._read("condition", outline)), changes), *changes):
-            if said.label is None:
-                if said.use == "condition" and (changes or _says_nothing(said.words, known)):
+        for entry in (*self._selecting(list(self._read("condition", outline)), changes), *changes):
+            if entry.label is None:
+                if entry.use == "condition" and (changes or _says_nothing(entry.words, known)):
                     continue  # before anything is changed, words that nothing was read from are looked at
-                question = question or _no_such(said.place, said.words)
+                question = question or _no_such(entry.place, entry.words)
                 continue
-            value = _meant(said.place, said.label)
-            used.add(said.place.step)
-            reading.append({"words": said.words, "use": said.use, "value": value})
-            if said.use == "condition" and said.place.several and said.comparison == "is":
-                one_of.setdefault(said.place.name, []).extend(said.place.shared.get(str(said.label), [value]))
+            value = _meant(entry.place, entry.label)
+            used.add(entry.place.step)
+            reading.append({"words": entry.words, "use": entry.use, "value": value})
+            if entry.use == "condition" and entry.place.several and entry.comparison == "is":
+                one_of.setdefault(entry.place.name, []).extend(entry.place.shared.get(str(entry.label), [value]))
             else:
-                inputs[said.place.step] = _with_value(inputs[said.place.step], said.place, value, said.comparison)
+                inputs[entry.place.step] = _with_value(inputs[entry.place.step], entry.place, value, entry.comparison)
         for place in self.conditions:
             if place.name in one_of:
                 inputs[place.step] = _one_of(inputs[place.step], place, list(dict.fromkeys(one_of[place.name])))
@@ -130,9 +130,9 @@ class Outline:
         """What an outline that wants a change does not say of it: fields that are needed, or that anything is set."""
         if outline["wants"] != "change":
             return []
-        said = {one.place.name for one in self._read("change", outline)}
-        needed = [place.name for place in self.changes if place.required and place.name not in said]
-        return needed if said else needed or ["what they get"]
+        fields_set = {one.place.name for one in self._read("change", outline)}
+        needed = [place.name for place in self.changes if place.required and place.name not in fields_set]
+        return needed if fields_set else needed or ["what they get"]
 
     def _selecting(self, conditions: Sequence["_Entry"], changes: Sequence["_Entry"]) -> Iterator["_Entry"]:
         """The conditions without those that small models add: what all items get selects none of them."""
@@ -150,10 +150,10 @@ class Outline:
         """What an outline says, with valid values for labels; of what is set twice, the first that is valid."""
         places = {place.name: place for place in (self.conditions if use == "condition" else self.changes)}
         entries = cast("list[JsonObject]", outline.get(f"{use}s") or [])
-        said = [one for one in entries if one["words"] != NONE_OF_THESE]
+        usable_entries = [one for one in entries if one["words"] != NONE_OF_THESE]
         if use == "change":  # what is said counts before what is none of the valid values
-            said.sort(key=lambda one: one["value"] == NONE_OF_THESE)
-        found = [self._entry(use, one, places) for one in said]
+            usable_entries.sort(key=lambda one: one["value"] == NONE_OF_THESE)
+        found = [self._entry(use, one, places) for one in usable_entries]
         valid = {one.place.name for one in found if one.label is not None}
         known: set[str] = set()
         for one in found:
@@ -368,10 +368,10 @@ def _pair_fields(
     }
     own = composing(members[pair[2]], schema)
     for name in vocabulary[pair[0]]:
-        said = known.value(name, own)
-        if said is None:
+        value_pair = known.value(name, own)
+        if value_pair is None:
             continue
-        value, values = said
+        value, values = value_pair
         codes = vocabulary.get(pair[1], [])
         yield InputPath(
             step,
@@ -402,9 +402,9 @@ def _comparison_fields(step: str, schema: JsonSchema, known: _Known) -> Iterator
         if not usual or len(path) == 0:
             continue
         own = [part for one in _nodes(schema, (*path, usual[0])) for part in composing(one, schema)]
-        said = known.value(str(path[-1]), own)
-        if said is not None:
-            yield InputPath(step, str(path[-1]), *said, path, comparisons=known.comparisons(words, said[0]))
+        value_pair = known.value(str(path[-1]), own)
+        if value_pair is not None:
+            yield InputPath(step, str(path[-1]), *value_pair, path, comparisons=known.comparisons(words, value_pair[0]))
 
 
 def _objects(node: Json, root: JsonSchema, path: Path) -> Iterator[tuple[Path, Json]]:
@@ -435,11 +435,11 @@ def _settable_in(step: str, schema: JsonSchema, path: Path, known: _Known, frame
             if isinstance(element, dict):
                 yield from _settable(step, schema, (*path, 0), known, element)
     elif not any("default" in part and part["default"] is not None for part in own):
-        said = known.value(str(path[-1]), own)
-        if said is not None:
+        value_pair = known.value(str(path[-1]), own)
+        if value_pair is not None:
             around = [part for node in _nodes(schema, path[:-1]) for part in composing(node, schema)]
             required = any(path[-1] in part.get("required", ()) for part in around)
-            yield InputPath(step, str(path[-1]), *said, path, required=required)
+            yield InputPath(step, str(path[-1]), *value_pair, path, required=required)
 
 
 def _nodes(schema: JsonSchema, path: Path) -> list[Json]:
@@ -547,13 +547,13 @@ def _put(value: Json, path: Path, new: Json, *, adds: bool = False) -> Json:
 
 def _unique_match(place: InputPath, words: str) -> str | None:
     """The only valid value that some words name, although nobody has seen it there."""
-    said = words_of(words)
-    named = [name for name in place.values if meaning_of(name, place.values, said).fit in {"whole", "part"}]
+    folded_words = words_of(words)
+    named = [name for name in place.values if meaning_of(name, place.values, folded_words).fit in {"whole", "part"}]
     return named[0] if len(named) == 1 else None
 
 
-def _fits(place: InputPath, label: Json, said: Sequence[str]) -> bool:
-    return isinstance(label, str) and meaning_of(label, place.values, said).fit in {"whole", "part"}
+def _fits(place: InputPath, label: Json, words: Sequence[str]) -> bool:
+    return isinstance(label, str) and meaning_of(label, place.values, words).fit in {"whole", "part"}
 
 
 def _no_such(place: InputPath, words: str) -> JsonObject:

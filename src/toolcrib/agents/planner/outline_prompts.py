@@ -26,12 +26,12 @@ _BEFORE: Final = "before"
 
 def examples_of(outline: Outline) -> list[tuple[str, JsonObject]]:
     """The examples for some steps: two changes and a question, or two tasks that make something new."""
-    told = _Told(outline)
-    return list(told.makings() if outline.makes else told.changes())
+    tasks = _ExampleTasks(outline)
+    return list(tasks.makings() if outline.makes else tasks.changes())
 
 
-class _Told:
-    """Words for conditions and changes, by the fields that there are."""
+class _ExampleTasks:
+    """Example tasks and their outlines, with the fields that there are."""
 
     def __init__(self, outline: Outline) -> None:
         fields = outline.conditions
@@ -122,9 +122,9 @@ def _condition(place: InputPath, words: str, value: Json, comparison: str = "is"
 
 
 def _make_outline(conditions: Sequence[JsonObject], changes: Sequence[tuple[InputPath, Json]]) -> JsonObject:
-    said = [{"words": str(value), "field": place.name, "value": value} for place, value in changes]
-    outline: JsonObject = {"wants": "change" if said else "answer", "conditions": list(conditions)}
-    return {**outline, "changes": said} if said else outline
+    entries = [{"words": str(value), "field": place.name, "value": value} for place, value in changes]
+    outline: JsonObject = {"wants": "change" if entries else "answer", "conditions": list(conditions)}
+    return {**outline, "changes": entries} if entries else outline
 
 
 def _spoken(place: InputPath) -> str:
@@ -216,8 +216,10 @@ def words_question(task: str, read: str, words: Sequence[str]) -> str:
 
 def words_examples() -> tuple[Message, ...]:
     """Answered questions of this kind."""
-    answers = [(task, read, dict(part.split("=") for part in said.split())) for task, read, said in _WORD_EXAMPLES]
-    return _turns((words_question(task, read, list(said)), {**said}) for task, read, said in answers)
+    answers = [
+        (task, read, dict(part.split("=") for part in readings.split())) for task, read, readings in _WORD_EXAMPLES
+    ]
+    return _turns((words_question(task, read, list(readings)), {**readings}) for task, read, readings in answers)
 
 
 def words_schema(words: Sequence[str]) -> JsonSchema:

@@ -7,7 +7,7 @@ from typing import Final, cast
 
 import orjson
 
-from toolcrib.agents.evidence import Finding, Judgement, Known, Said, as_day, value_key, words_of
+from toolcrib.agents.evidence import EvidenceSources, Finding, Judgement, Known, as_day, value_key, words_of
 from toolcrib.agents.model.json_answers import ask_json
 from toolcrib.agents.planner import outline_prompts
 from toolcrib.agents.planner.outline import Outline
@@ -39,7 +39,7 @@ class OutlineQuestions:
         self._messages = self._examples
         self._written: JsonObject = {}
         self._today = today
-        self._asked: set[str] = set()
+        self._words_asked: set[str] = set()
         """Words that were looked at."""
         self._calls = 0
 
@@ -66,16 +66,16 @@ class OutlineQuestions:
 
     def without(self, denied: Sequence[Finding]) -> JsonObject:
         """The plan without conditions that the task does not say."""
-        gone = {(found.field, words_of(found.shown)) for found in denied}
+        denied_keys = {(found.field, words_of(found.shown)) for found in denied}
         kept = [
             entry
             for entry in cast("list[JsonObject]", self._written["conditions"])
-            if (entry["field"], words_of(str(entry["value"]))) not in gone
+            if (entry["field"], words_of(str(entry["value"]))) not in denied_keys
         ]
         self._written = {**self._written, "conditions": kept}
         return self._outline.plan(self._written, self._known)
 
-    async def look_at_values(self, position: str, judged: Judgement, known: Known, said: Said) -> None:
+    async def look_at_values(self, position: str, judged: Judgement, known: Known, sources: EvidenceSources) -> None:
         """Ask of each condition that does not stand in its words whether the task says it; raises as `ask_json`.
 
         Of changes only days are asked about whose year and day stand in their words, beside the name of a month: what
@@ -85,7 +85,7 @@ class OutlineQuestions:
             position: Calls are called `POSITION.value1`, `POSITION.value2`…
             judged: What is known of the plan.
             known: Takes what is said.
-            said: What the plan is held against.
+            sources: What its values may come from.
         """
         thin = [
             one
@@ -93,26 +93,26 @@ class OutlineQuestions:
             if one.state in {"unsure", "unsaid"} and (one.role == "condition" or _is_day_in_words(one))
         ]
         for found in thin[:_MOST_VALUES]:
-            await self._value(position, found, judged, known, said)
+            await self._value(position, found, judged, known, sources)
 
-    async def restricting(self, position: str, judged: Judgement, said: Said) -> frozenset[str]:
+    async def restricting(self, position: str, judged: Judgement, sources: EvidenceSources) -> frozenset[str]:
         """Folded words among the unread ones that restrict which items are meant; raises as `ask_json`.
 
         Args:
             position: The call is called `POSITION.words1`.
             judged: What is known of the plan.
-            said: What the plan is held against.
+            sources: What its values may come from.
         """
-        words = [word for word in judged.unread if word not in self._asked][:_MOST_WORDS]
+        words = [word for word in judged.unread if word not in self._words_asked][:_MOST_WORDS]
         if not words:
             return frozenset()
-        self._asked.update(words)
+        self._words_asked.update(words)
         self._calls += 1
         answer = await ask_json(
             self._setup,
             f"{position}.words{self._calls}",
             "verification",
-            outline_prompts.words_question(said.task.text, outline_prompts.read_of(judged.findings), words),
+            outline_prompts.words_question(sources.task.text, outline_prompts.read_of(judged.findings), words),
             outline_prompts.words_schema(words),
             name="words",
             system=outline_prompts.WORDS_SYSTEM,
@@ -132,12 +132,14 @@ class OutlineQuestions:
             system=self._system,
             before=self._messages,
         )
-        said = Message("assistant", (Text(orjson.dumps(outline).decode()),))
-        self._messages = (*self._messages, user(question), said)
+        reply = Message("assistant", (Text(orjson.dumps(outline).decode()),))
+        self._messages = (*self._messages, user(question), reply)
         self._written = outline
         return self._outline.plan(outline, self._known)
 
-    async def _value(self, position: str, found: Finding, judged: Judgement, known: Known, said: Said) -> None:
+    async def _value(
+        self, position: str, found: Finding, judged: Judgement, known: Known, sources: EvidenceSources
+    ) -> None:
         key = value_key(found)
         if key in known.denied or key in known.confirmed:
             return
@@ -148,7 +150,7 @@ class OutlineQuestions:
             f"{position}.value{self._calls}",
             "verification",
             outline_prompts.value_question(
-                said.task.text, outline_prompts.read_of(changes) or "none", outline_prompts.subject_of(found)
+                sources.task.text, outline_prompts.read_of(changes) or "none", outline_prompts.subject_of(found)
             ),
             outline_prompts.VALUE_SCHEMA,
             name="value",
@@ -156,7 +158,7 @@ class OutlineQuestions:
             before=outline_prompts.value_examples(),
             repairs=1,
         )
-        if answer["stated"] == "yes" and said.task.find(answer["words"]) is not None:
+        if answer["stated"] == "yes" and sources.task.find(answer["words"]) is not None:
             known.confirmed.add(key)
         else:
             known.denied[key] = ""

@@ -14,11 +14,11 @@ import orjson
 
 from toolcrib.agents.evidence import (
     SECOND_SYSTEM,
+    EvidenceSources,
     Finding,
     Judgement,
     Known,
     Passage,
-    Said,
     Step,
     advice,
     as_day,
@@ -163,20 +163,20 @@ class StepDoubt:
     invented: bool
 
 
-def doubts_of_step(setup: Setup, place: int, plan: StepPlan, seen: frozenset[str]) -> list[StepDoubt]:
+def doubts_of_step(setup: Setup, place: int, plan: StepPlan, known_values: frozenset[str]) -> list[StepDoubt]:
     """What is in doubt of a step that the model has written anew, since its plan could not be carried out.
 
     Args:
         setup: The run.
         place: Of the step in the sequence.
         plan: What the model wants of it now.
-        seen: Values that stood in the plan, or that earlier steps have brought.
+        known_values: Values that stood in the plan, or that earlier steps have brought.
     """
     step, item = setup.implementation.steps[place], setup.allotted[place]
     if setup.implementation.grounding == "off" or not _writes(item):
         return []
-    meant = Step(step.id, plan.input, item.schema, writes=True, for_each=plan.for_each)
-    found = doubts_of_call(meant, _Planning(setup, "").said, seen)
+    planned_step = Step(step.id, plan.input, item.schema, writes=True, for_each=plan.for_each)
+    found = doubts_of_call(planned_step, _Planning(setup, "").sources, known_values)
     return [StepDoubt(_assumption(one), one.state == "invented") for one in found]
 
 
@@ -196,19 +196,19 @@ class _Planning:
         inputs = {step.id: item.schema for step, item in zip(steps, setup.allotted, strict=True)}
         self._schema: JsonSchema = plan_schema(steps, inputs, reading_schema() if self._reads else None)
         lists = {step: lists_before(known[:place]) or () for place, (step, _, _) in enumerate(known) if place}
-        self._told: tuple[str, ...] = ()
+        self._answers: tuple[str, ...] = ()
         """What a person has answered so far."""
         self._restricting: frozenset[str] = frozenset()
         """Words of which it has said that they restrict which items are meant."""
         self._outlining = self._outline_questions(known)
         """How the plan is written by a model that does not read its task part by part, if its steps can be so."""
-        self._named = judge((), (), self.said).left if self._mode != "off" and not self._reads else ()
+        self._named = judge((), (), self.sources).left if self._mode != "off" and not self._reads else ()
         """What the task names by its form, for a model that does not read it part by part."""
         self._shown: JsonSchema = spoken(prompt_schema(self._schema, lists))
         self._system = plan_system(setup, reads=self._reads)
         self._known = Known()
         self._messages: tuple[Message, ...] = ()
-        self._asked: list[str] = []
+        self._extra_calls: list[str] = []
         """Calls beyond the first that were made so far, by name."""
 
     async def settle(self) -> PlanFormat:
@@ -240,7 +240,7 @@ class _Planning:
         """What is known of a plan, besides what readers and people have said."""
         if self._mode == "off" or plan.get("question"):
             return Judgement((), (), (), ())
-        return self._known.apply_to(judge(self._active(plan), read_claims(plan), self.said))
+        return self._known.apply_to(judge(self._active(plan), read_claims(plan), self.sources))
 
     # Checking ---------------------------------------------------------------------------------------------------------
 
@@ -283,14 +283,14 @@ class _Planning:
         left = self.judge_plan(plan).left
         if plan.get("question") or not left:
             return plan
-        self._asked.append("again")
-        position = f"{self._position}.again{self._asked.count('again')}"
+        self._extra_calls.append("again")
+        position = f"{self._position}.again{self._extra_calls.count('again')}"
         return await self._second_look(outlining, await outlining.again(position, left))
 
     async def _second_look(self, outlining: OutlineQuestions, plan: JsonObject) -> JsonObject:
         """The plan without conditions that a second look did not find in the task; what was not read is known then."""
         if self._mode != "strict":
-            await outlining.look_at_values(self._position, self.judge_plan(plan), self._known, self.said)
+            await outlining.look_at_values(self._position, self.judge_plan(plan), self._known, self.sources)
         denied = [
             one
             for one in self.judge_plan(plan).open
@@ -298,8 +298,8 @@ class _Planning:
         ]
         if denied:
             plan = outlining.without(denied)
-            self._restricting |= {word for one in denied for word in words_of(one.words)} - self.said.known
-        self._restricting |= await outlining.restricting(self._position, self.judge_plan(plan), self.said)
+            self._restricting |= {word for one in denied for word in words_of(one.words)} - self.sources.known
+        self._restricting |= await outlining.restricting(self._position, self.judge_plan(plan), self.sources)
         return plan
 
     def _conclude(self, plan: JsonObject, judged: Judgement) -> "PlanFormat | QuestionDraft":
@@ -319,15 +319,15 @@ class _Planning:
         points = points_of(judged, self._known)
         if not points or self._mode == "strict" or (judged.left and not self._reads):
             return judged
-        number = sum(key.startswith("check") for key in self._asked) + 1
+        number = sum(key.startswith("check") for key in self._extra_calls) + 1
         name = "check" if number == 1 else f"check{number}"
-        self._asked.append(name)
+        self._extra_calls.append(name)
         try:
             answer = await ask_json(
                 self._setup,
                 f"{self._position}.{name}",
                 "verification",
-                second_question(judged, points, self.said),
+                second_question(judged, points, self.sources),
                 second_schema(points),
                 name="check",
                 system=SECOND_SYSTEM,
@@ -336,7 +336,7 @@ class _Planning:
         except (ModelError, UnusableAnswer) as problem:
             self._setup.context.warn(f"there was no second reading of the task: {problem}")
             return judged
-        learn(self._known, points, answer, self.said)
+        learn(self._known, points, answer, self.sources)
         return self.judge_plan(plan)
 
     def _only_unsure(self, judged: Judgement) -> bool:
@@ -372,8 +372,8 @@ class _Planning:
     # Asking the model -------------------------------------------------------------------------------------------------
 
     async def _correct_plan(self, judged: Judgement) -> JsonObject:
-        name = "again" if "again" not in self._asked else f"again{self._asked.count('again') + 1}"
-        self._asked.append("again")
+        name = "again" if "again" not in self._extra_calls else f"again{self._extra_calls.count('again') + 1}"
+        self._extra_calls.append("again")
         return await self._plan(f"{self._position}.{name}", correction(self._advice(judged)))
 
     def _advice(self, judged: Judgement) -> list[str]:
@@ -384,17 +384,17 @@ class _Planning:
         missed = [use_of(words, first, self._kinds, self._lists) for words in judged.left]
         return [*advice(replace(judged, left=()), self._known), *missed]
 
-    async def _plan_after_answer(self, position: str, asked: QuestionDraft, answer: str) -> JsonObject:
+    async def _plan_after_answer(self, position: str, draft: QuestionDraft, answer: str) -> JsonObject:
         """The plan after a person has answered: what was asked before counts as said, and doubts are raised anew."""
-        chosen = next((choice for choice in asked.choices if choice.value == answer), None)
+        chosen = next((choice for choice in draft.choices if choice.value == answer), None)
         words = chosen.outcome or chosen.label if chosen is not None else answer
-        self._told = (*self._told, words)
+        self._answers = (*self._answers, words)
         self._restricting = frozenset()
         self._known.denied.clear()
         self._known.missing.clear()
         self._known.unclear.clear()
-        self._known.answers = Passage("\n".join(self._told))
-        question = question_after_answer(asked.text, words)
+        self._known.answers = Passage("\n".join(self._answers))
+        question = question_after_answer(draft.text, words)
         if self._outlining is not None:
             return await self._outlining.after_answer(f"{position}.plan", question)
         return await self._plan(f"{position}.plan", question)
@@ -411,8 +411,8 @@ class _Planning:
             reading=AnswerFormat(self._shown, self.translate),
             before=self._messages,
         )
-        said = Message("assistant", (Text(orjson.dumps(answer).decode()),))
-        self._messages = (*self._messages, user(question), said)
+        reply = Message("assistant", (Text(orjson.dumps(answer).decode()),))
+        self._messages = (*self._messages, user(question), reply)
         return answer
 
     def translate(self, found: Json) -> Json:
@@ -424,26 +424,26 @@ class _Planning:
         plan = cast("JsonObject", replace_labels(rest, self._lists))
         for step, item in zip(self._setup.implementation.steps, self._setup.allotted, strict=True):
             if (entry := _object(plan.get(step.id))) and (inputs := _object(entry.get("input"))):
-                meant = Step(step.id, inputs, item.schema, _writes(item))
-                plan[step.id] = {**entry, "input": with_numbers(meant, self._lists, self._kinds)}
+                planned_step = Step(step.id, inputs, item.schema, _writes(item))
+                plan[step.id] = {**entry, "input": with_numbers(planned_step, self._lists, self._kinds)}
         return {READING: given[READING], **plan} if READING in given and self._reads else plan
 
     def _outline_questions(self, known: Shapes) -> OutlineQuestions | None:
         if self._reads or self._mode == "off":
             return None
         outline = outline_of(known, [_writes(item) for item in self._setup.allotted], self._lists)
-        return None if outline is None else OutlineQuestions(self._setup, outline, self._today, self.said.known)
+        return None if outline is None else OutlineQuestions(self._setup, outline, self._today, self.sources.known)
 
     # What is known ----------------------------------------------------------------------------------------------------
 
     @property
-    def said(self) -> Said:
+    def sources(self) -> EvidenceSources:
         """The task with what a person has answered, and what else counts."""
         setup = self._setup
         names = [f"{item.tool.name} {' '.join(property_names(item.schema))}" for item in setup.allotted]
         fields = frozenset(name for _, *both in shapes(setup) for schema in both for name in _fields(schema))
-        return Said(
-            task=Passage("\n".join((setup.task, *self._told))),
+        return EvidenceSources(
+            task=Passage("\n".join((setup.task, *self._answers))),
             own=len(words_of(setup.task)),
             documentation=Passage(
                 "\n".join((setup.implementation.context.documentation, setup.tool.definition.description))
@@ -474,10 +474,10 @@ def _own_question(question: Json) -> QuestionDraft:
     """What the model asks itself."""
     if isinstance(question, str):
         return QuestionDraft(text=question, reason="unclear", worded=True)
-    asked = cast("JsonObject", question)
-    offered: Sequence[JsonObject] = cast("list[JsonObject]", asked.get("choices") or [])
+    fields = cast("JsonObject", question)
+    offered: Sequence[JsonObject] = cast("list[JsonObject]", fields.get("choices") or [])
     choices = [Choice(value=one["label"][:500], label=one["label"], outcome=one["outcome"]) for one in offered]
-    return QuestionDraft(text=asked["text"], reason="unclear", choices=tuple(choices), worded=True)
+    return QuestionDraft(text=fields["text"], reason="unclear", choices=tuple(choices), worded=True)
 
 
 def _only_ambiguous(judged: Judgement) -> bool:

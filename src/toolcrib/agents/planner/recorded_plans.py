@@ -142,13 +142,13 @@ class _Recorded:
         problem, system = "", ""
         messages: tuple[Message, ...] = ()
         for position in _positions(self._position):
-            asked = _first_attempt(self._events, position)
-            if asked is None:
+            recorded_request = _first_attempt(self._events, position)
+            if recorded_request is None:
                 break
-            system = asked.system or system
-            new = () if asked.messages is None else decode_messages(orjson.dumps(asked.messages))
+            system = recorded_request.system or system
+            new = () if recorded_request.messages is None else decode_messages(orjson.dumps(recorded_request.messages))
             request = setup.request((*messages, *new), system=system, output_schema=schema, output_name="plan")
-            call = setup.call(position, asked.purpose, request, new=new, system=asked.system)
+            call = setup.call(position, recorded_request.purpose, request, new=new, system=recorded_request.system)
             response = await setup.context.model(call)
             messages = (*request.messages, response.message)
             answer = translate(_without_uses(read_object(response.message.text), schema))
@@ -213,8 +213,8 @@ def _has_begun_since(events: Sequence[Event], position: str) -> bool:
 
 
 def _first_attempt(events: Iterable[Event], position: str) -> ModelStarted | None:
-    asked = (event for event in events if isinstance(event, ModelStarted) and event.position == position)
-    return next((event for event in asked if event.attempt == 1), None)
+    requests = (event for event in events if isinstance(event, ModelStarted) and event.position == position)
+    return next((event for event in requests if event.attempt == 1), None)
 
 
 def _arguments(events: Iterable[Event], step: str) -> JsonObject | None:

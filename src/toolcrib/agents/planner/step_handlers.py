@@ -273,26 +273,26 @@ def _read_done(ids: list[str], given: JsonObject) -> dict[str, SettledStep]:
     """How the steps before have ended, as `${steps.NAME}` tells it, up to the first that has failed."""
     done: dict[str, SettledStep] = {}
     for step in ids:
-        told = given.get(step)
-        if not isinstance(told, dict):
+        entry = given.get(step)
+        if not isinstance(entry, dict):
             continue
-        ended = _read_ended(step, cast("JsonObject", told))
+        ended = _read_ended(step, cast("JsonObject", entry))
         done[step] = ended
         if ended.status == "failed":
             break
     return done
 
 
-def _read_ended(step: str, told: JsonObject) -> SettledStep:
-    failure, items = told.get("error"), told.get("items")
-    output = told.get("output")
+def _read_ended(step: str, entry: JsonObject) -> SettledStep:
+    failure, items = entry.get("error"), entry.get("items")
+    output = entry.get("output")
     return SettledStep(
         step=step,
-        status=told.get("status", "succeeded"),
+        status=entry.get("status", "succeeded"),
         output=[None] * items if output is None and items is not None else output,
         items=items,
-        failed=told.get("failed", 0),
-        reason=told.get("reason"),
+        failed=entry.get("failed", 0),
+        reason=entry.get("reason"),
         error=None
         if failure is None
         else ToolError(code=failure["code"], message=failure["message"], details=failure.get("details")),

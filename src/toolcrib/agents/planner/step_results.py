@@ -201,8 +201,8 @@ class StepRun:
         corrected = await self._review(found)
         if corrected.skip:
             return self._skip()
-        seen = value_texts([plan.input, *self._outputs_by_step().values()])
-        doubts = [] if self.recorded else doubts_of_step(self.setup, self.place, corrected, seen)
+        known_values = value_texts([plan.input, *self._outputs_by_step().values()])
+        doubts = [] if self.recorded else doubts_of_step(self.setup, self.place, corrected, known_values)
         invented = next((doubt for doubt in doubts if doubt.invented), None)
         if invented is not None:
             message = f"step {self.id!r} was not carried out: {invented.text}; look it up in a step before, or name it"
@@ -309,13 +309,13 @@ async def conclude(
     """
     if not recorded and (end := _without_answer(setup, done)) is not None:
         return msgspec.structs.replace(end, warnings=(*warnings, *end.warnings))
-    said = [*warnings, *warnings_of(done)]
+    all_warnings = [*warnings, *warnings_of(done)]
     stopped = next((ended for ended in done.values() if stop_reason_of(ended)), None)
     stop_reason = (stopped and stop_reason_of(stopped)) or "final_answer"
     skipped = [step for step, ended in done.items() if ended.status == "skipped"]
     schema = setup.implementation.result_schema or DEFAULT_RESULT
     facts = report(setup, done)
-    question = format_question(setup, preview(facts, _REPORTED), skipped, said)
+    question = format_question(setup, preview(facts, _REPORTED), skipped, all_warnings)
     try:
         output: Json = await ask_json(
             setup,
@@ -331,7 +331,7 @@ async def conclude(
         )
     except (ModelError, UnusableAnswer, BudgetExhausted) as problem:
         # What was done is done: the answer is then the facts, without the model's words.
-        said.append(f"the answer could not be formatted: {problem}")
+        all_warnings.append(f"the answer could not be formatted: {problem}")
         output = {"summary": "The model gave no summary; see the steps.", "steps": facts}
     failed = stop_reason == "error"
     return RunEnd(
@@ -339,7 +339,7 @@ async def conclude(
         status="failed" if failed else "completed",
         stop_reason=stop_reason,
         error=stopped.error if stopped and failed else None,
-        warnings=tuple(said),
+        warnings=tuple(all_warnings),
         metadata={OUTCOME: outcome_counts(done)},
     )
 

@@ -133,10 +133,10 @@ class AgentPreparer:
             side_effects=least(context.policy.side_effects, agent.side_effects),
             guardrails=context.policy.guardrails,
         )
-        system, asked = await self._system(context, agent, offer), context.request.input
+        system, run_input = await self._system(context, agent, offer), context.request.input
         found = offer.findable(begun.found)
         room = ContextWindow(context, agent.llm).for_the_past(
-            opening(asked, RecalledContext()), system=system, tools=offer.with_found(found)
+            opening(run_input, RecalledContext()), system=system, tools=offer.with_found(found)
         )
         recalled = await self._recall(context, agent, room)
         return PreparedAgent(
@@ -144,7 +144,7 @@ class AgentPreparer:
             model_client=model_client,
             offer=offer,
             system=system,
-            opening=(*recalled.messages, opening(asked, recalled)),
+            opening=(*recalled.messages, opening(run_input, recalled)),
             found=found,
         )
 

@@ -171,8 +171,8 @@ class RunPreparer:
 
         report = await drift_of(tool, self._registry, self._providers, current)
         if report.drifted:
-            said = "; ".join(change.message for change in report.changes[:_MOST_CHANGES])
-            context.warn(f"schemas have changed since the prompt of {tool.ref!r} was made: {said}; regenerate it")
+            changes = "; ".join(change.message for change in report.changes[:_MOST_CHANGES])
+            context.warn(f"schemas have changed since the prompt of {tool.ref!r} was made: {changes}; regenerate it")
             await context.emit("drift", "schema_drift", report.model_dump(mode="json"))
 
 

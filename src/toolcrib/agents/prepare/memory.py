@@ -82,9 +82,9 @@ async def _ask_agent(context: RunContext, name: str, question: str) -> str | Non
 
 
 def _question(old: str, fallen: Sequence[Message]) -> str:
-    said = "\n".join(line for message in fallen for line in _lines(message))
+    text = "\n".join(line for message in fallen for line in _lines(message))
     parts = [f"Summary so far:\n{old}"] if old else []
-    return "\n\n".join([*parts, f"What was said since:\n{clip_text(said, _LONGEST_QUESTION)}"])
+    return "\n\n".join([*parts, f"What was said since:\n{clip_text(text, _LONGEST_QUESTION)}"])
 
 
 def _lines(message: Message) -> Iterable[str]:
@@ -122,7 +122,7 @@ class Memory:
         if not context.request.conversation_id or context.request.turn in {None, 1}:
             return ConversationStart()
         past = PriorTurns(self._store.journal, context)
-        return ConversationStart(message_of((await past.turn(1)).asked), await past.tools_found())
+        return ConversationStart(message_of((await past.turn(1)).input), await past.tools_found())
 
     async def __call__(self, context: RunContext, agent: AgentImplementation, room: int | None) -> RecalledContext:
         """What the agent of a run remembers; nothing in a run that is no turn of a conversation.
@@ -163,15 +163,15 @@ class Memory:
             most_turns=None if agent.memory.strategy == "full" else agent.memory.max_conversation_turns,
             room=_room(agent, room, shared),
         )
-        told: JsonObject = {}
+        known_variables: JsonObject = {}
         for place in range(window.first, past.upcoming):
-            told |= turns[place].told
+            known_variables |= turns[place].variables
         return {
             **noted,
             "first": window.first,
             "short": window.short,
             "tainted": await past.is_tainted(window.first),
-            "variables": _untold(shared, told, context),
+            "variables": _untold(shared, known_variables, context),
         }
 
     async def _load_shared_context(self, context: RunContext) -> JsonObject:
@@ -215,9 +215,11 @@ def _room(agent: AgentImplementation, room: int | None, shared: JsonObject) -> i
     return min(known, default=None)
 
 
-def _untold(shared: JsonObject, told: Mapping[str, Json], context: RunContext) -> JsonObject:
+def _untold(shared: JsonObject, known_variables: Mapping[str, Json], context: RunContext) -> JsonObject:
     """The variables of the conversation that the model has not been told in what it is shown."""
     own = variables_of(context.request.input)
     return {
-        name: value for name, value in shared.items() if name not in own and (name not in told or told[name] != value)
+        name: value
+        for name, value in shared.items()
+        if name not in own and (name not in known_variables or known_variables[name] != value)
     }

@@ -61,7 +61,7 @@ class Snapshots:
         self._cache = store.cache
         self._blobs = store.blobs
         self._clock = clock
-        self._asked: dict[str, int] = {}
+        self._last_spans: dict[str, int] = {}
         """The last span of a schedule in which this process has asked for a turn, by source."""
 
     async def newest(self, realm: str, source: ReferenceSource) -> Snapshot | None:
@@ -96,12 +96,16 @@ class Snapshots:
         digest = await self._blobs.put(orjson.dumps(items), realm=principal.realm, made_by=principal.id)
         known = await self._load_state(principal.realm, source)
         doubt = None if accept else _doubt(source, known, len(items))
-        seen = {"id": digest, "size": len(items), "fetched_at": format_timestamp(found.fetched_at), "refused": doubt}
-        state: JsonObject = {**known, "readings": _add_reading(known["readings"], seen, source.keep), "failure": None}
+        reading = {"id": digest, "size": len(items), "fetched_at": format_timestamp(found.fetched_at), "refused": doubt}
+        state: JsonObject = {
+            **known,
+            "readings": _add_reading(known["readings"], reading, source.keep),
+            "failure": None,
+        }
         if doubt is not None:
             await self._save(principal, source, {**state, "failure": self._failure(doubt)})
             raise ReferenceUnavailable(doubt)
-        used = {name: seen[name] for name in ("id", "size", "fetched_at")}
+        used = {name: reading[name] for name in ("id", "size", "fetched_at")}
         await self._save(principal, source, {**state, **used})
         return Snapshot(digest, found.fetched_at, len(items))
 
@@ -128,9 +132,9 @@ class Snapshots:
         now = self._clock.now()
         span = int(now.timestamp() // every_s)
         turns = f"{source_key(principal.realm, source)}:turn:{every_s:g}"
-        if self._asked.get(turns) == span:
+        if self._last_spans.get(turns) == span:
             return False
-        self._asked[turns] = span
+        self._last_spans[turns] = span
         ends = datetime.fromtimestamp((span + 1) * every_s, UTC)
         return await self._cache.add(
             f"{turns}:{span}", {}, realm=principal.realm, made_by=principal.id, now=now, expires_at=ends
@@ -166,12 +170,12 @@ def _doubt(source: ReferenceSource, known: JsonObject, size: int) -> str | None:
     )
 
 
-def _add_reading(readings: list[JsonObject], seen: JsonObject, most: int) -> list[JsonObject]:
+def _add_reading(readings: list[JsonObject], reading: JsonObject, most: int) -> list[JsonObject]:
     """The readings with one more, which is the newest one again if it brought the same."""
     newest = readings[0] if readings else None
-    again = newest is not None and (newest["id"], newest["refused"]) == (seen["id"], seen["refused"])
-    first = newest["first_at"] if newest is not None and again else seen["fetched_at"]
-    return [{**seen, "first_at": first}, *readings[1 if again else 0 :]][:most]
+    again = newest is not None and (newest["id"], newest["refused"]) == (reading["id"], reading["refused"])
+    first = newest["first_at"] if newest is not None and again else reading["fetched_at"]
+    return [{**reading, "first_at": first}, *readings[1 if again else 0 :]][:most]
 
 
 def _moment(text: str) -> datetime:

@@ -115,13 +115,13 @@ async def resolve_allocation(
 def aliases_of(names: Iterable[str], *, reserved: Iterable[str] = ()) -> Mapping[str, str]:
     """Names that models accept, each its own: where two come out the same, the later one gets a number."""
     aliases: dict[str, str] = {}
-    taken = set(reserved)
+    names_in_use = set(reserved)
     for name in dict.fromkeys(names):
         plain = _NOT_IN_MODEL_NAME.sub("_", name)
         endings = (f"_{number}" if number > 1 else "" for number in count(1))
         candidates = (plain[: _LONGEST_MODEL_NAME - len(ending)] + ending for ending in endings)
-        aliases[name] = next(free for free in candidates if free not in taken)
-        taken.add(aliases[name])
+        aliases[name] = next(free for free in candidates if free not in names_in_use)
+        names_in_use.add(aliases[name])
     return aliases
 
 
@@ -136,8 +136,8 @@ async def _look_up(
     known = await context.once(f"allotted.{share.ref}", "tools_allotted", look)
     hashes: dict[str, str] = orjson.loads(await context.read_blob(known["kept"]))
     replaced = context.request.replaced
-    meant = [replaced.get(content_hash, content_hash) for content_hash in hashes.values()]
-    return [await registry.get_revision(context.run.realm, content_hash) for content_hash in meant]
+    current_hashes = [replaced.get(content_hash, content_hash) for content_hash in hashes.values()]
+    return [await registry.get_revision(context.run.realm, content_hash) for content_hash in current_hashes]
 
 
 def matching(ref: str, registry: Registry, realm: str, owner: str) -> Sequence[ToolRevision]:

@@ -68,8 +68,8 @@ def default_prompt(
     else:
         shape = _shape(implementation.result_schema)
         text = _AGENTIC.format(answer=f" It is put into {shape}." if shape else "", **parts)
-    said = _paragraph(purpose)
-    return f"{said}\n\n{text}" if said else text
+    opening = _paragraph(purpose)
+    return f"{opening}\n\n{text}" if opening else text
 
 
 def reference_names(implementation: AgenticImplementation) -> tuple[str, ...]:

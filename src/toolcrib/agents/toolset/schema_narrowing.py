@@ -54,15 +54,17 @@ def schema_for_models(schema: Json) -> Json:
     node = cast("JsonObject", schema)
     shown = {name: schema_for_models(item) for name, item in node.items() if name != LABELS}
     values = cast("list[Json]", node["enum"]) if isinstance(node.get("enum"), list) else []
-    said = node.get("description", "")
+    description = node.get("description", "")
     if len(values) > _MOST_VALUES:
         del shown["enum"]
         shown["type"] = _types_of(values)
-        shown["description"] = f"{said} One of {len(values)} values; another is refused with the closest.".strip()
+        shown["description"] = (
+            f"{description} One of {len(values)} values; another is refused with the closest.".strip()
+        )
     elif LABELS in node:
         labels = cast("Mapping[str, str]", node[LABELS])
         meaning = "; ".join(f"{value} = {label}" for value, label in labels.items())
-        shown["description"] = f"{said} One of: {meaning}".strip()
+        shown["description"] = f"{description} One of: {meaning}".strip()
     return shown
 
 

@@ -139,8 +139,8 @@ class _Writer:
         if name and name not in self._shared and "description" not in node:
             return self._note(self._definitions.get(name))
         default = node.get("default")
-        said = f"Default {_value(default)}." if default not in (None, [], {}) else ""
-        return " ".join(filter(None, (brief(str(node.get("description", "")), self._note_limit), said)))
+        default_note = f"Default {_value(default)}." if default not in (None, [], {}) else ""
+        return " ".join(filter(None, (brief(str(node.get("description", "")), self._note_limit), default_note)))
 
 
 def _is_scalar(schema: JsonSchema) -> bool:

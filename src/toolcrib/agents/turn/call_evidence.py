@@ -12,11 +12,11 @@ from typing import cast
 
 from toolcrib.agents.evidence import (
     SECOND_SYSTEM,
+    EvidenceSources,
     Finding,
     Judgement,
     Known,
     Passage,
-    Said,
     Step,
     as_day,
     doubts_of_call,
@@ -51,10 +51,10 @@ class CallEvidence:
         self._known = Known()
 
     @cached_property
-    def _said(self) -> Said:
+    def _sources(self) -> EvidenceSources:
         """What the calls are held against."""
         implementation = self._setup.implementation
-        return Said(
+        return EvidenceSources(
             task=Passage(self._setup.task),
             documentation=Passage("\n".join((implementation.context.documentation, implementation.system_prompt))),
             today=self._setup.context.run.created_at.date(),
@@ -76,14 +76,14 @@ class CallEvidence:
         if item is None or not isinstance(arguments, dict):
             return None
         step = Step(position, cast("JsonObject", arguments), item.schema, writes=True)
-        doubts = doubts_of_call(step, self._said, value_texts(found.output for found in done if found.ok))
+        doubts = doubts_of_call(step, self._sources, value_texts(found.output for found in done if found.ok))
         if not doubts:
             return None
         refused = [doubt for doubt in doubts if self._strict or doubt.state == "invented"]
         if not refused and self._reads and not self._is_shown(item.tool):
             await self._read_again(position, doubts)
-        told: JsonObject = {"doubts": [self._finding_entry(doubt) for doubt in doubts]}
-        await self._setup.context.emit(f"{position}.evidence", "call_judged", told)
+        details: JsonObject = {"doubts": [self._finding_entry(doubt) for doubt in doubts]}
+        await self._setup.context.emit(f"{position}.evidence", "call_judged", details)
         if refused:
             named = "; ".join(f"{doubt.field} {doubt.shown!r}" for doubt in refused)
             message = (
@@ -94,7 +94,7 @@ class CallEvidence:
         else:
             return None
         message = f"{tool!r} was not called: {message}"
-        return error(ErrorCode.VALIDATION_ERROR, Reason.NOT_GROUNDED, message, **told)
+        return error(ErrorCode.VALIDATION_ERROR, Reason.NOT_GROUNDED, message, **details)
 
     def _is_shown(self, tool: ToolRevision) -> bool:
         """Whether a call waits for a person anyway, or takes no effect."""
@@ -111,7 +111,7 @@ class CallEvidence:
                 self._setup,
                 f"{position}.check",
                 "verification",
-                second_question(judged, points, self._said),
+                second_question(judged, points, self._sources),
                 second_schema(points),
                 name="check",
                 system=SECOND_SYSTEM,
@@ -120,7 +120,7 @@ class CallEvidence:
         except (ModelError, UnusableAnswer) as problem:
             self._setup.context.warn(f"there was no second reading of the task: {problem}")
         else:
-            learn(self._known, points, answer, self._said)
+            learn(self._known, points, answer, self._sources)
 
     def _is_read(self, subject: Finding | str) -> bool:
         return isinstance(subject, Finding) and value_key(subject) in self._known.confirmed
@@ -132,8 +132,8 @@ class CallEvidence:
     def _finding_entry(self, doubt: Finding) -> JsonObject:
         key = value_key(doubt)
         read = "confirmed" if key in self._known.confirmed else "denied" if key in self._known.denied else ""
-        told: JsonObject = {"field": doubt.field, "value": doubt.shown, "state": doubt.state}
-        return {**told, "second_reading": read} if read else told
+        entry: JsonObject = {"field": doubt.field, "value": doubt.shown, "state": doubt.state}
+        return {**entry, "second_reading": read} if read else entry
 
 
 def _is_chosen(doubt: Finding) -> bool:

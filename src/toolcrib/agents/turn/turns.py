@@ -162,8 +162,8 @@ class ToolCallRunner:
         return CallResult(call, _dump(reading([by_name[name] for name in names])))
 
 
-def _dump(told: JsonObject) -> str:
-    return orjson.dumps(told).decode()
+def _dump(value: JsonObject) -> str:
+    return orjson.dumps(value).decode()
 
 
 NOTED: Final = 3
@@ -296,8 +296,8 @@ class TurnContext(Protocol):
 
 
 @dataclass(slots=True)
-class _Told:
-    """What the model is told next, besides what the journal knows."""
+class _NextRequest:
+    """What the next request to the model has, besides what the journal knows."""
 
     new: tuple[Message, ...]
     """Messages that stand nowhere else in the journal."""
@@ -316,7 +316,7 @@ class Turns:
     def __init__(self, work: TurnContext, found: Sequence[str] = (), grounds: CallEvidence | None = None) -> None:
         self.done: list[ToolEnvelope] = []
         """The calls that were made."""
-        self.said = ""
+        self.last_text = ""
         """The last words of the model."""
         self.closing = ""
         """What it says of a run that a limit has stopped, if it could be asked."""
@@ -326,7 +326,7 @@ class Turns:
         self._room = ContextWindow(work.model_client.context, work.model_client.llm)
         self._closing = FinalAnswer(work.model_client, work.opening[-1].text)
         self._messages = work.opening
-        self._told = _Told(work.opening[-1:])
+        self._next_request = _NextRequest(work.opening[-1:])
         self._system = ""
         self._repeats = LoopDetector()
         self._refused_turns = 0
@@ -334,7 +334,7 @@ class Turns:
 
     async def run(self) -> RunEnd:
         """Run to the end; whatever goes wrong is an end too, with what was reached until then."""
-        self._model_client.context.partial = lambda: self._work.partial(self) if self.done or self.said else None
+        self._model_client.context.partial = lambda: self._work.partial(self) if self.done or self.last_text else None
         self._closing.keep()
         try:
             return await self._run()
@@ -351,7 +351,7 @@ class Turns:
         while ended is None:
             turn += 1
             response = await self._ask(turn)
-            self.said = response.message.text.strip() or self.said
+            self.last_text = response.message.text.strip() or self.last_text
             if response.stop == "pause":
                 self._messages = (*self._messages, response.message)
             elif response.message.calls:
@@ -375,7 +375,7 @@ class Turns:
         response = await self._model_client.context.model(
             self._model_client.call("format", "formatting", request, new=new)
         )
-        self.said = response.message.text.strip() or self.said
+        self.last_text = response.message.text.strip() or self.last_text
         return response.message.text
 
     async def format_answer(self, ready: Message, question: str, schema: JsonSchema) -> JsonObject:
@@ -418,13 +418,13 @@ class Turns:
         offered = work.offer.offered if not self._acting.has_found else msgspec.json.encode(tools.tools)
         call = model_client.call(
             f"t{turn}.llm",
-            self._told.purpose,
+            self._next_request.purpose,
             request,
-            new=self._told.new,
+            new=self._next_request.new,
             system=None if self._system == before else self._system,
             tools=await model_client.context.keep(offered),
         )
-        self._told = _Told((), self._told.purpose)
+        self._next_request = _NextRequest((), self._next_request.purpose)
         return await model_client.context.model(call)
 
     def _until(self, last: Message) -> tuple[Message, ...]:
@@ -433,7 +433,7 @@ class Turns:
     def _tell(self, text: str, purpose: Purpose = "error_recovery") -> None:
         message = user(text)
         self._messages = (*self._messages, message)
-        self._told = _Told((*self._told.new, message), purpose)
+        self._next_request = _NextRequest((*self._next_request.new, message), purpose)
 
     # Tools ------------------------------------------------------------------------------------------------------------
 
@@ -449,7 +449,7 @@ class Turns:
         results = tuple(outcome.result for outcome in outcomes)
         self._messages = (*self._messages, calls.message, Message("user", results))
         failures = [outcome.error for outcome in outcomes if outcome.error is not None]
-        self._told = _Told((), "error_recovery" if failures else "result_review")
+        self._next_request = _NextRequest((), "error_recovery" if failures else "result_review")
         if response.problems:
             self._tell(_PARTLY_UNREADABLE + "\n".join(response.problems))
         if all(outcome.refused for outcome in outcomes):
@@ -495,14 +495,14 @@ class Turns:
     async def end_at_limit(self, stop_reason: StopReason, why: str) -> RunEnd:
         """An end at a limit: with an answer from what there is, if the model can still be asked for one."""
         self.closing = await self._closing.ask(self.done, why)
-        self.said = self.closing or self.said
+        self.last_text = self.closing or self.last_text
         return RunEnd(output=self._work.partial(self), stop_reason=stop_reason, warnings=(why,))
 
     def end_with_failure(
         self, failure: ToolError, *, stop_reason: StopReason, warnings: tuple[str, ...] = ()
     ) -> RunEnd:
         """A failure, with what was done until then."""
-        output = self._work.partial(self) if self.done or self.said else None
+        output = self._work.partial(self) if self.done or self.last_text else None
         return RunEnd(output=output, status="failed", stop_reason=stop_reason, error=failure, warnings=warnings)
 
     def nothing(self, response: Response) -> RunEnd:

@@ -128,8 +128,8 @@ class ToolError(Contract):
         """What the call has changed although it failed."""
         if self.reason is Reason.OUTCOME_UNKNOWN:
             return "unknown"
-        told = (self.details or {}).get("effect")
-        return told if told in {"done", "unknown"} else "none"
+        effect = (self.details or {}).get("effect")
+        return effect if effect in {"done", "unknown"} else "none"
 
 
 class ToolcribError(Exception):

@@ -34,9 +34,9 @@ class WorkflowDefinition(WorkflowParts, CallRules, Identity):
 
     def document(self) -> JsonObject:
         """What differs from the defaults, as people write and read it: what it is called and takes, then its steps."""
-        said = self.model_dump(mode="json", exclude_defaults=True)
+        fields = self.model_dump(mode="json", exclude_defaults=True)
         parts, rules = WorkflowParts.model_fields, CallRules.model_fields
-        return {name: said[name] for name in sorted(said, key=lambda name: (name in parts, name in rules))}
+        return {name: fields[name] for name in sorted(fields, key=lambda name: (name in parts, name in rules))}
 
     def tool(self) -> ToolDefinition:
         """The workflow as a tool. Without `side_effects` it counts as writing, until it is published."""

@@ -285,10 +285,10 @@ class Driver:
 
     async def _cancel(self, drive: ClaimedRun, context: RunContext) -> DriveResult:
         """End a run that somebody has cancelled, with what it has so far."""
-        told = (await self._services.store.journal.signals(drive.run.run_id))[CANCEL]
+        signal = (await self._services.store.journal.signals(drive.run.run_id))[CANCEL]
         if CANCEL not in drive.history.received:
-            drive.add(SignalReceived(name=CANCEL, payload=told.payload, made_by=told.made_by))
-        return await self._end(drive, end_by_cancel(told, context.partial()), context)
+            drive.add(SignalReceived(name=CANCEL, payload=signal.payload, made_by=signal.made_by))
+        return await self._end(drive, end_by_cancel(signal, context.partial()), context)
 
     async def _end(self, drive: ClaimedRun, ended: RunEnd, context: RunContext) -> DriveResult:
         """Finish a run of which something may still be under way, or not have been asked for again."""
@@ -338,9 +338,9 @@ class Driver:
         await self._nested.end(child_id)
 
     async def _cancel_child(self, run: Run, child_id: str, reason: str) -> None:
-        told = cancel_signal(by=run.made_by, reason=reason, at=self._services.clock.now())
+        signal = cancel_signal(by=run.made_by, reason=reason, at=self._services.clock.now())
         with contextlib.suppress(NotFound):  # it was announced, and a crash came before it was made
-            await self._services.store.journal.signal(child_id, told)
+            await self._services.store.journal.signal(child_id, signal)
 
     async def _is_orphan(self, request: RunRequest) -> bool:
         """Whether the run that called this one has ended."""

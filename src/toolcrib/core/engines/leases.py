@@ -60,11 +60,11 @@ class LeaseGuard:
         if self._on_leave is not None:
             self._on_leave()
 
-    def on_leave(self, told: Callable[[], None]) -> None:
+    def on_leave(self, callback: Callable[[], None]) -> None:
         """Who is told of `leave`: at once, if it has been said already."""
-        self._on_leave = told
+        self._on_leave = callback
         if self.leaving:
-            told()
+            callback()
 
     @contextlib.contextmanager
     def stoppable(self) -> Generator[None]:
@@ -185,12 +185,12 @@ class Leases:
 
     async def _renew(self, mine: Sequence[LeaseGuard]) -> None:
         """Prolong the leases that are still ours, and stop the work on runs whose are not."""
-        asked = self._clock.monotonic()
+        requested_at = self._clock.monotonic()
         ids = [hold.run_id for hold in mine]
         renewed = set(await self._journal.renew(ids, owner=self._owner, now=self._clock.now(), lease_s=self._lease_s))
         for hold in mine:
             if hold.run_id in renewed:
-                hold.valid_until = asked + self._lease_s
+                hold.valid_until = requested_at + self._lease_s
             elif self._kept.get(hold.run_id) is hold:
                 del self._kept[hold.run_id]
                 hold.lose()

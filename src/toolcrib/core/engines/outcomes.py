@@ -77,10 +77,12 @@ def cancel_signal(*, by: str, reason: str | None, at: datetime) -> Signal:
     return Signal(name=CANCEL, payload={"reason": reason}, made_by=by, at=at)
 
 
-def end_by_cancel(told: Signal, partial: Json) -> RunEnd:
+def end_by_cancel(signal: Signal, partial: Json) -> RunEnd:
     """The end of a run that somebody has cancelled, with what it had so far."""
-    reason = told.payload.get("reason")
-    return _end_as_cancelled(f"the run was cancelled by {told.made_by!r}" + (f": {reason}" if reason else ""), partial)
+    reason = signal.payload.get("reason")
+    return _end_as_cancelled(
+        f"the run was cancelled by {signal.made_by!r}" + (f": {reason}" if reason else ""), partial
+    )
 
 
 def _end_as_cancelled(message: str, partial: Json = None) -> RunEnd:

@@ -194,7 +194,7 @@ class EnvelopeBuilder:
         """The envelope, of what is given and known. The output is plain and without secrets; the rest is made so."""
         self.lap("serialize")
         definition = self.tool.definition if self.tool else None
-        call_id, told = self.call_id, self._with_wasted(metadata or {})
+        call_id, all_metadata = self.call_id, self._with_wasted(metadata or {})
         return ToolEnvelope(
             call_id=call_id,
             name=self.name,
@@ -211,7 +211,7 @@ class EnvelopeBuilder:
             truncated=truncated,
             attachments=self._redact_attachments(attachments) if attachments else (),
             http_status=http_status,
-            metadata=self._clean(told) if told else {},
+            metadata=self._clean(all_metadata) if all_metadata else {},
             requires_client_execution=for_client,
             run_id=self.context.run_id,
             conversation_id=self.context.conversation_id,

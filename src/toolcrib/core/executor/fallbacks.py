@@ -47,12 +47,12 @@ def find_fallback(ref: str, tool: ToolRevision, tools: Tools, context: CallConte
     return found
 
 
-def record_of(tool: ToolRevision, failure: CallFailed, told: ToolError) -> FailedCall:
+def record_of(tool: ToolRevision, failure: CallFailed, redacted: ToolError) -> FailedCall:
     """The failure as the journal keeps it, with its error as it may be told."""
     return FailedCall(
         tool=tool.ref,
         content_hash=tool.content_hash,
-        error=told,
+        error=redacted,
         http_status=failure.http_status,
         tool_calls=failure.metadata.get("tool_calls", 0),
         tokens=failure.metadata.get("tokens", 0),

@@ -94,18 +94,18 @@ def screen_output(builder: EnvelopeBuilder, output: Json, metadata: JsonObject) 
     builder.as_it_was = False
     if not screening.passes:
         raise CallFailed(_withheld(builder, decision))
-    passed, told = cast("list[Json]", screening.value)
-    return passed, {**told, "content_filter": decision.inputs}
+    passed, facts = cast("list[Json]", screening.value)
+    return passed, {**facts, "content_filter": decision.inputs}
 
 
 def screen_failure(builder: EnvelopeBuilder, failure: CallFailed) -> None:
     """Let what a failed call says pass the content filters too."""
-    said: JsonObject = {
+    content: JsonObject = {
         "message": failure.error.message,
         "details": failure.error.details,
         "metadata": failure.metadata,
     }
-    screening = screen(builder.context.policy.guardrails, "tool_output", said)
+    screening = screen(builder.context.policy.guardrails, "tool_output", content)
     decision = screening.decision
     if decision is None:
         return
@@ -138,11 +138,15 @@ async def reserve(
         return decision
     spender = Spender(context.principal.realm, context.starter, names_of(context.callers.values()))
     most = Spend(calls=1, usd=_price(definition))
-    taken = await caps.reserve(spender, f"{context.run_id}/{builder.call.position}", most, tool=definition.name)
-    if isinstance(taken, Shortage):
-        raise _shortage_denial(taken, decision)
-    builder.capped = taken
-    return decision.model_copy(update={"inputs": {**decision.inputs, **taken.facts}}) if taken.facts else decision
+    reservation = await caps.reserve(spender, f"{context.run_id}/{builder.call.position}", most, tool=definition.name)
+    if isinstance(reservation, Shortage):
+        raise _shortage_denial(reservation, decision)
+    builder.capped = reservation
+    return (
+        decision.model_copy(update={"inputs": {**decision.inputs, **reservation.facts}})
+        if reservation.facts
+        else decision
+    )
 
 
 async def settle(
@@ -162,10 +166,10 @@ async def settle(
         await caps.settle(builder.capped, Spend(calls=int(made), usd=price))
 
 
-async def add(caps: Caps | None, builder: EnvelopeBuilder, definition: ToolDefinition, told: Decimal | None) -> None:
+async def add(caps: Caps | None, builder: EnvelopeBuilder, definition: ToolDefinition, cost: Decimal | None) -> None:
     """Count what a call says that it cost, in the place of its price."""
-    if caps is not None and builder.capped is not None and told is not None:
-        await caps.settle(builder.capped, Spend(usd=told - (definition.cost_usd_per_call or Decimal(0))))
+    if caps is not None and builder.capped is not None and cost is not None:
+        await caps.settle(builder.capped, Spend(usd=cost - (definition.cost_usd_per_call or Decimal(0))))
 
 
 def _price(definition: ToolDefinition) -> Decimal | None:

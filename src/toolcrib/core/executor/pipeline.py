@@ -254,7 +254,7 @@ class Executor:
     async def _run(self, builder: EnvelopeBuilder, tool: ToolRevision) -> ToolEnvelope:
         context, definition = builder.context, tool.definition
         decision = self._guard(builder, tool)
-        taken = _BudgetReservation(
+        reservation = _BudgetReservation(
             context.budget, definition.cost_usd_per_call or Decimal(0), again=context.attempt > 1
         )
         try:
@@ -262,7 +262,7 @@ class Executor:
             schemas = self._validate(builder, tool)
             prepared = context.journal.find_client_call(builder.call.position)
             if prepared is not None:
-                taken.dispatched = taken.paid = True
+                reservation.dispatched = reservation.paid = True
                 return await self._take_up(builder, tool, prepared, schemas.output)
             decision = self._apply_guardrails(builder, tool, decision)
             if context.dry_run and definition.side_effects == "writes":
@@ -280,15 +280,15 @@ class Executor:
             decision = await capping.reserve(self.caps, builder, tool, decision)
             await context.journal.intend(self._intent(builder, tool, decision))
             builder.lap("policy")
-            taken.dispatched = taken.paid = True
+            reservation.dispatched = reservation.paid = True
             try:
                 outcome = await self._dispatch(builder, tool, auth)
             except CallFailed as failure:
-                taken.paid = False
+                reservation.paid = False
                 return await self._fall_back(builder, tool, failure, schemas.output)
         finally:
-            taken.settle()
-            await capping.settle(self.caps, builder, definition, made=taken.dispatched, paid=taken.paid)
+            reservation.settle()
+            await capping.settle(self.caps, builder, definition, made=reservation.dispatched, paid=reservation.paid)
         envelope = await self._finish(builder, tool, outcome, schemas.output)
         return await self._results.keep(key, builder, tool, envelope)
 
@@ -511,11 +511,11 @@ class Executor:
         builder.cost_usd = outcome.cost_usd if outcome.cost_usd is not None else definition.cost_usd_per_call
         builder.add_secrets(outcome.secrets)
         builder.tainted |= outcome.tainted
-        brought = take(definition, outcome.output, builder.redactor)
-        told = cost_from_output(definition, brought)
-        self._charge(builder, definition, told)
-        await capping.add(self.caps, builder, definition, told)
-        output, metadata = select_output(definition, brought), outcome.metadata
+        result = take(definition, outcome.output, builder.redactor)
+        cost = cost_from_output(definition, result)
+        self._charge(builder, definition, cost)
+        await capping.add(self.caps, builder, definition, cost)
+        output, metadata = select_output(definition, result), outcome.metadata
         for_client = definition.runs_on == "client"
         if not for_client:
             metadata = check_output(definition, promised, output, metadata)
@@ -530,11 +530,11 @@ class Executor:
         )
         return await self._hand_off(builder, tool, envelope, promised) if for_client else envelope
 
-    def _charge(self, builder: EnvelopeBuilder, definition: ToolDefinition, told: Decimal | None) -> None:
+    def _charge(self, builder: EnvelopeBuilder, definition: ToolDefinition, cost: Decimal | None) -> None:
         """Put what a call says that it cost in the place of the price that was reserved for it."""
-        if told is not None:
-            builder.context.budget.add_cost(told - (definition.cost_usd_per_call or Decimal(0)))
-            builder.cost_usd = told
+        if cost is not None:
+            builder.context.budget.add_cost(cost - (definition.cost_usd_per_call or Decimal(0)))
+            builder.cost_usd = cost
 
     async def _pack(
         self,

@@ -182,10 +182,10 @@ def _beginning(text: bytes, limit: int) -> str:
     size = limit - 2
     while size > 0:
         beginning = text[:size].decode(errors="ignore")
-        taken = len(orjson.dumps(beginning))
-        if taken <= limit:
+        length = len(orjson.dumps(beginning))
+        if length <= limit:
             return beginning
-        size = min(size * limit // taken, size - 1)
+        size = min(size * limit // length, size - 1)
     return ""
 
 

@@ -76,16 +76,18 @@ def did_nothing(tool: ToolDefinition, failure: CallFailed) -> bool:
 
 def error_with_effect(failure: CallFailed, builder: EnvelopeBuilder) -> ToolError:
     """The error of a call that failed, with what is known of its effect, for whoever thinks of calling again."""
-    said, tool = failure.error, builder.tool
+    tool_error, tool = failure.error, builder.tool
     if tool is None or tool.definition.side_effects != "writes":
-        return said
+        return tool_error
     effect: Effect = "done" if builder.acted else effect_of(tool.definition, failure)
     if effect == "none" and _was_lost_before(tool.definition, builder):
         effect = "unknown"
-    if effect == "none" or said.effect != "none":  # a nested run's error tells it already
-        return said
-    message = said.message if _TOLD in said.message else f"{said.message}; {_SAYS[effect]}"
-    return said.model_copy(update={"message": message, "details": {**(said.details or {}), "effect": effect}})
+    if effect == "none" or tool_error.effect != "none":  # a nested run's error tells it already
+        return tool_error
+    message = tool_error.message if _TOLD in tool_error.message else f"{tool_error.message}; {_SAYS[effect]}"
+    return tool_error.model_copy(
+        update={"message": message, "details": {**(tool_error.details or {}), "effect": effect}}
+    )
 
 
 def _was_lost_before(tool: ToolDefinition, builder: EnvelopeBuilder) -> bool:
@@ -160,8 +162,8 @@ def crash_failure(tool: ToolDefinition, crash: BaseException) -> CallFailed:
         case _:
             code, reason = ErrorCode.UNKNOWN, Reason.TOOL_FAILED
     # Unlike str(), this survives an exception whose own __str__ fails.
-    said = "".join(traceback.format_exception_only(crash)).strip()
-    return CallFailed(error(code, reason, f"tool {tool.name!r} raised {said}"))
+    message = "".join(traceback.format_exception_only(crash)).strip()
+    return CallFailed(error(code, reason, f"tool {tool.name!r} raised {message}"))
 
 
 def with_reason(failure: ToolError) -> ToolError:
@@ -194,12 +196,12 @@ def wait_before_retry(tool: ToolDefinition, failure: CallFailed, attempt: int) -
     policy = tool.retry if tool.retry.count or failure.retry is None else failure.retry
     if attempt > policy.count:
         return None
-    said = failure.error
-    rule = rule_for(tool, said, failure.http_status)
-    wanted = _may_pass(said) if rule is None or rule.action == "fallback" else rule.action == "retry"
+    tool_error = failure.error
+    rule = rule_for(tool, tool_error, failure.http_status)
+    wanted = _may_pass(tool_error) if rule is None or rule.action == "fallback" else rule.action == "retry"
     if not wanted or not (may_run_twice(tool) or did_nothing(tool, failure)):
         return None
-    wait = max(policy.wait_s(attempt), said.retry_after_s or 0.0)
+    wait = max(policy.wait_s(attempt), tool_error.retry_after_s or 0.0)
     return wait if wait <= policy.max_s else None
 
 

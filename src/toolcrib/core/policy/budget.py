@@ -34,7 +34,7 @@ class Shortage:
     maximum: float
     reason: Reason
     stop_reason: StopReason
-    said: str | None = None
+    text: str | None = None
     """What there is to say that the numbers do not."""
     free_in_s: float | None = None
     """When it may be tried again, where time helps."""
@@ -42,8 +42,8 @@ class Shortage:
     @property
     def message(self) -> str:
         """One sentence with the numbers and what to do."""
-        if self.said is not None:
-            return self.said
+        if self.text is not None:
+            return self.text
         allowed, wanted = f"{self.maximum:.12g}", f"{self.value:.12g}"
         return f"limit {self.limit} is {allowed} and this would make {wanted}; raise {self.limit} to go on"
 

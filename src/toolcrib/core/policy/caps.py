@@ -167,7 +167,7 @@ class Caps(Protocol):
         """
         ...
 
-    async def settle(self, taken: CapReservation, spent: Spend) -> None:
+    async def settle(self, reservation: CapReservation, spent: Spend) -> None:
         """Count what was spent in the place of what was reserved; called again, count it besides."""
         ...
 
@@ -204,15 +204,15 @@ class CountedCaps:
         used = {str(cap): cap.to_unit(before) for (cap, _), before in zip(charged, reserved.used, strict=True)}
         return CapReservation(ticket, charged, {"budgets": used})
 
-    async def settle(self, taken: CapReservation, spent: Spend) -> None:
+    async def settle(self, reservation: CapReservation, spent: Spend) -> None:
         """Count what was spent in the place of what was reserved; called again, count it besides.
 
         What cannot be counted now is lost: it was spent, and no reason to fail.
         """
-        if taken.charged:
-            charges = [_charge(charge, spent.amount(cap.unit) or 0) for cap, charge in taken.charged]
+        if reservation.charged:
+            charges = [_charge(charge, spent.amount(cap.unit) or 0) for cap, charge in reservation.charged]
             with contextlib.suppress(Unavailable):
-                await self._counters.settle(taken.ticket, charges)
+                await self._counters.settle(reservation.ticket, charges)
 
     def _charges_for(
         self, spender: Spender, most: Spend, tool: str | None, now: datetime
@@ -251,9 +251,9 @@ class RunCaps:
         """Set aside what may be spent at a position at most, or say which cap does not allow it."""
         return await self._caps.reserve(self._spender, f"{self._run_id}/{position}", most)
 
-    async def settle(self, taken: CapReservation, spent: Spend) -> None:
+    async def settle(self, reservation: CapReservation, spent: Spend) -> None:
         """Count what was spent in the place of what was reserved."""
-        await self._caps.settle(taken, spent)
+        await self._caps.settle(reservation, spent)
 
 
 def names_of(refs: Iterable[str]) -> tuple[str, ...]:
@@ -287,11 +287,11 @@ def _shortage_of(cap: SpendingCap, charge: Charge, used: int, now: datetime) -> 
         cap.to_unit(cap.most),
         Reason.BUDGET_EXCEEDED,
         "policy",
-        said=message,
+        text=message,
         free_in_s=(free - now).total_seconds(),
     )
 
 
 def _unknown(cap: SpendingCap, problem: Unavailable) -> Shortage:
     message = f"budget '{cap}' cannot be asked, so nothing may be spent: {problem}"
-    return Shortage(BUDGET, 0, 0, Reason.BUDGET_UNKNOWN, "policy", said=message)
+    return Shortage(BUDGET, 0, 0, Reason.BUDGET_UNKNOWN, "policy", text=message)

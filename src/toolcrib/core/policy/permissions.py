@@ -152,6 +152,6 @@ def require_publish(principal: Principal, name: str) -> None:
         grants = tuple(grant for grant in grants if grant.endswith("/publish"))
     if permits(grants, uri):
         return
-    told = "" if principal.kind == "user" else f"; of a principal of kind {principal.kind!r} one must name the verb"
-    msg = f"principal {principal.id!r} has no grant for {uri!r}{told}"
+    advice = "" if principal.kind == "user" else f"; of a principal of kind {principal.kind!r} one must name the verb"
+    msg = f"principal {principal.id!r} has no grant for {uri!r}{advice}"
     raise PermissionDenied(f"{msg}; save a draft, and have a person publish it")

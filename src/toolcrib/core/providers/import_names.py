@@ -94,12 +94,12 @@ async def under_free_names(
     Raises:
         Conflict: A tool would take the name of one that is not the provider's, even with the provider's name in front.
     """
-    taken = {tool.name for tool in tools if not _is_of(provider, tool)}
+    names_in_use = {tool.name for tool in tools if not _is_of(provider, tool)}
     imported = await asyncio.to_thread(read, names=known)
-    longer = {operation: _with_provider(provider, tool) for operation, tool in _clashes(imported, taken).items()}
+    longer = {operation: _with_provider(provider, tool) for operation, tool in _clashes(imported, names_in_use).items()}
     if longer:
         imported = await asyncio.to_thread(read, names={**known, **longer})
-    for operation, tool in _clashes(imported, taken).items():
+    for operation, tool in _clashes(imported, names_in_use).items():
         msg = f"{operation} of provider {provider!r} would replace the tool {tool!r}, which is not the provider's"
         raise Conflict(f"{msg}; import it under another provider's name, or give it another name by an override")
     return imported
@@ -131,10 +131,10 @@ def _is_of(provider: str, tool: ToolRevision) -> bool:
     return tool.definition.provider == provider
 
 
-def _clashes(imported: ImportedApi, taken: Collection[str]) -> dict[str, str]:
+def _clashes(imported: ImportedApi, names_in_use: Collection[str]) -> dict[str, str]:
     """Names of tools, by operation, that others have already."""
     found = {entry.operation: entry.tool for entry in imported.report.operations if entry.tool is not None}
-    return {operation: tool for operation, tool in found.items() if tool in taken}
+    return {operation: tool for operation, tool in found.items() if tool in names_in_use}
 
 
 def _with_provider(provider: str, tool: str) -> str:

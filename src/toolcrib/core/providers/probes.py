@@ -89,9 +89,9 @@ class HttpProbe:
                 http_status=status,
             )
         anonymous = isinstance(provider.auth, NoAuth) and not provider.security
-        told = "it needs no credentials here" if anonymous else "and does not refuse the credentials"
+        verdict = "it needs no credentials here" if anonymous else "and does not refuse the credentials"
         return ProbeResult(
-            f"it answers with status {status}, {told}", authenticated=None if anonymous else True, http_status=status
+            f"it answers with status {status}, {verdict}", authenticated=None if anonymous else True, http_status=status
         )
 
     async def discover(self, provider: ProviderDefinition, principal: Principal) -> Discovery:

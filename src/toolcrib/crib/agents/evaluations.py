@@ -132,8 +132,8 @@ def score(check: EvaluationCheck, result: Result, judgement: JudgeVerdict | None
         problem = _problem(check, result, judgement)
     except (InvalidExpression, InvalidInput) as fault:
         problem = f"the check cannot be made: {fault}"
-    told = judgement.reason if judgement and problem is None else ""
-    return CheckOutcome(kind=check.kind, passed=problem is None, reason=problem or told)
+    comment = judgement.reason if judgement and problem is None else ""
+    return CheckOutcome(kind=check.kind, passed=problem is None, reason=problem or comment)
 
 
 def _problem(check: EvaluationCheck, result: Result, judgement: JudgeVerdict | None) -> str | None:
@@ -162,8 +162,8 @@ def _of_answer(check: ExactCheck | ContainsCheck | SchemaCheck, answer: Json) ->
             return None if answer == value else f"the answer is {_short_json(answer)}, not {_short_json(value)}"
         case ContainsCheck(text=text, ignore_case=ignore_case):
             fold: Callable[[str], str] = str.casefold if ignore_case else str
-            said = answer if isinstance(answer, str) else orjson.dumps(answer).decode()
-            return None if fold(text) in fold(said) else f"{text!r} is not in the answer {_short_json(answer)}"
+            answer_text = answer if isinstance(answer, str) else orjson.dumps(answer).decode()
+            return None if fold(text) in fold(answer_text) else f"{text!r} is not in the answer {_short_json(answer)}"
         case SchemaCheck(fits=schema):
             problems = compile_schema(schema).problems(answer)
             return "; ".join(map(str, problems)) or None
@@ -329,7 +329,7 @@ class Evaluations:
             judged = [await self._ask_judge(check, one.task, result, who) for check in one.task.checks]
         except ToolcribError as problem:
             return failed.model_copy(update={"error": str(problem)})
-        checks = [score(check, result, said) for check, said in zip(one.task.checks, judged, strict=True)]
+        checks = [score(check, result, verdict) for check, verdict in zip(one.task.checks, judged, strict=True)]
         return _with_result(failed, result, checks)
 
     async def _run(self, one: _Try, tool: ToolRevision, who: Principal, *, dry_run: bool) -> Result:
@@ -372,8 +372,8 @@ class Evaluations:
         if not isinstance(check, JudgeCheck):
             return None
         judge = await self._parts.catalogue.require(who.realm, check.agent)
-        asked = {"question": check.question, "task": task.input, "answer": answer_of(result.output)}
-        words = f"{orjson.dumps(asked).decode()}\n\nJudge the answer. Answer with JSON: score (0 to 1) and reason."
+        request = {"question": check.question, "task": task.input, "answer": answer_of(result.output)}
+        words = f"{orjson.dumps(request).decode()}\n\nJudge the answer. Answer with JSON: score (0 to 1) and reason."
         return judgement_of((await self._start(judge, {"message": words}, who)).output)
 
 
@@ -402,12 +402,12 @@ def _input_of(tool: ToolRevision, task: EvaluationTask) -> JsonObject:
 
 
 def _message(turn: ScriptedTurn) -> Message:
-    said = (Text(turn.text),) if turn.text else ()
+    texts = (Text(turn.text),) if turn.text else ()
     calls = (
         ToolCall(f"call_{number}", use.tool, orjson.dumps(use.input).decode())
         for number, use in enumerate(turn.calls, start=1)
     )
-    return Message("assistant", (*said, *calls))
+    return Message("assistant", (*texts, *calls))
 
 
 def _with_result(failed: EvaluationOutcome, result: Result, checks: Sequence[CheckOutcome]) -> EvaluationOutcome:

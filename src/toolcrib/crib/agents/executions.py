@@ -146,8 +146,8 @@ class Executions:
             async for message in crib.executions.follow(run_id, drive=True):
                 print(message.place, message.event)
         """
-        async with aclosing(self.follow_closely(run_id, after=after, drive=drive)) as told:
-            async for news in told:
+        async with aclosing(self.follow_closely(run_id, after=after, drive=drive)) as stream:
+            async for news in stream:
                 if news is not None:
                     yield news
 
@@ -161,8 +161,8 @@ class Executions:
         with engine.live.watch(run_id):
             if drive:
                 engine.begin(run_id)
-            async with aclosing(listen(self._journal, engine.live, self._parts.outside.clock, run_id, after)) as told:
-                async for news in told:
+            async with aclosing(listen(self._journal, engine.live, self._parts.outside.clock, run_id, after)) as stream:
+                async for news in stream:
                     yield news
 
     # Beginning --------------------------------------------------------------------------------------------------------
@@ -274,12 +274,12 @@ def _arguments(definition: ToolDefinition, request: AgentRequest) -> JsonObject:
         given = "neither" if request.message is None else "both"
         msg = f"{definition.name!r} takes a message or params, and the request has {given}; send one of them"
         raise InvalidInput(msg)
-    told = definition.run_kind == "agent" and request.params is None
-    if request.context and not told:
+    takes_context = definition.run_kind == "agent" and request.params is None
+    if request.context and not takes_context:
         msg = f"{definition.name!r} is told variables with a message to an agent only; put them into params"
         raise InvalidInput(msg)
     if request.params is not None:
         return request.params
-    if not told:
+    if not takes_context:
         return {"task": request.message}
     return {"message": request.message, **({"context": request.context} if request.context else {})}

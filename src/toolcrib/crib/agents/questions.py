@@ -83,8 +83,8 @@ class Questions:
         await self._actor.check_run(self._journal, run_id, "execute")
         question = open_question(await read_tree(self._journal, run_id))
         if question is None or position not in {None, question.position}:
-            asked = "nothing" if question is None else f"at {question.position!r}: {question.question}"
-            msg = f"run {run_id} does not ask that; it asks {asked}; look at the run for how it stands"
+            open_text = "nothing" if question is None else f"at {question.position!r}: {question.question}"
+            msg = f"run {run_id} does not ask that; it asks {open_text}; look at the run for how it stands"
             raise Conflict(msg)
         signal = Signal(
             name=answer_signal(question.position),
@@ -101,11 +101,11 @@ class Questions:
 
 def _value(question: OpenQuestion, answer: str) -> str:
     """The value of the choice that an answer names, else its words."""
-    said = answer.strip().casefold()
+    folded = answer.strip().casefold()
     named = (
         choice.value
         for choice in question.choices
-        if said in {choice.value.casefold(), choice.label.strip().casefold()}
+        if folded in {choice.value.casefold(), choice.label.strip().casefold()}
     )
     return next(named, answer.strip())
 

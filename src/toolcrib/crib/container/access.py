@@ -144,14 +144,14 @@ def validate_output(tool: ToolRevision, output: Json) -> Json:
         InvalidInput: It is not what the tool promises.
     """
     try:
-        told = plain(output)
+        result = plain(output)
     except InvalidInput as problem:
         msg = f"the output of {tool.name!r} is not JSON: {problem}"
         raise InvalidInput(msg) from problem
     schema = tool.definition.output_schema
-    problems = () if schema is None else compile_schema(schema).problems(told)
+    problems = () if schema is None else compile_schema(schema).problems(result)
     if problems:
         listed = "; ".join(map(str, problems[:5]))
         msg = f"the output is not what {tool.name!r} brings: {listed}. Correct it; the question stays open"
         raise InvalidInput(msg, [problem.as_json() for problem in problems])
-    return told
+    return result

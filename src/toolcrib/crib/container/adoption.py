@@ -111,20 +111,22 @@ class Adoptions:
         """
         decisions: Sequence[Decision] = ()
         for left in reversed(range(_ATTEMPTS)):
-            seen = await self._definitions.changes(who.realm)
+            changes = await self._definitions.changes(who.realm)
             await self._catalogue.refresh(who.realm)
             provider = await self._provider(imported.provider, who, accept=accept)
             decisions = await self._decisions(imported, who, accept=accept, partial=partial)
             try:
-                await self._store(decisions, who, seen, provider)
+                await self._store(decisions, who, changes, provider)
             except Conflict:
                 if not left:
                     raise
             else:
                 break
-        told = tuple(decision.told for decision in decisions)
-        warnings = tuple(self._concerns(told, who.realm))
-        return replace(imported, outcome=ImportOutcome(provider=imported.provider.name, tools=told, warnings=warnings))
+        reports = tuple(decision.report for decision in decisions)
+        warnings = tuple(self._concerns(reports, who.realm))
+        return replace(
+            imported, outcome=ImportOutcome(provider=imported.provider.name, tools=reports, warnings=warnings)
+        )
 
     async def review(self, name: str, who: Principal) -> ToolReview:
         """A tool as it is, and as its provider proposes it.
@@ -151,12 +153,12 @@ class Adoptions:
             NotFound: No such tool, or nothing is proposed for it.
             Conflict: The tool has changed since.
         """
-        seen = await self._definitions.changes(who.realm)
+        changes = await self._definitions.changes(who.realm)
         current, baseline, proposal = await self._require_proposal(name, who)
         checked = self._catalogue.check_tool(proposal.definition, who.realm)
-        taken = with_adopted(baseline, proposal.change.after)
-        told = AdoptedTool(tool=current.name, adoption="changed", change=proposal.change)
-        await self._store([Decision(told, save=checked, baseline=taken, states=baseline.blocked)], who, seen)
+        updated = with_adopted(baseline, proposal.change.after)
+        report = AdoptedTool(tool=current.name, adoption="changed", change=proposal.change)
+        await self._store([Decision(report, save=checked, baseline=updated, states=baseline.blocked)], who, changes)
         accepted = self._registry.require(who.realm, name)
         return accepted.model_copy(update={"warnings": concerns(accepted, self._registry)})
 
@@ -167,11 +169,11 @@ class Adoptions:
             NotFound: No such tool, or nothing is proposed for it.
             Conflict: The tool has changed since.
         """
-        seen = await self._definitions.changes(who.realm)
+        changes = await self._definitions.changes(who.realm)
         current, baseline, proposal = await self._require_proposal(name, who)
         kept = baseline.model_copy(update={"proposal": None, "rejected": proposal.change.after})
-        told = AdoptedTool(tool=current.name, adoption="kept", change=proposal.change)
-        await self._store([Decision(told, baseline=kept)], who, seen)
+        report = AdoptedTool(tool=current.name, adoption="kept", change=proposal.change)
+        await self._store([Decision(report, baseline=kept)], who, changes)
         return self._registry.require(who.realm, name)
 
     async def proposals(self, realm: str) -> Sequence[Baseline]:
@@ -179,9 +181,9 @@ class Adoptions:
         known = await self._baselines(realm)
         return [baseline for baseline in known.values() if baseline.proposal is not None]
 
-    def _concerns(self, told: Sequence[AdoptedTool], realm: str) -> Iterator[str]:
+    def _concerns(self, reports: Sequence[AdoptedTool], realm: str) -> Iterator[str]:
         """What was done to workflows by changing, blocking or bringing back tools."""
-        for each in told:
+        for each in reports:
             current = self._registry.find(realm, each.tool, None)
             if each.adoption in _CONCERNING and current is not None:
                 yield from concerns(current, self._registry)
@@ -232,20 +234,20 @@ class Adoptions:
         )
 
     async def _store(
-        self, decisions: Sequence[Decision], who: Principal, seen: int, others: Sequence[Definition] = ()
+        self, decisions: Sequence[Decision], who: Principal, changes: int, others: Sequence[Definition] = ()
     ) -> None:
         """Store everything in one transaction, and add it to the catalogue in memory."""
         at = self._clock.now()
         definitions = list(others)
         states: list[VersionState] = []
         for decision in decisions:
-            name = decision.told.tool
+            name = decision.report.tool
             if decision.save is not None:
                 definitions.append(stored_tool(decision.save, realm=who.realm, made_by=who.id, at=at))
             if decision.baseline is not None:
                 definitions.append(self._baseline_definition(name, decision.baseline, who, at))
             states += [_state(who.realm, name, life) for life in decision.states]
-        await self._definitions.save_all(who.realm, definitions, states, seen=seen)
+        await self._definitions.save_all(who.realm, definitions, states, seen=changes)
         await self._catalogue.refresh(who.realm)
 
     def _baseline_definition(self, name: str, baseline: Contract, who: Principal, at: datetime) -> Definition:

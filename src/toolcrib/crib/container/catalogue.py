@@ -166,14 +166,14 @@ class Catalogue:
 
     async def refresh(self, realm: str) -> None:
         """Read definitions that other processes have saved."""
-        seen = await self._registry.changes(realm)  # before reading: what is saved meanwhile is read once too often
+        changes = await self._registry.changes(realm)  # before reading: what is saved meanwhile is read once too often
         await self._registry.refresh(realm)
         await self._providers.refresh(realm)
         await self._fragments.refresh(realm)
         await self._accounts.refresh(realm)
         await self._steps.refresh(realm)
         await self._conditions.refresh(realm)
-        self._realms[realm] = seen
+        self._realms[realm] = changes
 
     async def renew(self, realm: str) -> None:
         """Refresh if something has changed in the store since, which costs one look-up to know."""

@@ -102,9 +102,9 @@ def _roots(template: JsonObject) -> set[str]:
 
 
 def _form(name: str, service: ModelService) -> PlainForm:
-    def body(said: JsonObject) -> JsonObject:
+    def body(values: JsonObject) -> JsonObject:
         try:
-            return {name: resolve(value, said) for name, value in service.request.items()}
+            return {name: resolve(value, values) for name, value in service.request.items()}
         except InvalidExpression as problem:
             raise ModelError("bad_request", f"{name}: the request cannot be made: {problem}") from None
 

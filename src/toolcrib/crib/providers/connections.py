@@ -79,8 +79,8 @@ class Connections:
             look = await self._probe(provider, who).test(provider, who)
         except CallFailed as failure:
             shown = Redactor(failure.secrets)
-            said = failure.error.model_copy(update={"message": shown.text(failure.error.message)})
-            return _check_from_error(name, said, failure.http_status, self._clock.monotonic() - started)
+            tool_error = failure.error.model_copy(update={"message": shown.text(failure.error.message)})
+            return _check_from_error(name, tool_error, failure.http_status, self._clock.monotonic() - started)
         except ToolcribError as problem:
             return _check_from_error(name, as_a_call(problem), None, self._clock.monotonic() - started)
         return ProviderCheck(
@@ -242,15 +242,15 @@ class Connections:
         return Client.of(auth, values)
 
 
-def _check_from_error(name: str, said: ToolError, status: int | None, seconds: float) -> ProviderCheck:
+def _check_from_error(name: str, problem: ToolError, status: int | None, seconds: float) -> ProviderCheck:
     return ProviderCheck(
         provider=name,
         reachable=status is not None,
-        authenticated=False if said.code is ErrorCode.AUTH_REQUIRED else None,
-        message=said.message,
+        authenticated=False if problem.code is ErrorCode.AUTH_REQUIRED else None,
+        message=problem.message,
         seconds=seconds,
         http_status=status,
-        error=said,
+        error=problem,
     )
 
 

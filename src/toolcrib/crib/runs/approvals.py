@@ -131,8 +131,8 @@ class Approvals:
         who = await self._actor.authorize()
         which = ApprovalFilter(status, tool, run_id)
         found = await self._store.approvals.page(who.realm, which, after=after, limit=limit + 1)
-        seen = tuple(each for each in found[:limit] if self._may_see(each))
-        return ApprovalPage(items=seen, next=found[limit - 1].approval_id if len(found) > limit else None)
+        visible = tuple(each for each in found[:limit] if self._may_see(each))
+        return ApprovalPage(items=visible, next=found[limit - 1].approval_id if len(found) > limit else None)
 
     async def get(self, approval_id: str) -> ApprovalView:
         """An approval, with what would happen.

@@ -303,15 +303,15 @@ def _input(given: Json, events: Sequence[RunEvent], fork: Fork, wanted: Wanted) 
     decided = (entry.event for entry in events if isinstance(entry.event, ApprovalDecided))
     decisions = [event.decision for event in decided if event.position == BEGIN]
     edited = next((decision.edited_input for decision in reversed(decisions) if decision is not None), None)
-    asked: Json = given if edited is None else edited
+    current: Json = given if edited is None else edited
     if not wanted.input:
-        return asked
+        return current
     if fork.at > 1:
         msg = f"what the run knew at event {fork.at} was made of the input that it had; change the input at event 1"
         raise InvalidInput(msg)
-    if not isinstance(asked, dict):
+    if not isinstance(current, dict):
         raise InvalidInput("the input of the run is no JSON object, so it has no fields to change")
-    return {**cast("JsonObject", asked), **wanted.input}
+    return {**cast("JsonObject", current), **wanted.input}
 
 
 def _event(events: Sequence[RunEvent], at: int | str | None) -> int:

@@ -88,10 +88,10 @@ def reasons_of_events(run: Run, events: Sequence[RunEvent], *, before: int) -> I
             case CallFinished(envelope=envelope) if _is_refused(envelope):
                 yield _reason_of_refusal(run, envelope)
             case RunFinished(status=status, error=failure) if status in _ENDED_BADLY:
-                told = failure.message if failure is not None else f"it has {status.replace('_', ' ')}"
+                failure_text = failure.message if failure is not None else f"it has {status.replace('_', ' ')}"
                 next_step = "correct what is said here, let the run end before the change, or cancel it"
                 verdict: Verdict = "will_strand" if run.request.parent_run_id is None else "needs_attention"
-                message = f"the run fails: {told}"
+                message = f"the run fails: {failure_text}"
                 yield _reason("fails", run, run.request.tool, message, next_step, verdict=verdict)
             case _:
                 pass
@@ -298,7 +298,7 @@ class Rehearsal:
         self._shadow.forget_runs()
         replayed = await replay_run(self._real, root.run_id, parked=True)  # with today's code, and nothing else changed
         family = [copy async for copy in self._bring_in(root.run_id)]
-        waits = [asked.position for copy in family for asked in copy.approvals]
+        waits = [approval.position for copy in family for approval in copy.approvals]
         moments = [copy.sleeps_until for copy in family if copy.sleeps_until is not None]
         self._clock.at_least = max(moments, default=None) if not waits else None
         reasons = [reason for copy in family if not copy.run.ended async for reason in self._standing(copy)]
@@ -406,9 +406,9 @@ class _Copy(Struct, frozen=True):
         await journal.claim(self.run.run_id, owner=_SOMEBODY, now=now, lease_s=1)
         await journal.append(self.run.run_id, 1, [Entry.of(entry) for entry in self.events[1:]], self._change())
         answers = {
-            approval_signal(asked.position, asked.number): _approval_payload(asked)
-            for asked in self.approvals
-            if asked.question == "permission"  # whether a call took effect is unknown here
+            approval_signal(approval.position, approval.number): _approval_payload(approval)
+            for approval in self.approvals
+            if approval.question == "permission"  # whether a call took effect is unknown here
         }
         given = {
             name: Signal(name=name, payload=payload, made_by=_SOMEBODY, at=now) for name, payload in answers.items()
@@ -423,8 +423,8 @@ class _Copy(Struct, frozen=True):
         return RunChange("queued")
 
 
-def _approval_payload(asked: ApprovalRequested) -> JsonObject:
-    decision = decision_on(asked, approve=True, edited_input=None, reason=None)
+def _approval_payload(approval: ApprovalRequested) -> JsonObject:
+    decision = decision_on(approval, approve=True, edited_input=None, reason=None)
     return decision.model_dump(mode="json")
 
 

@@ -60,8 +60,8 @@ class Successors:
         """
         before = await self._journal.run(rerun.run_id)
         name = f"{_LINK}{run_id}" if before.status == "completed" else _NEXT
-        told = {"run_id": run_id, **rerun.model_dump(mode="json", include={"mode", "step"})}
-        left = Signal(name=name, payload=told, made_by=who.id, at=self._clock.now())
+        payload = {"run_id": run_id, **rerun.model_dump(mode="json", include={"mode", "step"})}
+        left = Signal(name=name, payload=payload, made_by=who.id, at=self._clock.now())
         if await self._journal.signal(before.run_id, left):
             return run_id
         known = (await self._journal.signals(before.run_id))[name].payload["run_id"]
@@ -72,6 +72,6 @@ class Successors:
         raise under_way(run, before.run_id)
 
 
-def under_way(run: Run, asked: str) -> Conflict:
+def under_way(run: Run, earlier_id: str) -> Conflict:
     """The error for a run that is already continued."""
-    return Conflict(f"instance {asked} is taken up by {run.run_id}, which is {run.status}; look at that one")
+    return Conflict(f"instance {earlier_id} is taken up by {run.run_id}, which is {run.status}; look at that one")

@@ -110,7 +110,7 @@ class Retention:
 
     async def _prune_realm(self, realm: str, before: datetime, *, dry_run: bool) -> PrunedRealm:
         idle = await self._leave_conversations(realm, before, dry_run=dry_run)
-        gone, kept = PrunedCounts(conversations=len(idle)), KeptCounts()
+        pruned, kept = PrunedCounts(conversations=len(idle)), KeptCounts()
         after: Root | None = None
         while page := await self._store.retention.roots(realm, ended_before=before, after=after, limit=_PAGE):
             after = page[-1]
@@ -124,9 +124,9 @@ class Retention:
                 )
                 left = left[len(families) :]
                 for family in families:
-                    gone += _count_gone(family)
+                    pruned += _count_gone(family)
                     kept += _count_kept(family)
-        return PrunedRealm(gone=gone, kept=kept)
+        return PrunedRealm(gone=pruned, kept=kept)
 
     async def _leave_conversations(self, realm: str, before: datetime, *, dry_run: bool) -> set[str]:
         """Take out the conversations in which nothing was said since a moment and no turn is open; their ids."""
@@ -172,8 +172,8 @@ class Retention:
             digests = list(known)
             for start in range(0, len(digests), _BLOBS_AT_ONCE):
                 part = digests[start : start + _BLOBS_AT_ONCE]
-                gone = await self._store.blobs.remove(realm, part, untouched_since=put_before)
-                sizes += [known[digest] for digest in gone]
+                removed = await self._store.blobs.remove(realm, part, untouched_since=put_before)
+                sizes += [known[digest] for digest in removed]
         return sizes
 
 

@@ -113,8 +113,8 @@ class Settlements:
         if position not in envelopes:
             if self._actor.caller is not None:
                 check_grant(self._actor.caller, run.request.tool_name)
-            told = "its trace shows the positions of its calls" if run.ended else f"it is {run.status}"
-            raise NotFound(f"run {run.run_id} has no outcome of a call at {position!r}; {told}")
+            advice = "its trace shows the positions of its calls" if run.ended else f"it is {run.status}"
+            raise NotFound(f"run {run.run_id} has no outcome of a call at {position!r}; {advice}")
         return envelopes[position]
 
     async def _check_open(self, run: Run, envelope: ToolEnvelope) -> None:
@@ -134,10 +134,10 @@ class Settlements:
         root = run.request.root_run_id
         return run if root is None else await self._journal.run(root)
 
-    async def _leave(self, run_id: str, position: str, told: OutcomeTold, by: str) -> Settlement:
+    async def _leave(self, run_id: str, position: str, outcome: OutcomeTold, by: str) -> Settlement:
         name, at = settlement_signal(position), self._clock.now()
-        if not await self._journal.signal(run_id, Signal(name=name, payload=told.model_dump(), made_by=by, at=at)):
+        if not await self._journal.signal(run_id, Signal(name=name, payload=outcome.model_dump(), made_by=by, at=at)):
             before = (await self._journal.signals(run_id))[name]
             msg = f"the call at {position!r} of run {run_id} was settled by {before.made_by!r}; the first answer counts"
             raise Conflict(msg)
-        return Settlement(**told.model_dump(), made_by=by, at=at)
+        return Settlement(**outcome.model_dump(), made_by=by, at=at)

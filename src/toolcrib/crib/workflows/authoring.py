@@ -148,10 +148,10 @@ def _describe_tool(tool: ToolRevision) -> JsonObject:
 
 def _invalid(problem: InvalidInput | Conflict) -> ToolError:
     """One error with all problems and their places, so that all can be corrected together."""
-    told = list(problem.problems) if isinstance(problem, InvalidInput) else []
-    lines = [f"{one['path'] or '/'}: {one['problem']}" for one in told[:_MOST_TOLD]]
+    problems = list(problem.problems) if isinstance(problem, InvalidInput) else []
+    lines = [f"{one['path'] or '/'}: {one['problem']}" for one in problems[:_MOST_TOLD]]
     message = "\n".join(["the draft was not saved:", *lines]) if lines else f"the draft was not saved: {problem}"
-    return error(ErrorCode.VALIDATION_ERROR, Reason.INPUT_SCHEMA_MISMATCH, message, problems=told)
+    return error(ErrorCode.VALIDATION_ERROR, Reason.INPUT_SCHEMA_MISMATCH, message, problems=problems)
 
 
 def _draft_summary(draft: WorkflowDraft, graph: WorkflowGraph) -> JsonObject:

@@ -175,7 +175,7 @@ class Instances:
         who = await self._actor.authorize(newest=True)
         run = await self._successors.last(await self._run_for(run_id, who, "execute", "read"))
         if not run.ended:
-            return await self._go_on(run, asked=run_id, wait=wait)
+            return await self._go_on(run, requested_id=run_id, wait=wait)
         if run.status == "completed" and run.stop_reason == "final_answer":
             raise _nothing_left(run, run_id)
         await self._check_alone(run)
@@ -265,10 +265,10 @@ class Instances:
             msg = f"instance {run_id} is {run.status} and waits for nothing any more"
             raise Conflict(msg)
         _check_signal(await self._parts.registry.get_revision(run.realm, run.request.content_hash), name)
-        told = Signal(
+        signal = Signal(
             name=event_signal(name), payload=payload or {}, made_by=who.id, at=self._parts.outside.clock.now()
         )
-        return await self._parts.engine.signal(run_id, told)
+        return await self._parts.engine.signal(run_id, signal)
 
     # Inside -----------------------------------------------------------------------------------------------------------
 
@@ -310,10 +310,10 @@ class Instances:
         _workflow_of(tool)
         return tool
 
-    async def _go_on(self, run: Run, *, asked: str, wait: bool) -> WorkflowInstance:
+    async def _go_on(self, run: Run, *, requested_id: str, wait: bool) -> WorkflowInstance:
         """Carry on what has not ended: a process has died, or what it waited for is there."""
-        if run.run_id != asked and run.status not in WAITING:
-            raise under_way(run, asked)
+        if run.run_id != requested_id and run.status not in WAITING:
+            raise under_way(run, requested_id)
         if wait:
             await self._parts.engine.resume(run.run_id)
         now = await self._journal.run(run.run_id)
@@ -375,8 +375,12 @@ def _check_signal(tool: ToolRevision, name: str) -> None:
         raise NotFound(f"no step of workflow {tool.ref!r} waits for a signal {name!r}; {near(name, names)}")
 
 
-def _nothing_left(run: Run, asked: str) -> Conflict:
-    which = f"instance {asked}" if run.run_id == asked else f"instance {run.run_id}, which has taken up {asked},"
+def _nothing_left(run: Run, requested_id: str) -> Conflict:
+    which = (
+        f"instance {requested_id}"
+        if run.run_id == requested_id
+        else f"instance {run.run_id}, which has taken up {requested_id},"
+    )
     return Conflict(
         f"{which} has succeeded; there is nothing to resume. To do a part of it again, use rerun with a step"
     )
@@ -385,6 +389,6 @@ def _nothing_left(run: Run, asked: str) -> Conflict:
 def _waits(instance: WorkflowInstance) -> Conflict:
     """What an instance waits for."""
     waits = [(step.step, wait) for step in instance.steps for wait in step.waits_for]
-    told = [f"step {step!r} for {wait.whom} {wait.name!r}" for step, wait in waits[:5]]
-    whom = "; ".join(told) or instance.status.replace("_", " ")
+    lines = [f"step {step!r} for {wait.whom} {wait.name!r}" for step, wait in waits[:5]]
+    whom = "; ".join(lines) or instance.status.replace("_", " ")
     return Conflict(f"instance {instance.run_id} is {instance.status} and waits: {whom}. Answer it, and it goes on")

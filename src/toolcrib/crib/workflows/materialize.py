@@ -49,14 +49,14 @@ class Material:
             saved: The draft.
             before: What it was; null if there was none.
         """
-        asked, call = self.chosen.asked, self.chosen.call
+        request, call = self.chosen.request, self.chosen.call
         return Materialized(
             definition=saved.definition,
             step=self.step,
-            node=asked.node,
+            node=request.node,
             tool=f"{call.name}@{call.version}",
             call_id=call.call_id,
-            run_id=asked.run_id,
+            run_id=request.run_id,
             rewired=self.rewired.rewired,
             left=self.rewired.left,
             warnings=self.warnings,
@@ -103,12 +103,14 @@ class Materials:
             Conflict: The call cannot be repeated exactly, or the name is taken.
         """
         chosen = choose(past, await self._agent_requests(definition, past, who))
-        node, call = check_place(definition, chosen.asked.node, step), chosen.call
+        node, call = check_place(definition, chosen.request.node, step), chosen.call
         check_call(call)
         tool = self._registry.find_by_ref(who.realm, f"{call.name}@{call.version}")
         check_tool(call, tool)
         rewired = with_step(definition, implementation, chosen, step)
-        note = f"Step {step!r} makes the call {call.call_id} of {call.name}@{call.version} in run {chosen.asked.run_id}"
+        note = (
+            f"Step {step!r} makes the call {call.call_id} of {call.name}@{call.version} in run {chosen.request.run_id}"
+        )
         note += f"; read in place of {', '.join(chosen.pins)}" if rewired.rewired else ""
         warnings: list[str] = []
         if call.side_effects == "writes":
@@ -128,12 +130,12 @@ class Materials:
         if run.request.tool_name != definition.name:
             msg = f"run {run.run_id} is of workflow {run.request.tool_name!r}, and not of {definition.name!r}"
             raise InvalidInput(f"{msg}; name a run of {definition.name!r}")
-        asked: list[AgentRequestMade] = []
+        requests: list[AgentRequestMade] = []
         for run_id, node in _agent_runs(await self._journal.events(run.run_id)).items():
             nested = await self._journal.run(run_id)
             if past.node in {None, node} and nested.request.kind in {"agent", "agentic"}:
-                asked.append(await self._asking(definition, nested, node))
-        return asked
+                requests.append(await self._asking(definition, nested, node))
+        return requests
 
     async def _of_agent(self, definition: WorkflowDefinition, run: Run) -> AgentRequestMade:
         request = run.request
@@ -158,11 +160,11 @@ class Materials:
 
 
 def _taint_source(chosen: Chosen) -> str | None:
-    asked = chosen.asked
-    if asked.tainted:
-        return f"what the caller of run {asked.run_id} had read"
-    before = asked.calls[: asked.calls.index(chosen.call)]
-    return next((f"{call.name} at {call.position} of run {asked.run_id}" for call in before if call.tainted), None)
+    request = chosen.request
+    if request.tainted:
+        return f"what the caller of run {request.run_id} had read"
+    before = request.calls[: request.calls.index(chosen.call)]
+    return next((f"{call.name} at {call.position} of run {request.run_id}" for call in before if call.tainted), None)
 
 
 def _agent_runs(events: Iterable[RunEvent]) -> dict[str, str]:

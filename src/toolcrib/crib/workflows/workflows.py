@@ -91,8 +91,8 @@ class Drafts:
             created_at=draft.created_at,
         )
         stored = await self._definitions.save(new, after=after)
-        told = {"revision": stored.revision, "made_by": stored.made_by, "created_at": stored.created_at}
-        return draft.model_copy(update=told)
+        metadata = {"revision": stored.revision, "made_by": stored.made_by, "created_at": stored.created_at}
+        return draft.model_copy(update=metadata)
 
     async def current(self, realm: str) -> Sequence[WorkflowDraft]:
         """The newest revision of each, by name. If one cannot be read, the value is the error."""
@@ -147,13 +147,13 @@ class Drafts:
 
 def _read(stored: Definition) -> WorkflowDraft:
     """A stored draft; one that cannot be read has an empty definition, and the reason as its problem."""
-    told: dict[str, Any] = {"revision": stored.revision, "made_by": stored.made_by, "created_at": stored.created_at}
+    metadata: dict[str, Any] = {"revision": stored.revision, "made_by": stored.made_by, "created_at": stored.created_at}
     try:
-        return WorkflowDraft.model_validate({**stored.body, **told})
+        return WorkflowDraft.model_validate({**stored.body, **metadata})
     except ValidationError as problem:
         why = WorkflowProblem(path="", message=f"draft {stored.name!r} {why_unreadable(problem)}")
         empty = WorkflowDefinition(name=stored.name, status="disabled", steps=(WorkflowStep(name="unreadable"),))
-        return WorkflowDraft(definition=empty, problems=(why,), **told)
+        return WorkflowDraft(definition=empty, problems=(why,), **metadata)
 
 
 def _read_valid(stored: Definition) -> WorkflowDraft:

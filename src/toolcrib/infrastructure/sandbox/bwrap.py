@@ -49,12 +49,12 @@ class Ready(Generic[T]):
 
     async def take(self) -> T:
         """One that is ready, else a new one; its successor is started meanwhile."""
-        taken = self._waiting.popleft() if self._waiting else await self._start()
+        item = self._waiting.popleft() if self._waiting else await self._start()
         for _ in range(self._count - len(self._waiting) - len(self._starting)):
             task = asyncio.create_task(self._keep())
             self._starting.add(task)
             task.add_done_callback(self._starting.discard)
-        return taken
+        return item
 
     async def close(self) -> None:
         """End those that wait."""

@@ -170,8 +170,8 @@ class Jail:
         """
         with contextlib.ExitStack() as ours:
             with contextlib.ExitStack() as theirs:
-                told, tell = os.pipe()
-                ours.callback(os.close, told)
+                info, tell = os.pipe()
+                ours.callback(os.close, info)
                 theirs.callback(os.close, tell)
                 wait, let_go = os.pipe()
                 theirs.callback(os.close, wait)
@@ -186,7 +186,7 @@ class Jail:
                 process = await _launch(ground, program, (tell, wait, rules, *files.values()))
             first_pid = None
             try:
-                first_pid = await _first_pid(told, process)
+                first_pid = await _first_pid(info, process)
                 cgroup = await _hold(ground, first_pid, limits)
             except BaseException:
                 await _end(process, first_pid)
@@ -295,17 +295,17 @@ async def _launch(ground: Ground, program: Sequence[str], passed: Sequence[int])
         raise Unavailable(f"bubblewrap cannot be started: {problem.strerror}") from problem
 
 
-async def _first_pid(told: int, process: asyncio.subprocess.Process) -> int:
+async def _first_pid(info: int, process: asyncio.subprocess.Process) -> int:
     """What bubblewrap tells of the process that it has made; it writes it in two parts."""
     loop, text = asyncio.get_running_loop(), b""
     try:
         async with asyncio.timeout(_START_S):
             while b"}" not in text:
-                part = await loop.run_in_executor(None, os.read, told, 4096)
+                part = await loop.run_in_executor(None, os.read, info, 4096)
                 if not part:
                     stderr = cast("asyncio.StreamReader", process.stderr)
-                    said = (await stderr.read(1000)).decode(errors="replace").strip()
-                    raise Unavailable(f"bubblewrap cannot make a jail here: {said or 'it says nothing'}")
+                    message = (await stderr.read(1000)).decode(errors="replace").strip()
+                    raise Unavailable(f"bubblewrap cannot make a jail here: {message or 'it says nothing'}")
                 text += part
     except TimeoutError:
         raise Unavailable(f"bubblewrap has not made a jail within {_START_S:g} s; the machine may be busy") from None

@@ -216,9 +216,9 @@ class MontySession:
                     self._snapshot = reached
                     refusal = self._refusal(name, reached.args)
                     if refusal is None:
-                        asked = _plain(reached.kwargs)
-                        if asked is not None:
-                            return ToolRequest(name, asked)
+                        arguments = _plain(reached.kwargs)
+                        if arguments is not None:
+                            return ToolRequest(name, arguments)
                         refusal = TypeError(f"the arguments of {name}() are not JSON")
                     step = reached.resume({"exception": refusal})
                 case self._monty.AsyncNameLookupSnapshot():

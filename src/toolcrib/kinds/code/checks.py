@@ -104,9 +104,9 @@ def _check_functions(name: str, implementation: CodeImplementation) -> None:
     if len(functions) < len(set(implementation.tools)):
         msg = f"tool {name!r}: two of its tools would have one function's name in the code; name each tool once"
         raise InvalidDefinition(f"{msg}, and no two that differ in punctuation only")
-    taken = [function for function in functions if function == "main" or keyword.iskeyword(function)]
-    if taken:
-        msg = f"tool {name!r}: a tool cannot be called as function {taken[0]!r}, which means something else in code"
+    reserved = [function for function in functions if function == "main" or keyword.iskeyword(function)]
+    if reserved:
+        msg = f"tool {name!r}: a tool cannot be called as function {reserved[0]!r}, which means something else in code"
         raise InvalidDefinition(msg)
 
 

@@ -109,28 +109,30 @@ class _Execution:
                 turn = await self._session.answer(await self._call(calls, turn))
         return self._end(turn)
 
-    async def _call(self, number: int, asked: ToolRequest) -> ToolReply:
-        callee = self._callees.get(asked.function)
+    async def _call(self, number: int, request: ToolRequest) -> ToolReply:
+        callee = self._callees.get(request.function)
         if callee is None:
-            return ToolReply(failure=f"{ErrorCode.POLICY_DENIED}: {asked.function[:100]!r} is none of the code's tools")
+            return ToolReply(
+                failure=f"{ErrorCode.POLICY_DENIED}: {request.function[:100]!r} is none of the code's tools"
+            )
         position = f"c{number}"
         try:
-            arguments = cast("JsonObject", plain(asked.arguments))
+            arguments = cast("JsonObject", plain(request.arguments))
         except InvalidInput as problem:
             return ToolReply(failure=f"{ErrorCode.VALIDATION_ERROR}: the arguments of {callee.name!r} are {problem}")
         envelope = await self._context.call(CallRequest(position, callee.name, arguments, callee.content_hash))
-        self._check_same(position, asked, envelope)
+        self._check_same(position, request, envelope)
         if envelope.error is not None:
             return ToolReply(failure=f"{envelope.error.code}: {envelope.error.message}")
         return ToolReply(envelope.output)
 
-    def _check_same(self, position: str, asked: ToolRequest, envelope: ToolEnvelope) -> None:
+    def _check_same(self, position: str, request: ToolRequest, envelope: ToolEnvelope) -> None:
         """Refuse code that asks for something else than when the journal was written.
 
         Raises:
             JournalDivergence: It does.
         """
-        expected = screen(self._context.policy.guardrails, "tool_input", asked.arguments).value
+        expected = screen(self._context.policy.guardrails, "tool_input", request.arguments).value
         if envelope.approved_input is None and not holds(envelope.input, expected):
             msg = (
                 f"at {position!r} the code of {self._name!r} has called {envelope.name!r} with other arguments before; "

@@ -130,8 +130,8 @@ def _mapping_problems(mapping: JsonObject, known: Collection[str]) -> Iterator[s
 def _route_misfits(definition: ToolDefinition, route: CompositeRoute, operation: ToolRevision) -> Iterator[str]:
     schema = operation.definition.input_schema
     own = definition.parameter_names()
-    taken = cast("JsonObject", schema.get("properties", {}))
-    given = route.input if route.input is not None else [name for name in own if name in taken or not taken]
+    properties = cast("JsonObject", schema.get("properties", {}))
+    given = route.input if route.input is not None else [name for name in own if name in properties or not properties]
     yield from map(str, misfits({*given, *route.defaults}, schema, operation.name))
     for name, value in {**route.defaults, **(route.input or {})}.items():
         yield from _value_misfits(schema, name, value)

@@ -76,12 +76,14 @@ class Composite:
         )
         scope = {"input": _with_absent(tool.definition.input_schema, cast("JsonObject", context.request.input))}
         try:
-            taken = _choose_operation(tool, operations, scope)
-            arguments = _arguments(tool, taken, scope, cast("JsonObject", context.request.input))
+            chosen = _choose_operation(tool, operations, scope)
+            arguments = _arguments(tool, chosen, scope, cast("JsonObject", context.request.input))
         except _Refused as refusal:
             return RunEnd(status="failed", stop_reason="error", error=refusal.problem)
-        envelope = await context.call(CallRequest(taken.route.id, taken.tool.name, arguments, taken.tool.content_hash))
-        return _end(tool, taken.route, envelope, scope)
+        envelope = await context.call(
+            CallRequest(chosen.route.id, chosen.tool.name, arguments, chosen.tool.content_hash)
+        )
+        return _end(tool, chosen.route, envelope, scope)
 
 
 def _with_absent(schema: JsonSchema, arguments: JsonObject) -> JsonObject:

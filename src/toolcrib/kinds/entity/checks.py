@@ -30,8 +30,8 @@ def _problems(definition: ToolDefinition, entity: EntityImplementation) -> Itera
     if writes != (definition.side_effects == "writes"):
         yield f"the operation {entity.operation!r} {'writes' if writes else 'reads'}; set side_effects to that"
     if entity.operation in {"get", "update", "delete"}:
-        seen = () if version is None or entity.operation == "get" else (version,)
+        version_names = () if version is None or entity.operation == "get" else (version,)
         required: list[str] = definition.input_schema.get("required", [])
-        missing = next((name for name in (*entity.key, *seen) if name not in required), None)
+        missing = next((name for name in (*entity.key, *version_names) if name not in required), None)
         if missing is not None:
             yield f"the operation {entity.operation!r} needs the argument {missing!r}; require it in input_schema"

@@ -89,10 +89,10 @@ async def import_graphql_api(source: GraphqlSource, context: ImportContext) -> "
             f"the import of a GraphQL API needs a package that is not installed ({problem}); install toolcrib[graphql]"
         )
         raise InvalidSettings(msg) from problem
-    asked = _provider(source, context.provider)
-    check_provider(asked)
+    provider = _provider(source, context.provider)
+    check_provider(provider)
     try:
-        given = source.schema_text or await introspect(context.session, context.access, asked, context.who)
+        given = source.schema_text or await introspect(context.session, context.access, provider, context.who)
     except CallFailed as failure:
         raise in_the_tree(failure.error) from failure
     reading = await asyncio.to_thread(read_schema, given)
@@ -102,7 +102,7 @@ async def import_graphql_api(source: GraphqlSource, context: ImportContext) -> "
         name=source.name,
         base_url=source.url,
         source=reading.form,
-        auth=asked.auth,
+        auth=provider.auth,
         limits=SelectionLimits(depth=source.depth, cost=source.cost),
     )
     names = names_before(

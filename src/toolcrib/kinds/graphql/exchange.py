@@ -167,8 +167,8 @@ def read_answer(response: HttpResponse) -> GraphqlAnswer | None:
     is_success = 200 <= response.status < 300 or response.headers.get("content-type", "").startswith(_TYPE)
     if not given and (data is None or not is_success):
         return None
-    told = tuple(_error(each) for each in given[:MAX_ERRORS])
-    return GraphqlAnswer(cast("JsonObject | None", data), "data" in answer, told, len(given))
+    first_errors = tuple(_error(each) for each in given[:MAX_ERRORS])
+    return GraphqlAnswer(cast("JsonObject | None", data), "data" in answer, first_errors, len(given))
 
 
 def _with_query(address: str, credentials: Credentials) -> str:
@@ -184,11 +184,17 @@ def _error(given: JsonObject) -> GraphqlError:
     message, path = given.get("message"), given.get("path")
     words = " ".join(message.split())[:MAX_WORDS] if isinstance(message, str) else ""
     extensions: Any = given.get("extensions")
-    told = cast("JsonObject", extensions) if isinstance(extensions, dict) else {}
-    kinds = (told.get("code"), told.get("classification"), told.get("type"), given.get("type"), given.get("code"))
+    details = cast("JsonObject", extensions) if isinstance(extensions, dict) else {}
+    kinds = (
+        details.get("code"),
+        details.get("classification"),
+        details.get("type"),
+        given.get("type"),
+        given.get("code"),
+    )
     code = next((_capitals(kind) for kind in kinds if isinstance(kind, str) and kind), None)
-    waits = (told.get("retryAfter"), told.get("retry_after"))
-    wait = next((float(said) for said in waits if isinstance(said, int | float) and isfinite(said)), None)
+    waits = (details.get("retryAfter"), details.get("retry_after"))
+    wait = next((float(seconds) for seconds in waits if isinstance(seconds, int | float) and isfinite(seconds)), None)
     parts = cast("list[Json]", path)[:MAX_PATH] if isinstance(path, list) else None
     kept = None if parts is None else tuple(part if isinstance(part, int) else str(part)[:100] for part in parts)
     return GraphqlError(words or "an error without a message", kept, code, None if wait is None else max(0.0, wait))
@@ -316,8 +322,8 @@ def errors_beside(answer: GraphqlAnswer) -> JsonObject:
         return {}
     count = answer.error_count
     warning = f"the server reports {count} error{'s' * (count > 1)} beside the data: {_quote(answer)}"
-    told: JsonObject = {"errors": [found.as_json() for found in answer.errors], "error_count": count}
-    return {"graphql": told, "warnings": [warning]}
+    report: JsonObject = {"errors": [found.as_json() for found in answer.errors], "error_count": count}
+    return {"graphql": report, "warnings": [warning]}
 
 
 def _effect(implementation: GraphqlImplementation, response: HttpResponse, answer: GraphqlAnswer) -> Effect | None:
@@ -343,8 +349,8 @@ def _remedy(code: ErrorCode, first: GraphqlError | None) -> str | None:
 
 
 def _wait_s(errors: Iterable[GraphqlError], response: HttpResponse, now: datetime) -> float | None:
-    said = [found.retry_after_s for found in errors if found.retry_after_s is not None]
-    return max(said) if said else retry_after(response.headers, now)
+    waits = [found.retry_after_s for found in errors if found.retry_after_s is not None]
+    return max(waits) if waits else retry_after(response.headers, now)
 
 
 def _quote(answer: GraphqlAnswer) -> str:

@@ -64,19 +64,21 @@ async def import_grpc_server(source: GrpcSource, context: ImportContext) -> "Imp
     url = source.address.rstrip("/")
     earlier = context.provider
     known = earlier if earlier is not None and earlier.address == url else None  # its credentials go nowhere else
-    asked = ProviderDefinition(
+    provider = ProviderDefinition(
         name=source.name,
         base_url=url,
         connection=GrpcConnection(authority=source.authority),
         auth=source.auth or (NoAuth() if known is None else known.auth),
         headers={} if known is None else known.headers,
     )
-    check_provider(asked)
-    make = partial(import_grpc, name=source.name, base_url=asked.base_url, auth=asked.auth, authority=source.authority)
+    check_provider(provider)
+    make = partial(
+        import_grpc, name=source.name, base_url=provider.base_url, auth=provider.auth, authority=source.authority
+    )
     if source.descriptors is not None:
         read = partial(make, read_set(source.descriptors))
     else:
-        found = await _reflect(runtime, asked, context.who)
+        found = await _reflect(runtime, provider, context.who)
         read = partial(make, found.files.values(), source=f"gRPC reflection {found.version}", services=found.services)
     names = names_before(source.name, context.tools, GrpcImplementation, lambda made: made.method)
     imported = await under_free_names(read, source.name, names, context.tools)
@@ -87,12 +89,12 @@ async def import_grpc_server(source: GrpcSource, context: ImportContext) -> "Imp
     return imported
 
 
-async def _reflect(runtime: "GrpcRuntime", asked: ProviderDefinition, who: Principal) -> "Reflected":
+async def _reflect(runtime: "GrpcRuntime", provider: ProviderDefinition, who: Principal) -> "Reflected":
     from toolcrib.core.executor import CallFailed
     from toolcrib.core.providers.import_names import in_the_tree
 
     try:
-        return await runtime.open().reflect(asked, who)
+        return await runtime.open().reflect(provider, who)
     except CallFailed as failure:
         raise in_the_tree(failure.error) from failure
 

@@ -109,9 +109,9 @@ async def _read(provider: ProviderDefinition, context: ImportContext) -> "Import
             listing = await connection.listing(tuple(NAMED_BY))
     except CallFailed as failure:
         raise in_the_tree(failure.error) from failure
-    taken = {tool.name for tool in context.tools if tool.definition.provider != provider.name}
+    names_in_use = {tool.name for tool in context.tools if tool.definition.provider != provider.name}
     known = names_before(provider.name, context.tools, McpImplementation, lambda made: (made.capability, made.name))
-    return import_mcp(listing, provider, known=known, taken=taken)
+    return import_mcp(listing, provider, known=known, names_in_use=names_in_use)
 
 
 def _provider(source: McpSource, connection: McpConnection, earlier: ProviderDefinition | None) -> ProviderDefinition:

@@ -314,8 +314,8 @@ class FunctionTool(Generic[P, R]):
             given = dict(arguments)
         else:
             values = self._arguments.model_validate(arguments)
-            told = values.model_fields_set | self._described
-            given = {self._parameters[field]: getattr(values, field) for field in told}
+            fields = values.model_fields_set | self._described
+            given = {self._parameters[field]: getattr(values, field) for field in fields}
         if self._context_parameter is not None:
             given[self._context_parameter] = context
         return given

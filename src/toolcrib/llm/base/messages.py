@@ -309,8 +309,8 @@ def check_characters(response: Response, model: str) -> None:
     Raises:
         ModelError: It holds one; kind `bad_response`.
     """
-    said = (text for part in response.message.parts for text in msgspec.structs.astuple(part) if isinstance(text, str))
-    for text in (response.raw_stop, response.id, *response.problems, *said):
+    texts = (text for part in response.message.parts for text in msgspec.structs.astuple(part) if isinstance(text, str))
+    for text in (response.raw_stop, response.id, *response.problems, *texts):
         if not text.isascii() and _HALF.search(text):
             raise ModelError(
                 "bad_response", f"the answer of {model} contains an invalid character (an unpaired surrogate)"
@@ -334,9 +334,9 @@ def hash_request(model: str, request: Request) -> str:
         model: Name of the model, as its provider is asked for it.
         request: What it is asked.
     """
-    asked = msgspec.structs.asdict(request)
-    del asked["timeouts"]
-    return "sha256:" + digest(_canonical.encode({**asked, "tools": request.tools.tools, "model": model}))
+    fields = msgspec.structs.asdict(request)
+    del fields["timeouts"]
+    return "sha256:" + digest(_canonical.encode({**fields, "tools": request.tools.tools, "model": model}))
 
 
 def decode_messages(data: bytes | str) -> tuple[Message, ...]:

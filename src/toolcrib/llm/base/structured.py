@@ -92,8 +92,8 @@ def structured_mode(schema: dict[str, object], quirks: Quirks, *, with_tools: bo
 
 def _free_name(request: Request) -> str:
     name = request.output_name
-    taken = {tool.name for tool in request.tools.tools}
-    while name in taken:
+    names_in_use = {tool.name for tool in request.tools.tools}
+    while name in names_in_use:
         name += "_"
     return name
 

@@ -105,9 +105,9 @@ def _write_requirements(piece: Piece, folder: Path) -> Path:
 def _run(command: tuple[str, ...], piece: Piece) -> None:
     done = subprocess.run(command, capture_output=True, text=True, check=False)  # noqa: S603 - our own command, no shell
     if done.returncode != 0:
-        said = " ".join((done.stderr or done.stdout).split())[-_LAST_WORDS:]
+        output = " ".join((done.stderr or done.stdout).split())[-_LAST_WORDS:]
         raise Unavailable(
-            f"{piece.package} could not be fetched; run the command again to continue. The installer said: {said}"
+            f"{piece.package} could not be fetched; run the command again to continue. The installer said: {output}"
         )
 
 

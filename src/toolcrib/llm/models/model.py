@@ -62,7 +62,7 @@ class AnswerText:
         self._rest = ""
         self.found = False
         """Whether the answer has this form."""
-        self.said = ""
+        self.text = ""
         """The text so far."""
 
     def feed(self, written: str) -> str:
@@ -79,7 +79,7 @@ class AnswerText:
             return ""
         self._rest = self._rest[piece.end() :]
         added = str(json.loads(f'"{piece[0]}"', strict=False))
-        self.said += added
+        self.text += added
         return added
 
 
@@ -139,11 +139,11 @@ class SchemaTools:
         for event in events:
             match event:
                 case TextChunk():
-                    if said := answer.feed(event.text):
-                        yield TextChunk(said)
+                    if chunk := answer.feed(event.text):
+                        yield TextChunk(chunk)
                 case Done():
                     response = self._read(event.response)
-                    if rest := response.message.text[len(answer.said) :]:
+                    if rest := response.message.text[len(answer.text) :]:
                         yield TextChunk(rest)
                     yield from whole_calls(response.message.calls)
                     yield Done(response)
@@ -152,13 +152,13 @@ class SchemaTools:
 
     def _read(self, response: Response) -> Response:
         """An answer of another form, which an endpoint without enforcement may give, is the answer as it stands."""
-        said = [part for part in response.message.parts if isinstance(part, Text)]
-        found = self._parts("".join(part.text for part in said))
+        texts = [part for part in response.message.parts if isinstance(part, Text)]
+        found = self._parts("".join(part.text for part in texts))
         parts: list[Part] = []
         for part in response.message.parts:
             if not isinstance(part, Text):
                 parts.append(part)
-            elif part is said[0]:
+            elif part is texts[0]:
                 parts += found
         message = Message("assistant", tuple(parts))
         stop = "tool_calls" if message.calls and response.stop == "end" else response.stop
@@ -172,7 +172,7 @@ class SchemaTools:
         except (msgspec.DecodeError, orjson.JSONDecodeError):
             cut = AnswerText()
             cut.feed(written)
-            return in_words(cut.said if cut.found else written)
+            return in_words(cut.text if cut.found else written)
         if not answer.calls and not given:
             return in_words(written)
         calls = (

@@ -113,9 +113,9 @@ class _Samples:
         schema = self._types.follow_references(part)
         if depth > _DEEPEST or not schema.keys().isdisjoint(_BEYOND):
             raise _Unknown
-        for told in (arr(schema.get("examples")), arr(schema.get("enum"))):
-            if told:
-                return told[self._variant % len(told)]
+        for values in (arr(schema.get("examples")), arr(schema.get("enum"))):
+            if values:
+                return values[self._variant % len(values)]
         for keyword in ("const", "default"):
             if schema.get(keyword) is not None:
                 return schema[keyword]

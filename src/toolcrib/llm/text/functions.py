@@ -92,12 +92,12 @@ class ToolFunction:
 
 def functions_of(tools: Sequence[Tool]) -> dict[str, ToolFunction]:
     """The functions of a set of tools by the names that they have for the model, sorted by them."""
-    taken = {FINAL, *(tool.name for tool in tools if is_identifier(tool.name) and tool.name != FINAL)}
+    names_in_use = {FINAL, *(tool.name for tool in tools if is_identifier(tool.name) and tool.name != FINAL)}
     found: dict[str, ToolFunction] = {}
     for tool in sorted(tools, key=lambda tool: tool.name):
         is_free = is_identifier(tool.name) and tool.name != FINAL
-        shown = tool.name if is_free else _identifier(tool.name, taken)
-        taken.add(shown)
+        shown = tool.name if is_free else _identifier(tool.name, names_in_use)
+        names_in_use.add(shown)
         found[shown] = ToolFunction(tool, shown)
     return dict(sorted(found.items()))
 
@@ -105,19 +105,19 @@ def functions_of(tools: Sequence[Tool]) -> dict[str, ToolFunction]:
 def _parameters(schema: Mapping[str, Any], types: Types) -> Iterator[FunctionParameter]:
     required = arr(schema.get("required"))
     properties = obj(schema.get("properties"))
-    taken = {name for name in properties if is_identifier(name)}
+    names_in_use = {name for name in properties if is_identifier(name)}
     for name in sorted(properties, key=lambda name: name not in required):
         part = properties[name]
-        shown = name if is_identifier(name) else _identifier(name, taken)
-        taken.add(shown)
+        shown = name if is_identifier(name) else _identifier(name, names_in_use)
+        names_in_use.add(shown)
         yield FunctionParameter(name, shown, part, name in required, types.takes_object(part))
 
 
-def _identifier(name: str, taken: set[str]) -> str:
+def _identifier(name: str, names_in_use: set[str]) -> str:
     """A name that can be declared and that no other has."""
     shown = re.sub(r"[^A-Za-z0-9_$]", "_", name) or "_"
     if shown[0].isdigit():
         shown = f"_{shown}"
-    while shown in taken or not is_identifier(shown):
+    while shown in names_in_use or not is_identifier(shown):
         shown += "_"
     return shown

@@ -211,7 +211,7 @@ class TextTools:
     """
 
     def __init__(self, request: Request, quirks: Quirks) -> None:
-        self._asked = request
+        self._original = request
         self._skips = quirks.on_malformed == "skip"
         self._toolkit = toolkit_of(request.tools)
         self._prose = Prose()
@@ -236,7 +236,7 @@ class TextTools:
             return msgspec.structs.replace(response, problems=problems) if problems else response
         if problems and not self._skips:
             found = [block._replace(calls=()) for block in found]
-        parts = self._parts(response.message.parts, _pieces(text, found, next_number(self._asked.messages)))
+        parts = self._parts(response.message.parts, _pieces(text, found, next_number(self._original.messages)))
         message = Message("assistant", parts)
         ready = not message.calls and not problems and any(block.is_final for block in found)
         stop = "tool_calls" if message.calls and response.stop == "end" else response.stop
@@ -246,22 +246,22 @@ class TextTools:
 
     def _without_tools(self) -> Request:
         """Nothing is declared; earlier calls stand in the history as words all the same."""
-        return msgspec.structs.replace(self._asked, messages=as_text(self._asked.messages, self._toolkit))
+        return msgspec.structs.replace(self._original, messages=as_text(self._original.messages, self._toolkit))
 
     def _with_tools(self, quirks: Quirks) -> Request:
         """An answer that holds calls cannot follow a schema, so a schema is asked for only where none may stand."""
-        asked = self._asked
-        schema = None if self._is_reading else asked.output_schema
-        messages = as_text(asked.messages, self._toolkit)
+        request = self._original
+        schema = None if self._is_reading else request.output_schema
+        messages = as_text(request.messages, self._toolkit)
         words = self._now() if self._is_reading else self._format(schema)
-        place = last_user(asked.messages, after_final=not self._is_reading)
+        place = last_user(request.messages, after_final=not self._is_reading)
         if words and place is not None:
             messages = with_words(messages, place, words)
         enforced = schema is not None and structured_mode(schema, quirks, with_tools=False) == "json_schema"
         return msgspec.structs.replace(
-            asked,
+            request,
             messages=taking_turns(messages),
-            system=f"{asked.system}\n\n{self._toolkit.prompt}".lstrip(),
+            system=f"{request.system}\n\n{self._toolkit.prompt}".lstrip(),
             tools=NO_TOOLS,
             tool_choice="auto",
             output_schema=schema if enforced else None,
@@ -270,12 +270,12 @@ class TextTools:
     def _format(self, schema: dict[str, Any] | None) -> str:
         if schema is None:
             return ""
-        before = f"{FINAL}() gave the format. " if any(map(is_ready, self._asked.messages)) else ""
+        before = f"{FINAL}() gave the format. " if any(map(is_ready, self._original.messages)) else ""
         return f"{before}{_FORMAT}{orjson.dumps(schema).decode()}"
 
     def _now(self) -> str:
         """What a choice other than the model's own adds to the last message."""
-        match self._asked.tool_choice:
+        match self._original.tool_choice:
             case NamedTool(name):
                 function = self._toolkit.find(name)
                 return f"Call {name if function is None else function.shown} now."
@@ -288,7 +288,7 @@ class TextTools:
 
     def _not_called(self, found: Sequence["_Found"]) -> Iterator[str]:
         """The problem of an answer that lacks the call that was asked for."""
-        choice = self._asked.tool_choice
+        choice = self._original.tool_choice
         called = {name for block in found for name, _ in block.calls}
         if isinstance(choice, NamedTool) and called != {choice.name}:
             yield f"only {choice.name} was to be called"
@@ -305,8 +305,8 @@ class TextTools:
         for event in events:
             match event:
                 case TextChunk():
-                    if said := self._prose.feed(event.text):
-                        yield TextChunk(said)
+                    if chunk := self._prose.feed(event.text):
+                        yield TextChunk(chunk)
                 case Done():
                     response = self.response(event.response)
                     if rest := response.message.text[self._prose.length :]:

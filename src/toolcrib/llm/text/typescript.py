@@ -82,10 +82,10 @@ class Types:
     def note(self, value: Any) -> str:
         """What is said about a part: its description and its default."""
         schema = self.follow_references(value)
-        said = text(obj(value).get("description")) or text(schema.get("description"))
+        description = text(obj(value).get("description")) or text(schema.get("description"))
         default = obj(value).get("default", schema.get("default"))
         standard = "" if default is None else f"Default: {literal(default)}."
-        return to_comment(f"{said} {standard}")
+        return to_comment(f"{description} {standard}")
 
     def takes_object(self, value: Any) -> bool:
         """Whether a part admits an object."""

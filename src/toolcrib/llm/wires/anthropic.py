@@ -161,18 +161,18 @@ _start_decoder = msgspec.json.Decoder(_Start)
 class _Block:
     """A block under construction: as it started, and the pieces since."""
 
-    __slots__ = ("call", "fields", "input", "raw", "said")
+    __slots__ = ("call", "fields", "input", "raw", "texts")
 
     def __init__(self, raw: bytes, fields: dict[str, Any], call: int | None) -> None:
         self.raw = raw
         self.fields = fields
         self.call = call
-        self.said: dict[str, list[str]] = {}
+        self.texts: dict[str, list[str]] = {}
         self.input: list[str] = []
 
     def say(self, field: str, piece: str) -> None:
         """More of a text field."""
-        self.said.setdefault(field, []).append(piece)
+        self.texts.setdefault(field, []).append(piece)
 
     def merge(self, delta: dict[str, Any]) -> None:
         """A delta of any other kind."""
@@ -187,9 +187,9 @@ class _Block:
 
     def whole(self) -> bytes:
         """The block as JSON; the very bytes that arrived, if nothing came after the start."""
-        if self.raw and not self.said and not self.input:
+        if self.raw and not self.texts and not self.input:
             return self.raw
-        for name, pieces in self.said.items():
+        for name, pieces in self.texts.items():
             self.fields[name] = text(self.fields.get(name)) + "".join(pieces)
         if self.input:
             self.fields["input"] = orjson.Fragment("".join(self.input))
@@ -258,8 +258,8 @@ class AnthropicDecoder:
         if block.call is not None:
             self._calls += 1
             return (CallStart(block.call, text(fields.get("id")) or f"call_{index}", text(fields.get("name"))),)
-        said = text(fields.get("text"))
-        return (TextChunk(said),) if said else ()
+        chunk = text(fields.get("text"))
+        return (TextChunk(chunk),) if chunk else ()
 
     def _delta(self, event: dict[str, Any]) -> Sequence[Event]:
         block = self._open.get(count(event.get("index")))
@@ -268,9 +268,9 @@ class AnthropicDecoder:
         delta = obj(event.get("delta"))
         match delta.get("type"):
             case "text_delta":
-                said = text(delta.get("text"))
-                block.say("text", said)
-                return (TextChunk(said),)
+                chunk = text(delta.get("text"))
+                block.say("text", chunk)
+                return (TextChunk(chunk),)
             case "input_json_delta":
                 piece = text(delta.get("partial_json"))
                 block.input.append(piece)

@@ -179,11 +179,11 @@ def _content(content: Any, origin: str) -> list[Part]:
         return [Text(content)] if content else []
     parts: list[Part] = []
     for piece in arr(content):
-        said, thought = content_piece(piece)
+        words, thought = content_piece(piece)
         if thought:
             parts.append(Thinking(thought, origin=origin))
-        elif said:
-            parts.append(Text(said))
+        elif words:
+            parts.append(Text(words))
         elif obj(piece).get("type") not in {"text", "thinking"}:
             fields = {"content": [piece]}
             parts.append(Opaque(origin, orjson.dumps(fields).decode(), text(obj(piece).get("refusal"))))
@@ -321,10 +321,10 @@ class ChatDecoder:
             events.append(TextChunk(content))
             return
         for piece in arr(content):
-            said, thought = content_piece(piece)
-            if said:
-                self._text.append(said)
-                events.append(TextChunk(said))
+            words, thought = content_piece(piece)
+            if words:
+                self._text.append(words)
+                events.append(TextChunk(words))
             elif thought:
                 self._thinking.append(thought)
                 events.append(ThinkingChunk(thought))
@@ -379,8 +379,8 @@ class ChatDecoder:
         if not self._answered:
             raise ModelError("bad_response", f"{self._origin} streamed no 'choices'; check the model and base_url")
         message: dict[str, Any] = {**self._fields, "reasoning_content": "".join(self._thinking)}
-        said = "".join(self._text)
-        message["content"] = [{"type": "text", "text": said}, *self._pieces] if self._pieces else said
+        words = "".join(self._text)
+        message["content"] = [{"type": "text", "text": words}, *self._pieces] if self._pieces else words
         message["refusal"] = "".join(self._refusal)
         message["tool_calls"] = [
             {**call.further, "id": call.id, "function": {"name": call.name, "arguments": "".join(call.args) or "{}"}}

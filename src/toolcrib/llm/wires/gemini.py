@@ -242,8 +242,8 @@ class GeminiAnswer:
 
     def progress(self) -> str:
         """How far it came, for an error."""
-        said = sum(len(part.text) for part in self._parts if isinstance(part, Text))
-        return f"{said} characters of text and {self._calls} tool calls"
+        length = sum(len(part.text) for part in self._parts if isinstance(part, Text))
+        return f"{length} characters of text and {self._calls} tool calls"
 
     def _refuse_blocked(self, feedback: dict[str, Any]) -> None:
         if reason := text(feedback.get("blockReason")):
@@ -294,26 +294,26 @@ class GeminiAnswer:
 
     def _add_text(self, fields: dict[str, Any], events: list[Event]) -> None:
         """Text or a thought; it continues the last part of its kind, unless one of the two is signed."""
-        said, signature = text(fields["text"]), text(fields.get("thoughtSignature"))
+        words, signature = text(fields["text"]), text(fields.get("thoughtSignature"))
         last = self._parts[-1] if self._parts else None
         joins = not signature and isinstance(last, Text | Thinking) and last.signature is None
         if fields.get("thought"):
             if joins and isinstance(last, Thinking):
-                self._parts[-1] = Thinking(last.text + said, origin=self._origin)
+                self._parts[-1] = Thinking(last.text + words, origin=self._origin)
             else:
-                self._parts.append(Thinking(said, signature or None, origin=self._origin))
-            events += [ThinkingChunk(said)] if said else []
-        elif said or signature:
+                self._parts.append(Thinking(words, signature or None, origin=self._origin))
+            events += [ThinkingChunk(words)] if words else []
+        elif words or signature:
             if joins and isinstance(last, Text):
-                self._parts[-1] = Text(last.text + said)
+                self._parts[-1] = Text(last.text + words)
             else:
                 sealed = {"thoughtSignature": signature} if signature else {}
-                self._parts.append(Text(said, signature_of(self._origin, sealed)))
-            events += [TextChunk(said)] if said else []
+                self._parts.append(Text(words, signature_of(self._origin, sealed)))
+            events += [TextChunk(words)] if words else []
 
-    def _opaque(self, raw: bytes, said: str, events: list[Event]) -> None:
-        self._parts.append(Opaque(self._origin, raw.decode(), said))
-        events += [TextChunk(said)] if said else []
+    def _opaque(self, raw: bytes, words: str, events: list[Event]) -> None:
+        self._parts.append(Opaque(self._origin, raw.decode(), words))
+        events += [TextChunk(words)] if words else []
 
 
 def usage_of(usage: dict[str, Any]) -> TokenUsage:
@@ -441,7 +441,7 @@ class GeminiWire:
         contents: list[dict[str, Any]] = []
         for message in messages:
             role = "model" if message.role == "assistant" else "user"
-            parts = [part for said in message.parts if (part := _part(said, self.origin)) is not None]
+            parts = [part for piece in message.parts if (part := _part(piece, self.origin)) is not None]
             if quirks.signed_calls:
                 _sign_first_call(parts)
             if contents and contents[-1]["role"] == role:

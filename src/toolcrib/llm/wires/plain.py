@@ -46,7 +46,7 @@ class PlainWire:
     def build(self, request: Request, quirks: Quirks, *, stream: bool) -> tuple[str, dict[str, Any]]:
         """See `Wire.build`."""
         del quirks, stream
-        said: JsonObject = {
+        values: JsonObject = {
             "model": request.model,
             "system": request.system or "",
             "prompt": _transcript(request.messages),
@@ -55,7 +55,7 @@ class PlainWire:
             "temperature": request.temperature,
             "max_tokens": request.max_tokens,
         }
-        return self._form.path, self._form.body(said)
+        return self._form.path, self._form.body(values)
 
     def headers(self, key: str | None) -> dict[str, str]:
         """See `Wire.headers`."""
@@ -70,14 +70,14 @@ class PlainWire:
         text = self._form.text(answer)
         if text is None:
             raise ModelError("bad_response", f"{self.origin} answered without a text where its description says it is")
-        said = text if isinstance(text, str) else orjson.dumps(text).decode()
+        words = text if isinstance(text, str) else orjson.dumps(text).decode()
         read, written = self._form.tokens(answer)
-        told = isinstance(read, int) and isinstance(written, int)
+        has_usage = isinstance(read, int) and isinstance(written, int)
         return Response(
-            message=Message("assistant", (Text(said),)),
+            message=Message("assistant", (Text(words),)),
             stop="end",
             raw_stop="",
-            usage=TokenUsage(read, written) if told else TokenUsage(estimated=True),
+            usage=TokenUsage(read, written) if has_usage else TokenUsage(estimated=True),
             model="",
             id="",
         )

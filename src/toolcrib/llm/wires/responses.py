@@ -141,8 +141,8 @@ def _message_of_item(item: dict[str, Any], raw: bytes, origin: str) -> Part:
     if len(pieces) == 1 and _is_plain(pieces[0]):
         fields = {name: item[name] for name in item.keys() - _OF_MESSAGE if item[name] is not None}
         return Text(text(pieces[0].get("text")), signature_of(origin, fields))
-    said = "".join(text(piece.get("text")) or text(piece.get("refusal")) for piece in pieces)
-    return Opaque(origin, raw.decode(), said)
+    words = "".join(text(piece.get("text")) or text(piece.get("refusal")) for piece in pieces)
+    return Opaque(origin, raw.decode(), words)
 
 
 def _is_plain(piece: dict[str, Any]) -> bool:
@@ -214,7 +214,7 @@ class ResponsesDecoder:
         self._origin = origin
         self._items: dict[int, bytes] = {}
         self._calls: dict[int, _Call] = {}
-        self._said = 0
+        self._length = 0
         self._done = False
 
     def feed(self, data: bytes) -> Sequence[Event]:
@@ -252,12 +252,12 @@ class ResponsesDecoder:
         raise ModelError(
             "stream_cut",
             f"{self._origin} ended the stream in mid-answer, after {len(self._items)} complete items and "
-            f"{self._said} characters of text, without a final event",
+            f"{self._length} characters of text, without a final event",
         )
 
-    def _text(self, said: str) -> Sequence[Event]:
-        self._said += len(said)
-        return (TextChunk(said),) if said else ()
+    def _text(self, words: str) -> Sequence[Event]:
+        self._length += len(words)
+        return (TextChunk(words),) if words else ()
 
     def _start_call(self, index: int, item: dict[str, Any]) -> Sequence[Event]:
         name = text(item.get("name"))
@@ -299,7 +299,7 @@ class ResponsesDecoder:
                 if index not in self._items:
                     events += self._call_events(index, raw)
         response = response_of(content, items, self._origin)
-        events += self._text(response.message.text[self._said :])
+        events += self._text(response.message.text[self._length :])
         if not response.usage.estimated:
             events.append(UsageUpdate(response.usage))
         return [*events, Done(response)]

@@ -95,14 +95,14 @@ def call_problems(layout: Layout) -> Iterator[WorkflowProblem]:
 
 def effects_problems(layout: Layout) -> Iterator[WorkflowProblem]:
     """A workflow that says of itself that it does less than what it calls."""
-    said = layout.definition.side_effects
-    if said is None:
+    declared = layout.definition.side_effects
+    if declared is None:
         return
     for step in layout.steps:
         tool = layout.callee(step)
-        if tool is not None and EFFECTS.index(tool.definition.side_effects) > EFFECTS.index(said):
+        if tool is not None and EFFECTS.index(tool.definition.side_effects) > EFFECTS.index(declared):
             does = tool.definition.side_effects
-            message = f"side_effects is {said!r}, and {tool.name!r} in step {step.name!r} {does}"
+            message = f"side_effects is {declared!r}, and {tool.name!r} in step {step.name!r} {does}"
             yield layout.error(None, ("side_effects",), message, f"say {does!r}, or leave it out")
             return
 

@@ -82,13 +82,13 @@ def fault(errors: Sequence[ErrorDetails], field: str, value: Json) -> DocumentFa
         return DocumentFault(
             f"{field} is {_describe_value(value)}, and must be {' or '.join(map(str, expected))}", suggestion
         )
-    said = (error["msg"].removeprefix("Value error, ") for error in errors)
-    return DocumentFault(", or: ".join(dict.fromkeys(said)), suggestion)
+    messages = (error["msg"].removeprefix("Value error, ") for error in errors)
+    return DocumentFault(", or: ".join(dict.fromkeys(messages)), suggestion)
 
 
 def _expectation(error: ErrorDetails) -> str | None:
-    told = _EXPECTED.get(error["type"])
-    return None if told is None else told.format_map(_context(error))
+    template = _EXPECTED.get(error["type"])
+    return None if template is None else template.format_map(_context(error))
 
 
 def _instead(errors: Sequence[ErrorDetails], value: Json) -> Iterator[str]:
@@ -174,8 +174,8 @@ def refusal(name: str, errors: Sequence[WorkflowProblem]) -> InvalidDefinition:
     shown = "; ".join(map(str, errors[:_MOST_SHOWN]))
     more = f"; and {len(errors) - _MOST_SHOWN} more" if len(errors) > _MOST_SHOWN else ""
     count = "a problem" if len(errors) == 1 else f"{len(errors)} problems"
-    told: list[JsonObject] = [{"path": error.path, "problem": _problem_text(error)} for error in errors]
-    return InvalidDefinition(f"workflow {name!r} has {count}: {shown}{more}", told)
+    problems: list[JsonObject] = [{"path": error.path, "problem": _problem_text(error)} for error in errors]
+    return InvalidDefinition(f"workflow {name!r} has {count}: {shown}{more}", problems)
 
 
 def _problem_text(error: WorkflowProblem) -> str:

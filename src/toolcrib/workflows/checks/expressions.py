@@ -64,9 +64,11 @@ def misfit(given: Shape, wanted: Shape, what: str, taker: str) -> ExpressionProb
         )
     why = next((form.why_null for form in given if form.why_null is not None), None)
     if (why or is_known(given)) and "null" in kinds_in(given) - kinds_in(wanted):
-        told = f" if {why}" if why else ""
+        condition = f" if {why}" if why else ""
         return ExpressionProblem(
-            f"{what} may be null{told}, and {taker} does not accept null", "write ${… ?? otherwise}", is_error=False
+            f"{what} may be null{condition}, and {taker} does not accept null",
+            "write ${… ?? otherwise}",
+            is_error=False,
         )
     return _item_misfit(given, wanted, what, taker)
 
@@ -245,9 +247,9 @@ class Expressions:
         tool = self._layout.callee(step)
         if tool is None:
             return
-        taken = self._outputs.argument_shape(tool)
+        parameters = self._outputs.argument_shape(tool)
         for name, shape in given.items():
-            wanted = union_of(form.member(name) or () for form in taken)
+            wanted = union_of(form.member(name) or () for form in parameters)
             finding = misfit(shape, wanted, _short_text(step.input.get(name)), f"argument {name!r} of {tool.name!r}")
             if finding is not None:
                 self._tell(here.at("input", name) if name in step.input else here.at("handler_ref"), finding)
@@ -257,13 +259,13 @@ class Expressions:
         registered = self._layout.implementation.handlers.get(step.handler_ref or "")
         if step.kind == "value":
             return self._structure(step.output, here.at("output"))
-        brought = self._outputs.raw_output(step)
-        own = here.at("output", near={"output": brought})
+        output = self._outputs.raw_output(step)
+        own = here.at("output", near={"output": output})
         if step.output is not None:
             return self._structure(step.output, own)
         if registered is not None and registered.output_mapping:
-            return self._structure(registered.output_mapping, here.at("handler_ref", near={"output": brought}))
-        return brought
+            return self._structure(registered.output_mapping, here.at("handler_ref", near={"output": output}))
+        return output
 
     def _workflow(self) -> None:
         """The output of the workflow, against what it says of it."""

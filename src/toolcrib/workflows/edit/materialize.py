@@ -49,7 +49,7 @@ class AgentRequestMade(NamedTuple):
 class Chosen(NamedTuple):
     """The call that becomes a step."""
 
-    asked: AgentRequestMade
+    request: AgentRequestMade
     call: ToolEnvelope
     pins: tuple[str, ...]
     """Names of the handles that will not be read any more."""
@@ -65,12 +65,12 @@ class Rewired(NamedTuple):
     """JSON pointers of what still reads the handles, as a whole."""
 
 
-def choose(past: PastCall, asked: Sequence[AgentRequestMade]) -> Chosen:
+def choose(past: PastCall, requests: Sequence[AgentRequestMade]) -> Chosen:
     """The call that is meant.
 
     Args:
         past: How it was named.
-        asked: The times that agents were asked in the run that was named.
+        requests: The times that agents were asked in the run that was named.
 
     Raises:
         NotFound: There is no such call, or no such handle.
@@ -80,9 +80,9 @@ def choose(past: PastCall, asked: Sequence[AgentRequestMade]) -> Chosen:
         raise InvalidInput(
             "no call is named; give its call_id, its position in the agent's run, or a pin that it filled"
         )
-    found = [(one, call) for one in asked for call in _meant(past, one)]
+    found = [(one, call) for one in requests for call in _meant(past, one)]
     if not found:
-        made = ", ".join(f"{call.call_id} ({call.name})" for one in asked for call in one.calls[:10])
+        made = ", ".join(f"{call.call_id} ({call.name})" for one in requests for call in one.calls[:10])
         named = past.call_id or past.position or f"that fills {past.pin!r}"
         raise NotFound(f"run {past.run_id} has no call {named}; it has: {made or 'none'}")
     if len(found) > 1:
@@ -172,7 +172,7 @@ def with_step(
     Raises:
         InvalidInput: The node shares the name under which expressions read it.
     """
-    node = next(one for one in definition.steps if one.name == chosen.asked.node)
+    node = next(one for one in definition.steps if one.name == chosen.request.node)
     if chosen.pins and sum(one.known_as == node.known_as for one in definition.steps) > 1:
         msg = f"step {node.name!r} is read as {node.known_as!r}, and so is another one; give it a name of its own"
         raise InvalidInput(f"{msg}, so that it is known which of them an expression reads")
@@ -199,25 +199,25 @@ def arguments_of(call: ToolEnvelope) -> Json:
 # Inside ---------------------------------------------------------------------------------------------------------------
 
 
-def _meant(past: PastCall, asked: AgentRequestMade) -> Iterator[ToolEnvelope]:
+def _meant(past: PastCall, request: AgentRequestMade) -> Iterator[ToolEnvelope]:
     """The calls of one asking that fit all that was named."""
-    if past.node not in {None, asked.node}:
+    if past.node not in {None, request.node}:
         return
-    calls = asked.calls
+    calls = request.calls
     if past.pin is not None and past.call_id is None and past.position is None:
-        filling = select_call(_pin(past.pin, asked).selector, calls)
+        filling = select_call(_pin(past.pin, request).selector, calls)
         calls = [] if filling is None else [filling]
     for call in calls:
         if past.call_id in {None, call.call_id} and past.position in {None, call.position}:
             yield call
 
 
-def _handles_of_call(past: PastCall, asked: AgentRequestMade, call: ToolEnvelope) -> tuple[str, ...]:
+def _handles_of_call(past: PastCall, request: AgentRequestMade, call: ToolEnvelope) -> tuple[str, ...]:
     """Names of the handles that shall be read no more."""
     if past.pin is None:
-        filled = (pin.name for pin in asked.pins if select_call(pin.selector, asked.calls) is call)
+        filled = (pin.name for pin in request.pins if select_call(pin.selector, request.calls) is call)
         return tuple(dict.fromkeys(filled))
-    pin = _pin(past.pin, asked)
+    pin = _pin(past.pin, request)
     if pin.selector.tool != call.name:
         msg = (
             f"handle {pin.name!r} has the output of {pin.selector.tool!r}, and call {call.call_id} is of {call.name!r}"
@@ -226,11 +226,11 @@ def _handles_of_call(past: PastCall, asked: AgentRequestMade, call: ToolEnvelope
     return (pin.name,)
 
 
-def _pin(name: str, asked: AgentRequestMade) -> PinnedHandle:
-    found = next((pin for pin in asked.pins if pin.name == name), None)
+def _pin(name: str, request: AgentRequestMade) -> PinnedHandle:
+    found = next((pin for pin in request.pins if pin.name == name), None)
     if found is None:
-        known = ", ".join(sorted({pin.name for pin in asked.pins})) or "none"
-        raise NotFound(f"step {asked.node!r} has no handle {name!r}; it has: {known}")
+        known = ", ".join(sorted({pin.name for pin in request.pins})) or "none"
+        raise NotFound(f"step {request.node!r} has no handle {name!r}; it has: {known}")
     return found
 
 
@@ -248,12 +248,12 @@ def _hidden(value: Json, pointer: str) -> Iterator[str]:
 
 
 def _new_step(node: WorkflowStep, plan: WorkflowPlan, chosen: Chosen, step: str) -> JsonObject:
-    asked, call, place = chosen.asked, chosen.call, plan.nodes[node.name]
+    request, call, place = chosen.request, chosen.call, plan.nodes[node.name]
     new = WorkflowStep(
         name=step,
-        description=f"The call {call.call_id} of run {asked.run_id}.",
+        description=f"The call {call.call_id} of run {request.run_id}.",
         tool=f"{call.name}@{call.version}",
-        principal_ref=asked.account or node.principal_ref,
+        principal_ref=request.account or node.principal_ref,
         on_error=node.on_error,
     )
     document: JsonObject = new.model_dump(mode="json", exclude_defaults=True)
@@ -272,20 +272,20 @@ def _rewire(
     """Have the step read instead of a handle; gives JSON pointers of what was changed."""
     path = (node.known_as, "handles", pin)
     for index, reader in enumerate(definition.steps):
-        told, pointer = document["steps"][index], f"/steps/{index}"
+        reading, pointer = document["steps"][index], f"/steps/{index}"
         if reader is node:
             if not any(other.goes_to == node.name for other in definition.steps):
-                yield from _rewire_field(told, "output", ("output", *path[1:]), step, pointer)
+                yield from _rewire_field(reading, "output", ("output", *path[1:]), step, pointer)
             continue
         for name in _EXPRESSIONS:
-            yield from _rewire_field(told, name, path, step, pointer)
-        for name in told.get("input", ()):
+            yield from _rewire_field(reading, name, path, step, pointer)
+        for name in reading.get("input", ()):
             if name != "prompt" or node.known_as not in shared_names(reader):
-                yield from _rewire_field(told["input"], name, path, step, f"{pointer}/input")
+                yield from _rewire_field(reading["input"], name, path, step, f"{pointer}/input")
     yield from _rewire_field(document, "output", path, step, "")
 
 
-def _rewire_field(told: JsonObject, field: str, path: Sequence[str], step: str, pointer: str) -> Iterator[str]:
-    if field in told:
-        told[field], changed = rename_references(told[field], path, step)
+def _rewire_field(reading: JsonObject, field: str, path: Sequence[str], step: str, pointer: str) -> Iterator[str]:
+    if field in reading:
+        reading[field], changed = rename_references(reading[field], path, step)
         yield from (f"{pointer}/{field}{inner}" for inner in changed)

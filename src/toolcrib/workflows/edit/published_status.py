@@ -36,10 +36,10 @@ def standing_of(tool: ToolRevision, around: CheckContext, proposed: ToolRevision
     if not isinstance(workflow, WorkflowImplementation):
         raise InvalidDefinition(f"tool {tool.ref!r} is of kind {workflow.kind!r}, not a workflow")
     lock = Lock(workflow, around.registry, around.realm, proposed=proposed)
-    taken = {ref: found for ref in workflow.callees if (found := lock.of(ref).tool) is not None}
+    callees = {ref: found for ref in workflow.callees if (found := lock.of(ref).tool) is not None}
     definition = WorkflowDefinition.of(tool.definition)
-    problems = check_workflow(definition, replace(around, instead=taken)).problems
-    drawn = draw(tool.definition, problems, taken)
+    problems = check_workflow(definition, replace(around, instead=callees)).problems
+    drawn = draw(tool.definition, problems, callees)
     steps = {step.name: step for step in workflow.steps}
     nodes = tuple(_node(node, steps[node.name], lock, workflow, around) for node in drawn.nodes)
     broken = {node.name: node for node in nodes if node.state == "broken"}
@@ -74,14 +74,14 @@ def _stands_at(problem: WorkflowProblem, edge: GraphEdge) -> bool:
 def _node(
     node: GraphNode, step: WorkflowStep, lock: Lock, workflow: WorkflowImplementation, around: CheckContext
 ) -> GraphNode:
-    said = tuple(_vocabulary(step, workflow, around))
+    notices = tuple(_vocabulary(step, workflow, around))
     reference = node.reference
     if reference is None:
-        return node if not said else node.model_copy(update={"state": "held", "reason": "; ".join(said)})
+        return node if not notices else node.model_copy(update={"state": "held", "reason": "; ".join(notices)})
     own = lock.node(reference)
     found = _with_inside(own, lock)
-    reasons = [*([found.reason] if found.reason is not None else []), *said, *lock.choices(reference)]
-    state = "held" if found.state == "ok" and said else found.state
+    reasons = [*([found.reason] if found.reason is not None else []), *notices, *lock.choices(reference)]
+    state = "held" if found.state == "ok" and notices else found.state
     tool = own.tool if own.cause is None else None
     return node.model_copy(
         update={
@@ -112,18 +112,18 @@ def _with_inside(found: LockedReference, lock: Lock) -> LockedReference:
 
 def _vocabulary(step: WorkflowStep, workflow: WorkflowImplementation, around: CheckContext) -> Sequence[str]:
     """What has become of the names that a step uses; it goes on with what they meant when it was published."""
-    said: list[str] = []
+    notices: list[str] = []
     handler = workflow.handlers.get(step.handler_ref or "")
     if handler is not None:
         now = around.steps.find(around.realm, handler.name)
         if now != handler:
-            said.append(_of_name("workflow step", handler.name, is_gone=now is None))
+            notices.append(_of_name("workflow step", handler.name, is_gone=now is None))
     bound = workflow.conditions.get(step.condition.ref) if isinstance(step.condition, ConditionUse) else None
     if bound is not None:
         now = around.conditions.find(around.realm, bound.name)
         if now != bound:
-            said.append(_of_name("condition", bound.name, is_gone=now is None))
-    return said
+            notices.append(_of_name("condition", bound.name, is_gone=now is None))
+    return notices
 
 
 def _of_name(what: str, name: str, *, is_gone: bool) -> str:

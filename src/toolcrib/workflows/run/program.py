@@ -204,8 +204,8 @@ class _Execution:
         self._running: ConcurrentCalls[StepNode, SettledStep] = context.underway()
         self._underway: set[str] = set()
         """Names of the same."""
-        told = (key for key in context.told if key.startswith(STEP_KEY))
-        self._ends = EndsInOrder([key.removeprefix(STEP_KEY) for key in told])
+        keys = (key for key in context.progress_keys if key.startswith(STEP_KEY))
+        self._ends = EndsInOrder([key.removeprefix(STEP_KEY) for key in keys])
         self._failure: ToolError | None = None
 
     async def run(self) -> RunEnd:
@@ -271,9 +271,9 @@ class _Execution:
             if any(self._settled[each].ok for each in before):
                 return None
             return SettledStep(step=name, status="cut_off", reason="none of the steps before it has succeeded")
-        brought = {self._output_name(each) for each in before if self._settled[each].ok}
+        outputs = {self._output_name(each) for each in before if self._settled[each].ok}
         unwell = (each for each in sorted(before) if not self._is_well(each))
-        cut = next((each for each in unwell if self._output_name(each) not in brought), None)
+        cut = next((each for each in unwell if self._output_name(each) not in outputs), None)
         if cut is None:
             return None
         return SettledStep(step=name, status="cut_off", reason=f"step {cut!r} is {self._settled[cut].status}")
@@ -296,8 +296,8 @@ class _Execution:
         """Write down how a step has ended, and find what can run now."""
         name = node.step.name
         self._settled[name] = settled
-        told = await self._stepping.settle(node, settled)
-        await self._context.emit(f"{STEP_KEY}{name}", STEP_SETTLED, told)
+        entry = await self._stepping.settle(node, settled)
+        await self._context.emit(f"{STEP_KEY}{name}", STEP_SETTLED, entry)
         if settled.error is not None and self._has_failed(name) and node.step.on_error == "fail" and not self._failure:
             self._failure = self._stepping.failure(node, settled.error)
             self._setting.ending = True
@@ -320,8 +320,10 @@ class _Execution:
             return self._without_output(Reason.REFERENCE_UNRESOLVED, f"output has no value: {problem}")
         wrong = self._wrong_with(output)
         if wrong:
-            told = "; ".join(map(str, wrong[:_MOST_TOLD]))
-            return self._without_output(Reason.OUTPUT_SCHEMA_MISMATCH, f"output does not match output_schema: {told}")
+            problems = "; ".join(map(str, wrong[:_MOST_TOLD]))
+            return self._without_output(
+                Reason.OUTPUT_SCHEMA_MISMATCH, f"output does not match output_schema: {problems}"
+            )
         return RunEnd(output=output)
 
     def _without_output(self, reason: Reason, why: str) -> RunEnd:

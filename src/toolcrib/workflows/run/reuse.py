@@ -41,8 +41,8 @@ async def take_up(context: RunContext, tool: ToolRevision, plan: WorkflowPlan, r
     async def find() -> Json:
         facts = await _Earlier(context, rerun, registry).facts(tool, plan)
         digest = await context.keep(facts.model_dump_json(exclude_defaults=True).encode())
-        told: JsonObject = rerun.model_dump(mode="json", exclude_defaults=True)
-        return {**told, "steps": sorted(facts.steps), "digest": digest}
+        link: JsonObject = rerun.model_dump(mode="json", exclude_defaults=True)
+        return {**link, "steps": sorted(facts.steps), "digest": digest}
 
     kept = await context.once(TAKEN_UP, TAKEN_UP, find)
     facts = Takeover.model_validate_json(await context.read_blob(kept["digest"]))
@@ -112,17 +112,17 @@ class _Earlier:
             own = {position: _over(before.calls.get(position), call) for position, call in calls.items()}
             calls = {**before.calls, **own}
         signals = await self._past.signals(run.run_id)
-        told = {
+        settled_calls = {
             position: call.model_copy(update={"envelope": as_settled(call.envelope, signals)})
             for position, call in calls.items()
         }
-        return _Known(steps, told, tainted=before is not None and before.tainted)
+        return _Known(steps, settled_calls, tainted=before is not None and before.tainted)
 
     async def _before(self, run: Run, tool: ToolRevision, plan: WorkflowPlan, history: History) -> Takeover | None:
         """What the run had taken over itself; what it would have, if it ended before it came to that."""
-        told = history.progress.get(TAKEN_UP)
-        if told is not None:
-            return _as_made(Takeover.model_validate_json(await self._context.read_blob(told["digest"])))
+        entry = history.progress.get(TAKEN_UP)
+        if entry is not None:
+            return _as_made(Takeover.model_validate_json(await self._context.read_blob(entry["digest"])))
         rerun = run.request.rerun
         if rerun is None:
             return None

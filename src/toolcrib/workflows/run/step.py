@@ -255,8 +255,8 @@ class StepRunner:
                 return None
         except StepFailed as failure:
             return _failure(node, failure)
-        told = step.condition if isinstance(step.condition, str) else step.condition and step.condition.ref
-        return SettledStep(step=step.name, status="skipped", reason=f"its condition does not hold: {told}")
+        condition = step.condition if isinstance(step.condition, str) else step.condition and step.condition.ref
+        return SettledStep(step=step.name, status="skipped", reason=f"its condition does not hold: {condition}")
 
     async def run(self, node: StepNode, origin: str | None) -> SettledStep:
         """Carry out a step to its end.
@@ -292,9 +292,9 @@ class StepRunner:
         if self._dry is not None:
             self._dry.settle(settled)
         is_told = self._calling.is_told(node) and settled.reused is None
-        told = settled.model_dump(mode="json", exclude_defaults=True, exclude={"output"} if is_told else None)
+        entry = settled.model_dump(mode="json", exclude_defaults=True, exclude={"output"} if is_told else None)
         # An output of null is told too where a call has another one.
-        return {**told, "output": settled.output} if settled.positions and not is_told else told
+        return {**entry, "output": settled.output} if settled.positions and not is_told else entry
 
     def failure(self, node: StepNode, error: ToolError) -> ToolError:
         """How the run fails by one of its steps; a handler says itself how."""

@@ -117,8 +117,8 @@ class StepCaller:
         lacking = await self._agents.lacking(node, envelope)
         if lacking is not None:
             return settled.model_copy(update={"status": "failed", "error": lacking})
-        brought = envelope.output if mapping is None else await self._agents.raw_output(node, envelope, position)
-        return settled.model_copy(update={"output": output_of(step, mapping, names, brought)})
+        output = envelope.output if mapping is None else await self._agents.raw_output(node, envelope, position)
+        return settled.model_copy(update={"output": output_of(step, mapping, names, output)})
 
     def is_told(self, node: StepNode) -> bool:
         """Whether the envelope of a step's call tells what the step puts out."""

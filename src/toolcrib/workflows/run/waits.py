@@ -20,24 +20,24 @@ from toolcrib.workflows.values.step_errors import check_size, denial, fault, no_
 
 
 async def ask(
-    setting: StepEnvironment, step: WorkflowStep, asked: StepApproval, names: Mapping[str, Json], position: str
+    setting: StepEnvironment, step: WorkflowStep, approval: StepApproval, names: Mapping[str, Json], position: str
 ) -> JsonObject:
     """Ask, and wait for the answer for days if need be.
 
     Args:
         setting: The run.
         step: The step.
-        asked: What it asks.
+        approval: What it asks.
         names: What its expressions can read.
         position: Where it stands in the journal.
 
     Raises:
         StepFailed: The person said no, nobody said anything in time, or an expression has no value.
     """
-    question = _question(step, asked, names)
+    question = _question(step, approval, names)
     decision = await setting.context.ask(position, setting.tool, question)
     if decision is None:
-        message = f"was not decided within expires_s={asked.expires_s:g}; ask again, or raise expires_s"
+        message = f"was not decided within expires_s={approval.expires_s:g}; ask again, or raise expires_s"
         raise denial(step.name, Reason.APPROVAL_EXPIRED, message)
     if not decision.approved:
         why = f": {decision.reason}" if decision.reason else ""
@@ -45,28 +45,28 @@ async def ask(
     return question.show if decision.edited_input is None else decision.edited_input
 
 
-def approval_in_dry_run(step: WorkflowStep, asked: StepApproval, names: Mapping[str, Json]) -> SettledStep:
+def approval_in_dry_run(step: WorkflowStep, approval: StepApproval, names: Mapping[str, Json]) -> SettledStep:
     """How a step ends in a dry run, which asks nobody and goes on as if the person had agreed.
 
     Raises:
         StepFailed: An expression has no value.
     """
-    question = _question(step, asked, names)
+    question = _question(step, approval, names)
     reason = f"{DRY_RUN}would ask a person, and goes on with what is shown: {question.message}"
     output = output_of(step, step.output, names, question.show)
     return SettledStep(step=step.name, status="skipped", reason=reason, output=output)
 
 
-def _question(step: WorkflowStep, asked: StepApproval, names: Mapping[str, Json]) -> Question:
+def _question(step: WorkflowStep, approval: StepApproval, names: Mapping[str, Json]) -> Question:
     try:
-        message = Template.parse(asked.message, "${}").render_text(names)
+        message = Template.parse(approval.message, "${}").render_text(names)
     except InvalidExpression as problem:
         raise no_value(step.name, "approval/message", problem) from problem
     try:
-        show = cast("JsonObject", check_size(resolve(asked.show, names)))
+        show = cast("JsonObject", check_size(resolve(approval.show, names)))
     except InvalidExpression as problem:
         raise no_value(step.name, "approval/show", problem) from problem
-    return Question(step=step.name, message=message, show=show, expires_s=asked.expires_s)
+    return Question(step=step.name, message=message, show=show, expires_s=approval.expires_s)
 
 
 async def wait(context: RunContext, step: WorkflowStep, wait: Wait, names: Mapping[str, Json], position: str) -> Json:
@@ -84,8 +84,8 @@ async def wait(context: RunContext, step: WorkflowStep, wait: Wait, names: Mappi
     """
     given = [field for field in ("seconds", "until", "signal") if getattr(wait, field) is not None]
     if len(given) != 1:
-        told = " and ".join(given) or "nothing"
-        raise unusable(step.name, "wait", f"it says {told}; give one of seconds, until and signal")
+        fields = " and ".join(given) or "nothing"
+        raise unusable(step.name, "wait", f"it says {fields}; give one of seconds, until and signal")
     if wait.signal is not None:
         return await _for_signal(context, step, wait.signal, wait.timeout_s, position)
     if wait.until is not None:
@@ -102,12 +102,12 @@ def in_dry_run(step: WorkflowStep, wait: Wait, names: Mapping[str, Json]) -> Set
         StepFailed: The wait has no end that could be said.
     """
     if wait.signal is not None:
-        told = f"for the signal {wait.signal!r}"
+        goal = f"for the signal {wait.signal!r}"
     elif wait.until is not None:
-        told = f"until {_moment(step, wait.until, names).isoformat()}"
+        goal = f"until {_moment(step, wait.until, names).isoformat()}"
     else:
-        told = f"for {_seconds(step, wait.seconds, names):g} s"
-    return SettledStep(step=step.name, status="skipped", reason=f"{DRY_RUN}would wait {told}")
+        goal = f"for {_seconds(step, wait.seconds, names):g} s"
+    return SettledStep(step=step.name, status="skipped", reason=f"{DRY_RUN}would wait {goal}")
 
 
 async def _for_signal(

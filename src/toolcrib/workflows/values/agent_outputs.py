@@ -157,9 +157,9 @@ class AgentNodes:
         kind = "agent" if tool is None else tool.definition.run_kind
         text, structured = answer_of(kind, output)
         outputs = await self._outputs(asking.run_id if asking.is_read else None)
-        told = {**outputs.model_dump(mode="json"), "response": text or outputs.response}
+        fields = {**outputs.model_dump(mode="json"), "response": text or outputs.response}
         handles = await self._handles(node, outputs, asking)
-        return {**(output or {}), **told, "output": structured, "handles": handles}
+        return {**(output or {}), **fields, "output": structured, "handles": handles}
 
     async def _outputs(self, run_id: str | None = None) -> AgentOutputs:
         """What the journal of an agent's run says; nothing of no run, or of one that is not there any more."""

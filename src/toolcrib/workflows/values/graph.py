@@ -120,9 +120,9 @@ def ends_of(names: Iterable[str], edges: Iterable[Edge]) -> list[str]:
         edges: All edges between them; those to the output do not matter.
     """
     between = [edge for edge in edges if edge.target != "output"]
-    gone = {(edge.source, edge.target) for edge in between if edge.kind == "error"}
-    no_end = {target for _, target in gone}
-    no_end |= {edge.source for edge in between if (edge.source, edge.target) not in gone}
+    error_edges = {(edge.source, edge.target) for edge in between if edge.kind == "error"}
+    no_end = {target for _, target in error_edges}
+    no_end |= {edge.source for edge in between if (edge.source, edge.target) not in error_edges}
     return [name for name in names if name not in no_end]
 
 

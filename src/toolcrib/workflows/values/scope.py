@@ -177,9 +177,9 @@ def _resolve_input(given: JsonObject, names: Mapping[str, Json]) -> JsonObject:
 
 
 def _for_agent(step: WorkflowStep, names: Mapping[str, Json]) -> JsonObject:
-    told = check_size(resolve(step.input.get("context", {}), names))
-    if not is_object(told):
-        raise unusable(step.name, "input/context", f"it must be an object, and is {kind(told)}; give it names")
-    near = {name: told[name] for name in shared_names(step)}
+    variables = check_size(resolve(step.input.get("context", {}), names))
+    if not is_object(variables):
+        raise unusable(step.name, "input/context", f"it must be an object, and is {kind(variables)}; give it names")
+    near = {name: variables[name] for name in shared_names(step)}
     message = check_size(resolve(step.input.get("prompt", ""), {**names, **near}))
-    return {"message": message, "context": told} if told else {"message": message}
+    return {"message": message, "context": variables} if variables else {"message": message}

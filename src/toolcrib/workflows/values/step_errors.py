@@ -87,8 +87,8 @@ def unusable(step: str, field: str, message: str) -> StepFailed:
         field: What the value is for, as the definition calls it.
         message: What it must be, and what it is.
     """
-    told = f"cannot use its {field}: {message}"
-    return fault(ErrorCode.VALIDATION_ERROR, Reason.INPUT_SCHEMA_MISMATCH, step, told, field=field)
+    text = f"cannot use its {field}: {message}"
+    return fault(ErrorCode.VALIDATION_ERROR, Reason.INPUT_SCHEMA_MISMATCH, step, text, field=field)
 
 
 def denial(step: str, reason: Reason, message: str, **details: Json) -> StepFailed:

@@ -79,10 +79,10 @@ def old_plans(run: Run, events: Iterable[RunEvent]) -> frozenset[str] | None:
     """Positions of the model calls by which an older release has planned; null for a run of this one's."""
     if run.request.plan_format != 1 or run.request.kind not in {"agentic", "workflow"}:
         return None
-    told = [entry.event for entry in events]
-    anew = {event.key for event in told if isinstance(event, ProgressMade) and event.kind == PLANNED_ANEW}
-    asked = {event.position for event in told if isinstance(event, _ASKED) and event.purpose == "planning"}
-    return frozenset(f"{position}{fix}" for position in asked - anew for fix in _FIXES)
+    recorded = [entry.event for entry in events]
+    anew = {event.key for event in recorded if isinstance(event, ProgressMade) and event.kind == PLANNED_ANEW}
+    requests = {event.position for event in recorded if isinstance(event, _ASKED) and event.purpose == "planning"}
+    return frozenset(f"{position}{fix}" for position in requests - anew for fix in _FIXES)
 
 
 def with_recorded_values(recorded: Event, made: Event, planned: frozenset[str] | None = None) -> JsonObject:
@@ -350,11 +350,11 @@ class ReplayState:
     def _is_there(self, life: RunSegment, name: str, signal: Signal) -> bool:
         if name in life.taken_before:
             return True
-        taken = next(_taking(life, name), None)
-        if taken is None:
+        entry = next(_taking(life, name), None)
+        if entry is None:
             return False
-        asked_here = any(life.find(*key) is not None for key in _questions(taken.event))
-        return self.score.is_next(taken) or (not asked_here and signal.at < life.began_at)
+        asked_here = any(life.find(*key) is not None for key in _questions(entry.event))
+        return self.score.is_next(entry) or (not asked_here and signal.at < life.began_at)
 
 
 def _taking(life: RunSegment, name: str) -> Iterator[RunEvent]:

@@ -68,8 +68,8 @@ class EventOrder:
         """Wait until so much time has passed, or somebody from outside is heard."""
         await asyncio.sleep(0)  # others go on also if no time is to pass
         place = bisect_left(self._moments, self.now() + timedelta(seconds=seconds))
-        heard = (at for at in range(self._next, place) if signal_taken(self._events[at].event) is not None)
-        await self._wait(next(heard, place))
+        signal_places = (at for at in range(self._next, place) if signal_taken(self._events[at].event) is not None)
+        await self._wait(next(signal_places, place))
 
     def now(self) -> datetime:
         """The moment of what happens next; at the end that of the last event."""

@@ -50,7 +50,7 @@ class ReplayModels:
         self._stage = stage
         self._price = price
         self._names: dict[str, set[str]] = {}
-        self._told: dict[tuple[str, int, int], Decimal | None] = {}
+        self._costs: dict[tuple[str, int, int], Decimal | None] = {}
         for part in stage.parts.values():
             for entry in part.recorded.events:
                 if isinstance(entry.event, ModelStarted | ModelDenied):
@@ -68,18 +68,20 @@ class ReplayModels:
         facts = started.decision.inputs if started.decision is not None else {}
         count, output, cost = (facts.get(name) for name in ("input_tokens", "output_tokens", "cost_usd"))
         if isinstance(count, int) and isinstance(output, int):
-            self._told[started.model, count, output] = Decimal(str(cost)) if isinstance(cost, int | float) else None
+            self._costs[started.model, count, output] = Decimal(str(cost)) if isinstance(cost, int | float) else None
 
     def _cost(self, name: str, llm: LLMConfig, usage: TokenUsage, at: datetime) -> Cost:
         key = name, usage.input, usage.output
-        if key in self._told:
-            return Cost(self._told[key], "as recorded")
-        told = [_Told(count, output, cost) for (model, count, output), cost in self._told.items() if model == name]
-        if not told:
+        if key in self._costs:
+            return Cost(self._costs[key], "as recorded")
+        reservations = [
+            _Reservation(count, output, cost) for (model, count, output), cost in self._costs.items() if model == name
+        ]
+        if not reservations:
             return self._cost_over_limit() or self._price(llm, usage, at)
-        if any(self._agrees(llm, one, at) for one in told):
+        if any(self._agrees(llm, one, at) for one in reservations):
             return self._price(llm, usage, at)
-        usd = _interpolate_cost([one for one in told if one.usd is not None], usage)
+        usd = _interpolate_cost([one for one in reservations if one.usd is not None], usage)
         return Cost(usd, "by the recorded prices" if usd is not None else "unknown, as recorded")
 
     def _cost_over_limit(self) -> Cost | None:
@@ -88,16 +90,16 @@ class ReplayModels:
         reached = next((one for one in events if isinstance(one, LimitReached) and one.limit == "max_cost_usd"), None)
         return None if reached is None else Cost(Decimal(str(reached.value)), "as recorded")
 
-    def _agrees(self, llm: LLMConfig, told: "_Told", at: datetime) -> bool:
+    def _agrees(self, llm: LLMConfig, reservation: "_Reservation", at: datetime) -> bool:
         """Whether the prices of this release are those by which a recorded reservation was made."""
-        plain = TokenUsage(input=told.input, output=told.output)
-        cached = msgspec.structs.replace(plain, cache_write=told.input)
+        plain = TokenUsage(input=reservation.input, output=reservation.output)
+        cached = msgspec.structs.replace(plain, cache_write=reservation.input)
         costs = [self._price(llm, usage, at).usd for usage in (plain, cached)]
         most = max((cost for cost in costs if cost is not None), default=None)
-        return most is None if told.usd is None else most is not None and float(most) == float(told.usd)
+        return most is None if reservation.usd is None else most is not None and float(most) == float(reservation.usd)
 
 
-class _Told(NamedTuple):
+class _Reservation(NamedTuple):
     """What a recorded reservation was for."""
 
     input: int
@@ -105,7 +107,7 @@ class _Told(NamedTuple):
     usd: Decimal | None
 
 
-def _interpolate_cost(known: Sequence[_Told], usage: TokenUsage) -> Decimal | None:
+def _interpolate_cost(known: Sequence[_Reservation], usage: TokenUsage) -> Decimal | None:
     """What tokens cost by the costs of others, which are sums of a price for input and one for output."""
     for one, other in combinations(known, 2):
         common = one.input * other.output - other.input * one.output
@@ -125,8 +127,8 @@ class ReplayScreens(Screens):
 
     def response(self, rules: tuple[Guardrail, ...], response: Response) -> tuple[Response, GuardDecision | None]:
         """The answer as it was taken, and what was found in it."""
-        asked = ASKED.get()
-        entry = None if asked is None else self._stage.life(RUN.get()).find("model_finished", asked.position)
+        attempt = ASKED.get()
+        entry = None if attempt is None else self._stage.life(RUN.get()).find("model_finished", attempt.position)
         event = None if entry is None else entry.event
         return response, event.decision if isinstance(event, ModelFinished) else None
 
@@ -172,12 +174,12 @@ class ReplayModel:
         return next(paid, None) or self._price(usage, at)
 
     def _outcome(self) -> RunEvent | None:
-        asked = ASKED.get()
-        if asked is None:
+        attempt = ASKED.get()
+        if attempt is None:
             return None
         life = self._stage.life(RUN.get())
-        failed = life.find("model_failed", asked.position, asked.attempt)
-        return failed or life.find("model_finished", asked.position)
+        failed = life.find("model_failed", attempt.position, attempt.attempt)
+        return failed or life.find("model_finished", attempt.position)
 
     def _response_from(self, entry: RunEvent) -> Response:
         event = entry.event

@@ -82,7 +82,7 @@ class ReplayCaps:
         run_id, position = ticket.split("/", 1)
         return self._model(run_id, position.removeprefix("model/")) if tool is None else self._call(run_id, position)
 
-    async def settle(self, taken: CapReservation, spent: Spend) -> None:
+    async def settle(self, reservation: CapReservation, spent: Spend) -> None:
         """Nothing is counted."""
 
     def _call(self, run_id: str, position: str) -> CapReservation | Shortage:
@@ -103,7 +103,7 @@ class ReplayCaps:
             numbers.get("maximum", 0),
             reason,
             "policy",
-            said=refused.message,
+            text=refused.message,
             free_in_s=refused.retry_after_s,
         )
 
@@ -116,12 +116,12 @@ class ReplayCaps:
             if isinstance(entry.event, LimitReached):
                 reached = entry.event
                 reason = Reason.BUDGET_EXCEEDED
-                return Shortage(BUDGET, reached.value, reached.maximum, reason, "policy", said=reached.message)
+                return Shortage(BUDGET, reached.value, reached.maximum, reason, "policy", text=reached.message)
         if part.planned is not None:  # what an older release would have asked for a plan may have been longer
             for limit, (reason, stop) in _LIMITS.items():
                 for reached in (entry.event for entry in part.open.get(("limit_reached", limit), ())):
                     if isinstance(reached, LimitReached):
-                        return Shortage(limit, reached.value, reached.maximum, reason, stop, said=reached.message)
+                        return Shortage(limit, reached.value, reached.maximum, reason, stop, text=reached.message)
         return CapReservation(position) if life.end is None else _UNTOLD
 
 
@@ -453,8 +453,8 @@ def _revision_of(life: RunSegment, position: str) -> tuple[str | None, bool]:
                 continue
             case intent:
                 return getattr(intent, "content_hash", None), False
-    asked = [entry.event for entry in life.events if entry.event.type == "approval_requested"]
-    return next((one.content_hash for one in asked if one.position == position), None), False
+    approvals = [entry.event for entry in life.events if entry.event.type == "approval_requested"]
+    return next((one.content_hash for one in approvals if one.position == position), None), False
 
 
 def _as_prepared(tool: ToolRevision) -> ToolDefinition:
@@ -476,7 +476,7 @@ def _original_failure(dispatch: Dispatch, record: FailedCall) -> CallFailed:
     """The failure in whose place a fallback was called, before the author's words were put in front of it."""
     failure = failure_of(record)
     rule = rule_for(dispatch.tool.definition, failure.error, failure.http_status)
-    told = failure.error.message
-    if rule is not None and rule.message is not None and told.startswith(f"{rule.message} ("):
-        failure.error = failure.error.model_copy(update={"message": told[len(rule.message) + 2 : -1]})
+    message = failure.error.message
+    if rule is not None and rule.message is not None and message.startswith(f"{rule.message} ("):
+        failure.error = failure.error.model_copy(update={"message": message[len(rule.message) + 2 : -1]})
     return failure

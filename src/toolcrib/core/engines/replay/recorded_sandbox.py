@@ -66,7 +66,7 @@ class ReplaySession:
         self._stage = stage
         self._events = list(events)
         self._calls = _calls(self._events)
-        self._asked = 0
+        self._turns = 0
 
     async def start(self) -> Turn:
         """The first thing that the code asked for, or its end."""
@@ -80,11 +80,11 @@ class ReplaySession:
         """Nothing runs."""
 
     async def _next(self) -> Turn:
-        self._asked += 1
-        asked = self._calls.get(self._asked)
-        if asked is not None:
-            return asked
-        if max(self._calls, default=0) > self._asked:
+        self._turns += 1
+        turn = self._calls.get(self._turns)
+        if turn is not None:
+            return turn
+        if max(self._calls, default=0) > self._turns:
             return ToolRequest(_NO_TOOL, {})
         last = self._events[-1]
         if not isinstance(last.event, RunFinished):

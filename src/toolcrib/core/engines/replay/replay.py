@@ -366,11 +366,11 @@ class ReplayEngine:
 
     async def _stop_in_turn(self, life: RunSegment, hold: LeaseGuard) -> None:
         """Stop the work on a run where it was stopped because somebody had cancelled it."""
-        told = life.find("signal_received", CANCEL, "")
-        if told is None and life.end is not None and CANCEL in life.taken_before:
-            told = life.events[-1]
-        if told is not None and not life.cancelled_at_once:
-            await self.stage.score.turn(told)
+        entry = life.find("signal_received", CANCEL, "")
+        if entry is None and life.end is not None and CANCEL in life.taken_before:
+            entry = life.events[-1]
+        if entry is not None and not life.cancelled_at_once:
+            await self.stage.score.turn(entry)
             hold.stop()
 
     def _claim(self, life: RunSegment) -> Claim:

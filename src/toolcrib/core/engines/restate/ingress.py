@@ -125,5 +125,5 @@ def _origin(url: str) -> tuple[str, int]:
 
 
 def _refusal_error(what: str, answer: HttpResponse) -> Unavailable:
-    told = answer.body.decode(errors="replace")[:_MOST_SHOWN]
-    return Unavailable(f"Restate does not take {what}: status {answer.status}, {told}")
+    body = answer.body.decode(errors="replace")[:_MOST_SHOWN]
+    return Unavailable(f"Restate does not take {what}: status {answer.status}, {body}")

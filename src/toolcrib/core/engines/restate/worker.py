@@ -85,7 +85,7 @@ class RestateWorker:
             raise InvalidSettings(msg)
         listening = _listen(host, self._options.worker_port if terms.port is None else terms.port)
         url = self._options.worker_url or _url(host, listening.getsockname()[1])
-        stop, gone = asyncio.Event(), asyncio.Event()
+        stop, hangup = asyncio.Event(), asyncio.Event()
         _on_signals(stop)
         ready(url)
         async with asyncio.TaskGroup() as beside:
@@ -93,11 +93,11 @@ class RestateWorker:
             if terms.register:
                 self._outbox.unknown = partial(self._register, url)
                 tasks.append(beside.create_task(self._until_registered(url)))
-            app, drained = _until(gone, self._app(stop)), partial(self._drain_on_stop, stop, terms.drain_s, gone)
+            app, drained = _until(hangup, self._app(stop)), partial(self._drain_on_stop, stop, terms.drain_s, hangup)
             try:
                 await _serve(app, listening, drained)
             except ExceptionGroup:  # of connections on which Restate spoke while they were being closed
-                if not gone.is_set():
+                if not hangup.is_set():
                     raise
             for task in tasks:
                 task.cancel()
@@ -110,12 +110,12 @@ class RestateWorker:
         service.on_sigterm(stop.set)
         return service.make_app(self._drives.drive, self._options)
 
-    async def _drain_on_stop(self, stop: asyncio.Event, grace_s: float, gone: asyncio.Event) -> None:
+    async def _drain_on_stop(self, stop: asyncio.Event, grace_s: float, hangup: asyncio.Event) -> None:
         _on_signals(stop)  # Restate's library has set a handler, which would also cut off what is under way
         await stop.wait()
         await self._drives.drain(grace_s)
         await self._clock.sleep(_ANSWER_S)
-        gone.set()
+        hangup.set()
 
     async def _until_registered(self, url: str) -> None:
         while not await self._register(url):
@@ -174,14 +174,14 @@ def _url(host: str, port: int) -> str:
     return f"http://[{host}]:{port}" if ":" in host else f"http://{host}:{port}"
 
 
-def _until(gone: asyncio.Event, app: Any) -> Any:
+def _until(hangup: asyncio.Event, app: Any) -> Any:
     """The application, which hears from then on that whoever has asked has hung up.
 
     Restate's library waits for its server to end a stream, however long, and is not cancelled in the meantime.
     """
 
     async def answer(scope: Any, receive: Callable[[], Awaitable[Any]], send: Any) -> None:
-        over = asyncio.ensure_future(gone.wait())
+        over = asyncio.ensure_future(hangup.wait())
 
         async def heard() -> Any:
             message = asyncio.ensure_future(receive())

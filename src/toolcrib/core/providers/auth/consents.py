@@ -341,9 +341,9 @@ class Consents:
             problem = "the provider was removed or its authentication has changed"
         else:
             problem = await self._take_back(kept, *way)
-        said = "its tokens are revoked" if problem is None else f"but its tokens may still work: {problem}"
+        outcome = "its tokens are revoked" if problem is None else f"but its tokens may still work: {problem}"
         advice = "" if problem is None else "; revoke the access at the system itself"
-        message = f"the connection to {name!r} is forgotten here, {said}{advice}"
+        message = f"the connection to {name!r} is forgotten here, {outcome}{advice}"
         return Revocation(provider=name, user=user, revoked=problem is None, message=message)
 
     async def _take_back(

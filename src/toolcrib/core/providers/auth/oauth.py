@@ -108,9 +108,9 @@ class Grant:
             return await endpoints.issue(url, *self.client.request(fields))
         except CallFailed as failure:
             if failure.metadata.get("oauth_error") == "invalid_grant":
-                said = failure.error
-                message = f"{said.message}: its grant has ended, so reconnect: get a new refresh token and set it"
-                failure.error = error(said.code, Reason.RECONNECT_REQUIRED, message)
+                tool_error = failure.error
+                message = f"{tool_error.message}: its grant has ended, so reconnect: get a new refresh token and set it"
+                failure.error = error(tool_error.code, Reason.RECONNECT_REQUIRED, message)
             raise
 
 
@@ -232,9 +232,9 @@ def code_of(answer: Answer, *, issuer: str | None, names_issuer: bool) -> str:
     Raises:
         InvalidInput: The server refused, or the answer is another server's (RFC 9207, section 2.4).
     """
-    said = answer.get("iss")
-    if issuer is not None and (names_issuer or said is not None) and not hmac.compare_digest(said or "", issuer):
-        other = str(said)[:_MAX_WORDS]
+    sender = answer.get("iss")
+    if issuer is not None and (names_issuer or sender is not None) and not hmac.compare_digest(sender or "", issuer):
+        other = str(sender)[:_MAX_WORDS]
         msg = f"the person was sent to {issuer}, and the answer is from {other!r}; do not use it, connect again"
         raise InvalidInput(msg)
     if "error" in answer:

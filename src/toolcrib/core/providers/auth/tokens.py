@@ -189,8 +189,8 @@ def token_failure(url: str, answer: HttpResponse) -> CallFailed:
         found = json_object(url, answer)
     except CallFailed:
         found = JsonObject()
-    said = ": ".join(str(found[name])[:_MAX_WORDS] for name in ("error", "error_description") if found.get(name))
-    what = f"{_without_query(url)} answered with status {answer.status}{f' ({said})' if said else ''}"
+    message = ": ".join(str(found[name])[:_MAX_WORDS] for name in ("error", "error_description") if found.get(name))
+    what = f"{_without_query(url)} answered with status {answer.status}{f' ({message})' if message else ''}"
     failure = error(code, reason, f"no token: {what}; check the client and its credentials")
     return CallFailed(failure, http_status=answer.status, metadata={"oauth_error": found.get("error")})
 

@@ -113,9 +113,9 @@ class RealmIndex:
         What changes meanwhile makes it be made again.
         """
         while self._search is None:
-            seen = self.changes
+            changes = self.changes
             made = await asyncio.to_thread(ToolSearch, [tool.definition for tool in self.current()])
-            if self.changes == seen:
+            if self.changes == changes:
                 self._search = made
         return self._search
 

@@ -126,7 +126,7 @@ class ToolSearch:
             return
         self._tools[number] = None
         for word in _weights(tool):
-            self._postings[word].gone += 1
+            self._postings[word].removed += 1
         self._length -= self._lengths[number]
         self._best.clear()
         if len(self._tools) > _SWEPT_FROM and len(self._tools) > 2 * len(self._numbers):
@@ -204,7 +204,7 @@ class ToolSearch:
         return _Term(word, _Postings(sorted(best.items())), _PREFIX) if best else None
 
     def _score_postings(self, term: "_Term", postings: Iterable[tuple[int, float]]) -> Iterator[tuple[int, float]]:
-        count, total = len(term.postings) - term.postings.gone, len(self._numbers)
+        count, total = len(term.postings) - term.postings.removed, len(self._numbers)
         factor = term.share * (_K1 + 1) * math.log(1 + (total - count + 0.5) / (count + 0.5))
         least, slope = _K1 * (1 - _B), _K1 * _B * len(self._numbers) / (self._length or 1.0)
         lengths = self._lengths
@@ -223,11 +223,11 @@ class ToolSearch:
 class _Postings:
     """Numbers of the tools that have a word, in order, each with what the word weighs there."""
 
-    __slots__ = ("_numbers", "_weights", "gone")
+    __slots__ = ("_numbers", "_weights", "removed")
 
     def __init__(self, found: Iterable[tuple[int, float]] = ()) -> None:
         self._numbers, self._weights = array("I"), array("f")
-        self.gone = 0
+        self.removed = 0
         """How many of the tools were taken out since."""
         for number, weight in found:
             self.add(number, weight)

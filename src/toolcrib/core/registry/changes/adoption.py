@@ -55,7 +55,7 @@ class NameState:
 class Decision:
     """What is to be stored for one tool, and what is said of it."""
 
-    told: AdoptedTool
+    report: AdoptedTool
     save: ToolDefinition | None = None
     baseline: Baseline | None = None
     """As it is to be stored; null if it stays."""
@@ -122,14 +122,14 @@ def plan_absence(provider: str, standing: NameState, baseline: Baseline) -> Deci
     if current is None:
         return None
     message = f"provider {provider!r} does not offer {baseline.tool!r} any more"
-    told = AdoptedTool(tool=baseline.tool, adoption="gone", message=message)
+    absence = AdoptedTool(tool=baseline.tool, adoption="gone", message=message)
     if not baseline.offered:
-        return Decision(told)
-    gone = baseline.model_copy(update={"offered": False, "proposal": None})
+        return Decision(absence)
+    not_offered = baseline.model_copy(update={"offered": False, "proposal": None})
     if not calls(provider, current.definition):
         kept = "it is not offered any more; a person has made something else of it"
-        return Decision(AdoptedTool(tool=baseline.tool, adoption="kept", message=kept), baseline=gone)
-    return Decision(told, baseline=_with_blocked(gone, standing), states=_blocking(standing, message))
+        return Decision(AdoptedTool(tool=baseline.tool, adoption="kept", message=kept), baseline=not_offered)
+    return Decision(absence, baseline=_with_blocked(not_offered, standing), states=_blocking(standing, message))
 
 
 def plan_provider(
@@ -186,10 +186,10 @@ def with_adopted(baseline: Baseline, adopted: str) -> Baseline:
 
 def summary_of(change: ToolChange) -> str:
     """The class of a change and its first differences, in one line."""
-    said = [f"{found.place or found.part} {found.message}" for found in change.differences if found.part != "text"]
-    said = said or [f"{found.place} {found.message}" for found in change.differences]
-    more = f" and {len(said) - _MOST_SAID} more" if len(said) > _MOST_SAID else ""
-    return f"{str(change.worst).replace('_', ' ')}: {'; '.join(said[:_MOST_SAID])}{more}"
+    lines = [f"{found.place or found.part} {found.message}" for found in change.differences if found.part != "text"]
+    lines = lines or [f"{found.place} {found.message}" for found in change.differences]
+    more = f" and {len(lines) - _MOST_SAID} more" if len(lines) > _MOST_SAID else ""
+    return f"{str(change.worst).replace('_', ' ')}: {'; '.join(lines[:_MOST_SAID])}{more}"
 
 
 def _as_before(case: _Case) -> Decision:
@@ -214,9 +214,9 @@ def _plan_change(case: _Case, current: ToolRevision, *, accept: bool) -> Decisio
         message = f"a person has changed it; what is offered now is {summary_of(change)}"
         kept = baseline.model_copy(update={"proposal": _proposal(case, change), "offered": True, "blocked": ()})
         return Decision(case.report("kept", message, change), baseline=kept, states=baseline.blocked)
-    taken = with_adopted(baseline, case.offered)
+    updated = with_adopted(baseline, case.offered)
     message = summary_of(change)
-    return Decision(case.report("changed", message, change), save=case.offer, baseline=taken, states=baseline.blocked)
+    return Decision(case.report("changed", message, change), save=case.offer, baseline=updated, states=baseline.blocked)
 
 
 def _hold_back(case: _Case, change: ToolChange) -> Decision:

@@ -80,8 +80,8 @@ def compare_input(before: JsonSchema, after: JsonSchema) -> list[Difference]:
     if canonical(before) == canonical(after):
         return []
     refused = refusals(before, after, "arguments")
-    taken = [found for found in refusals(after, before, "arguments") if found.keyword != "default"]
-    return _to_differences("input", refused, [_swap_sides(found) for found in taken])
+    extensions = [found for found in refusals(after, before, "arguments") if found.keyword != "default"]
+    return _to_differences("input", refused, [_swap_sides(found) for found in extensions])
 
 
 def compare_output(before: JsonSchema | None, after: JsonSchema | None) -> list[Difference]:

@@ -116,8 +116,8 @@ class Lock:
         """What has become of the tools that the model of an agent or agentic tool may choose, in words."""
         tool = self.of(ref).tool
         named = bindings(tool.definition) if tool is not None and tool.definition.has_model else ()
-        told = (self.describe_choice(inner) for inner in named if inner in self.workflow.bound)
-        return (said for said in told if said is not None)
+        notices = (self.describe_choice(inner) for inner in named if inner in self.workflow.bound)
+        return (notice for notice in notices if notice is not None)
 
     def inside(self, ref: str) -> "Lock | None":
         """The lock of the workflow that a reference means; null if it means none that was published."""
@@ -157,7 +157,7 @@ class Lock:
             return LockedReference(ref, "broken", latest, reason, Reason.TOOL_DRIFTED)
         change = Transition(self._registry, before, latest)
         if not change.obstacles:
-            return LockedReference(ref, "ok", latest, change.told)
+            return LockedReference(ref, "ok", latest, change.notice)
         has = f"tool {latest.name!r} has changed ({change.words})"
         out = self._unfit(before, latest)
         if out is not None:
@@ -207,8 +207,8 @@ class Transition:
         harmful = [
             found for found in self.differences if found.change_class in HARMFUL and not _is_among(found, _TERMS)
         ]
-        said = tuple(_words(found) for found in harmful)
-        return said or (() if self._is_compatible else (self._leap,))
+        reasons = tuple(_words(found) for found in harmful)
+        return reasons or (() if self._is_compatible else (self._leap,))
 
     @property
     def words(self) -> str:
@@ -217,13 +217,13 @@ class Transition:
         return "; ".join(self.obstacles[:_MOST_TOLD]) + (f"; and {more} more" if more > 0 else "")
 
     @property
-    def told(self) -> str | None:
+    def notice(self) -> str | None:
         """What a run says that takes it: other rules of use, and more in the output; null if nothing."""
-        seen = [found for found in self.differences if _is_among(found, _TERMS) or found.part == "output"]
-        if not seen:
+        notable = [found for found in self.differences if _is_among(found, _TERMS) or found.part == "output"]
+        if not notable:
             return None
-        more = f"; and {len(seen) - _MOST_TOLD} more" if len(seen) > _MOST_TOLD else ""
-        listed = "; ".join(_words(found) for found in seen[:_MOST_TOLD])
+        more = f"; and {len(notable) - _MOST_TOLD} more" if len(notable) > _MOST_TOLD else ""
+        listed = "; ".join(_words(found) for found in notable[:_MOST_TOLD])
         return f"tool {self._after.name!r} has changed since the workflow was published ({listed}{more})"
 
     @property

@@ -66,14 +66,17 @@ def _of_lock(lock: Lock, pins: Mapping[str, str]) -> Iterator[str]:
         now = lock.of(ref)
         if ref in pins:
             is_taken = now.tool is not None and now.tool.content_hash == pins[ref]
-            told = now.reason if is_taken else None
+            notice = now.reason if is_taken else None
         else:  # gone, or called by a model of what the steps call
-            told = lock.describe_choice(ref)
-        if told is not None:
-            yield told
+            notice = lock.describe_choice(ref)
+        if notice is not None:
+            yield notice
         inner = lock.inside(ref)
         if inner is not None:
-            yield from (f"workflow {ref!r}: {said}" for said in _of_lock(inner, inner.pins(inner.workflow.callees)))
+            yield from (
+                f"workflow {ref!r}: {inner_notice}"
+                for inner_notice in _of_lock(inner, inner.pins(inner.workflow.callees))
+            )
 
 
 def _notices(tools: Iterable[ToolRevision], now: datetime) -> tuple[str, ...]:
@@ -108,12 +111,12 @@ def concerns(tool: ToolRevision, registry: Registry) -> tuple[str, ...]:
             if locked.reason is not None:
                 found[locked.state if locked.ref in pinned or locked.tool is None else "ok"].add(known.name)
     broken = _with_callers(found["broken"], workflows)
-    told = (
+    effects = (
         (broken, "does not work any more in", "look at the graph"),
         (found["held"] - broken, "is used as it was in", "until it is published again"),
         (found["ok"] - found["held"] - broken, "is used as it is now in", "whose runs tell what is new"),
     )
-    return tuple(_sentence(tool, *what) for what in told if what[0])
+    return tuple(_sentence(tool, *what) for what in effects if what[0])
 
 
 def _with_callers(names: Iterable[str], workflows: Sequence[tuple[ToolRevision, WorkflowImplementation]]) -> set[str]:

@@ -185,9 +185,9 @@ def _values_in_words(before: list[Json] | None, after: list[Json] | None) -> str
     if before is None or after is None:
         return "allows any value" if after is None else f"allows only {_join_values(after)}"
     old, new = ({canonical(value): value for value in values} for values in (before, after))
-    gone = [value for key, value in old.items() if key not in new]
-    if gone:
-        return f"does not allow {_join_values(gone)} any more"
+    removed = [value for key, value in old.items() if key not in new]
+    if removed:
+        return f"does not allow {_join_values(removed)} any more"
     return f"also allows {_join_values([value for key, value in new.items() if key not in old])}"
 
 

@@ -112,8 +112,8 @@ class Facts:
     @cached_property
     def describes_objects(self) -> bool:
         """Whether a property that is not declared is none: others are, and no other keyword may know it."""
-        said = bool(self.names) or False in self.values_for("additionalProperties")
-        return said and not any(key in part for part in self.parts for key in _NAMING)
+        has_properties = bool(self.names) or False in self.values_for("additionalProperties")
+        return has_properties and not any(key in part for part in self.parts for key in _NAMING)
 
     def property(self, name: str | None, *, beside: Iterable[str] = ()) -> Values:
         """What the value of a property meets.
@@ -123,18 +123,18 @@ class Facts:
             beside: Patterns that its name does not match.
         """
         found: list[Json] = []
-        said = False
+        is_declared = False
         for part in self.parts:
             declared = properties_of(part)
             if name is not None and name in declared:
                 found.append(declared[name])
-                said = True
+                is_declared = True
             elif not patterns_of(part) <= set(beside):
-                said = True
+                is_declared = True
             elif "additionalProperties" in part:
                 found.append(part["additionalProperties"])
-                said = True
-        if not said and self._closed and self.describes_objects:
+                is_declared = True
+        if not is_declared and self._closed and self.describes_objects:
             return (False,)
         return tuple(found)
 

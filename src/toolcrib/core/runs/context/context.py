@@ -330,9 +330,9 @@ class RunContext:
         return position in self._history.intents or position in self._history.envelopes
 
     @property
-    def told(self) -> Collection[str]:
+    def progress_keys(self) -> Collection[str]:
         """Keys of what it has told so far, in order; in a fork, after those what the other run told next."""
-        return {**self._history.progress, **self.prior_runs.told}
+        return {**self._history.progress, **self.prior_runs.progress}
 
     @property
     def ahead(self) -> Sequence[Event] | None:
@@ -354,9 +354,9 @@ class RunContext:
         """
         if key not in self._history.progress:
             await self.emit(key, kind, await self.prior_runs.find_or_make(key, lambda: self.learn(key, make)))
-        asked = self._history.envelopes.get(key)
-        if asked is not None:
-            self._note(asked)
+        envelope = self._history.envelopes.get(key)
+        if envelope is not None:
+            self._note(envelope)
         return self._history.progress[key]
 
     async def learn(self, key: str, make: Callable[[], Awaitable[Json]]) -> Json:
@@ -371,7 +371,7 @@ class RunContext:
 
     def go_on_from(self, facts: Recorded, fork: Fork) -> None:
         """Take from now on from another run what is asked for as it was there."""
-        recording = Recording(facts, fork, self._history.taken)
+        recording = Recording(facts, fork, self._history.used_events)
         self.prior_runs.recording = self.models.recording = recording
         self.run = self.run.model_copy(update={"created_at": facts.began_at})
 

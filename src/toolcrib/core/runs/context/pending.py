@@ -175,10 +175,10 @@ class Suspension:
             for news, wait in self._parked.items():
                 self._wake(news, wait)
 
-    def _wake(self, news: "asyncio.Future[T]", told: T) -> None:
+    def _wake(self, news: "asyncio.Future[T]", message: T) -> None:
         if not news.done():
             self._working += 1
-            news.set_result(told)
+            news.set_result(message)
 
     async def _await_news(self, news: "asyncio.Future[T]") -> T:
         """What `_wake` tells; who is cancelled instead works again too."""

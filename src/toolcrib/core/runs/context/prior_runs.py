@@ -117,15 +117,15 @@ class ReusedCalls:
 
     def apply_verdict(self, earlier: EarlierCall, verdict: ToolEnvelope, position: str) -> ToolEnvelope:
         """What is said of a call in doubt that is not made again."""
-        taken = self.reuse_envelope(verdict.model_copy(update={"reused": earlier.envelope.reused}), position)
+        envelope = self.reuse_envelope(verdict.model_copy(update={"reused": earlier.envelope.reused}), position)
         if verdict.error is None:
-            return taken
-        told = (
-            f"{verdict.name!r} was called at {verdict.position!r} in run {taken.reused}, and whether it took effect is "
-            "unknown; it writes and is not idempotent, so it was not repeated. Check it, settle it, and resume; or "
+            return envelope
+        message = (
+            f"{verdict.name!r} was called at {verdict.position!r} in run {envelope.reused}, and whether it took effect "
+            "is unknown; it writes and is not idempotent, so it was not repeated. Check it, settle it, and resume; or "
             "resume with repeat_unknown if it shall be called once more"
         )
-        return taken.model_copy(update={"error": verdict.error.model_copy(update={"message": told})})
+        return envelope.model_copy(update={"error": verdict.error.model_copy(update={"message": message})})
 
     def rerun_of(self, nested: Nested) -> Rerun | None:
         """What a nested run of a workflow takes up: the nested run of the same call, in its last try."""
@@ -197,7 +197,7 @@ class PriorRuns:
         return recording.get_found(key) if recording is not None and recording.has_found(key) else await make()
 
     @property
-    def told(self) -> JsonObject:
+    def progress(self) -> JsonObject:
         """What the other run told after the event at which it was cut, by key, in that order."""
         return {} if self.recording is None else self.recording.facts.found
 

@@ -85,9 +85,9 @@ async def _begin(context: RunContext, fork: Fork, tools: Pinned) -> None:
             "digest": digest,
         }
 
-    told: JsonObject | None = context.find_progress(FORKED)
-    data: JsonObject = await context.learn(FORKED, read) if told is None else told
+    recorded: JsonObject | None = context.find_progress(FORKED)
+    data: JsonObject = await context.learn(FORKED, read) if recorded is None else recorded
     facts = Recorded.model_validate_json(await context.read_blob(data["digest"]))
-    if told is None:
+    if recorded is None:
         context.know((ProgressMade(key=FORKED, kind=FORKED, data=data), *facts.known))
     context.go_on_from(facts, fork)

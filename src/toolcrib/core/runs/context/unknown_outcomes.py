@@ -154,11 +154,11 @@ class OutcomeResolver:
             number += 1
             question = inquiry.question(tool.reconcile, number)
             answer = await self._ask(part, question)
-            said = cast("JsonObject", answer.output) if isinstance(answer.output, dict) else {}
-            is_missing = said.get("found") is False
-            if said.get("found") is True:
+            output = cast("JsonObject", answer.output) if isinstance(answer.output, dict) else {}
+            is_missing = output.get("found") is False
+            if output.get("found") is True:
                 tainted = answer.tainted or is_untrusted(tool)
-                return self._success_envelope(inquiry, said.get("output"), tainted=tainted)
+                return self._success_envelope(inquiry, output.get("output"), tainted=tainted)
             if is_missing and answer.t_start >= settled:
                 return "undone"
             if not waits or not (is_missing or _may_pass(answer)):
@@ -247,9 +247,9 @@ def _may_pass(answer: ToolEnvelope) -> bool:
 
 def _describe_sources(tool: ToolDefinition) -> str:
     """Who could not tell."""
-    asked = [f"{tool.reconcile!r}"] if tool.reconcile is not None else []
-    asked += ["the person who was asked"] if tool.on_unknown == "ask" else []
-    return f"{' and '.join(asked)} could not tell. " if asked else ""
+    sources = [f"{tool.reconcile!r}"] if tool.reconcile is not None else []
+    sources += ["the person who was asked"] if tool.on_unknown == "ask" else []
+    return f"{' and '.join(sources)} could not tell. " if sources else ""
 
 
 def _without_effect(failed: ToolEnvelope, lookup: str) -> ToolEnvelope:

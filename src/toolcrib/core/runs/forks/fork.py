@@ -123,7 +123,7 @@ class _Journal:
 
     def events_before_cut(self, run_id: str) -> Iterator[Event]:
         """The events of a fork that say the same as those until the cut."""
-        asked: dict[str, ApprovalRequested] = {}
+        requests: dict[str, ApprovalRequested] = {}
         for entry in self._before:
             match entry.event:
                 case CallFinished() as event if ".reconcile" not in event.position:
@@ -136,10 +136,10 @@ class _Journal:
                 case ProgressMade(key=key) as event if key != FORKED:
                     yield event
                 case ApprovalRequested(step=str()) as event:
-                    asked[event.position] = event
+                    requests[event.position] = event
                 case ApprovalDecided(position=position) | ApprovalWithdrawn(position=position, for_good=True) as event:
-                    if position in asked and not (self._writes and _lets_through(event)):
-                        yield asked[position]
+                    if position in requests and not (self._writes and _lets_through(event)):
+                        yield requests[position]
                         yield event
                 case _:
                     pass
@@ -169,22 +169,26 @@ class _Journal:
                 continue
             if event.envelope.status != "skipped":
                 shown = self._shown.get(event.position)
-                asked = event.envelope.input if shown is None else shown.input
-                yield RecordedCall(event=entry.number, envelope=event.envelope, asked=asked)
+                arguments = event.envelope.input if shown is None else shown.input
+                yield RecordedCall(event=entry.number, envelope=event.envelope, asked=arguments)
 
     def answers(self) -> Iterator[RecordedAnswer]:
         """Answers of models that came after the cut, as far as it is known what was asked."""
         for entry in self._after:
             event = entry.event
-            if isinstance(event, ModelFinished) and (asked := self._request_hash(event)):
-                yield RecordedAnswer(event=entry.number, request_hash=asked, end=event)
+            if isinstance(event, ModelFinished) and (request_hash := self._request_hash(event)):
+                yield RecordedAnswer(event=entry.number, request_hash=request_hash, end=event)
 
     def failures(self) -> Iterator[RecordedFailure]:
         """Last failures of models that came after the cut, likewise."""
         for entry in self._after:
             event = entry.event
-            if isinstance(event, ModelFailed) and event.retry_in_s is None and (asked := self._request_hash(event)):
-                yield RecordedFailure(event=entry.number, request_hash=asked, end=event)
+            if (
+                isinstance(event, ModelFailed)
+                and event.retry_in_s is None
+                and (request_hash := self._request_hash(event))
+            ):
+                yield RecordedFailure(event=entry.number, request_hash=request_hash, end=event)
 
     def _request_hash(self, event: ModelFinished | ModelFailed) -> str | None:
         started = self._start_of(event)
@@ -192,8 +196,8 @@ class _Journal:
 
     def progress_after_cut(self) -> JsonObject:
         """What was told after the cut, by key."""
-        told = (entry.event for entry in self._after if isinstance(entry.event, ProgressMade))
-        return {event.key: event.data for event in told if event.key != FORKED}
+        notes = (entry.event for entry in self._after if isinstance(entry.event, ProgressMade))
+        return {event.key: event.data for event in notes if event.key != FORKED}
 
     def signals(self) -> Iterator[SignalReceived]:
         """Signals that were received after the cut, each wait's own."""

@@ -41,10 +41,10 @@ class Recording:
         taken: Numbers of the other run's events that the fork has taken already.
     """
 
-    def __init__(self, facts: Recorded, fork: Fork, taken: Iterable[int]) -> None:
+    def __init__(self, facts: Recorded, fork: Fork, used_events: Iterable[int]) -> None:
         self.facts = facts
         self.fork = fork
-        self._taken = set(taken)
+        self._used_events = set(used_events)
         self._calls: dict[str, list[RecordedCall]] = {}
         for call in facts.calls:
             self._calls.setdefault(call.envelope.name, []).append(call)
@@ -99,10 +99,10 @@ class Recording:
         return Fork(run_id=known.run_id, at=known.at, allow_writes=self.fork.allow_writes, anew=self.fork.anew)
 
     def _take(self, same: list[_TakenRecord], places: Mapping[int, str], position: str) -> _TakenRecord | None:
-        left = [known for known in same if known.event not in self._taken]
+        left = [known for known in same if known.event not in self._used_events]
         chosen = next((known for known in left if places[known.event] == position), left[0] if left else None)
         if chosen is not None:
-            self._taken.add(chosen.event)
+            self._used_events.add(chosen.event)
         return chosen
 
     def _has_asked(self, known: RecordedCall, arguments: Json) -> bool:

@@ -88,10 +88,10 @@ class RunApprovals:
 
     def give_up(self, position: str) -> None:
         """Withdraw for good what is asked at a position, or at one of the further tries there."""
-        for asked, request in self._history.approvals.items():
-            is_here = asked == position or asked.startswith(f"{position}.")
-            if is_here and asked not in self._history.decisions.keys() | self._history.withdrawn:
-                self._history.given_up.add(asked)
+        for place, request in self._history.approvals.items():
+            is_here = place == position or place.startswith(f"{position}.")
+            if is_here and place not in self._history.decisions.keys() | self._history.withdrawn:
+                self._history.given_up.add(place)
                 self._withdraw(request, "the step that has asked has ended without it", for_good=True)
 
     # Inside -----------------------------------------------------------------------------------------------------------
@@ -107,12 +107,13 @@ class RunApprovals:
         return self._ask_again(known, request, changed, acting) if changed else known
 
     def _ask(self, request: ApprovalRequested, acting: str) -> ApprovalRequested:
-        asked = self._run.request
+        run_request = self._run.request
         request = request.model_copy(
             update={
-                "root_run_id": asked.root_run_id or (self._run.run_id if asked.parent_run_id is None else None),
-                "callers": tuple(ref for known, ref in asked.open_tools.items() if known != request.content_hash),
-                "requested_by": asked.starter,
+                "root_run_id": run_request.root_run_id
+                or (self._run.run_id if run_request.parent_run_id is None else None),
+                "callers": tuple(ref for known, ref in run_request.open_tools.items() if known != request.content_hash),
+                "requested_by": run_request.starter,
                 "acting": acting,
             }
         )

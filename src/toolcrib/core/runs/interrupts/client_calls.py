@@ -59,21 +59,25 @@ def signals_for(
         Conflict: At least one result fits no call that waits; the message names each, and what waits.
     """
     handed = _index_calls(tree)
-    meant = [(result, [call for call in handed.get(result.call_id, ()) if _is_of(call, result)]) for result in results]
-    often = Counter(calls[0].place for _, calls in meant if len(calls) == 1)
+    matches = [
+        (result, [call for call in handed.get(result.call_id, ()) if _is_of(call, result)]) for result in results
+    ]
+    often = Counter(calls[0].place for _, calls in matches if len(calls) == 1)
     problems = [
         f"{result.call_id!r} {problem}"
-        for result, calls in meant
+        for result, calls in matches
         if (problem := _problem(result, calls, often, made_by))
     ]
     if problems:
         waiting = _join_items(
             [f"{call.name} at {call.run_id}/{call.position}" for call in open_client_calls(tree)], ", "
         )
-        told = f"{_join_items(problems, '; ')}. Calls that wait: {waiting or 'none'}"
-        msg = f"no result was delivered to run {tree[0].run.run_id}: {told}"
+        details = f"{_join_items(problems, '; ')}. Calls that wait: {waiting or 'none'}"
+        msg = f"no result was delivered to run {tree[0].run.run_id}: {details}"
         raise Conflict(msg)
-    return [(calls[0].run.run_id, _signal(result, calls[0], made_by, at)) for result, calls in meant if calls[0].waits]
+    return [
+        (calls[0].run.run_id, _signal(result, calls[0], made_by, at)) for result, calls in matches if calls[0].waits
+    ]
 
 
 def _index_calls(tree: Sequence[Branch]) -> Mapping[str, Sequence[_Handed]]:

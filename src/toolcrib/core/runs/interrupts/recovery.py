@@ -151,11 +151,11 @@ def settlement_of(position: str, signals: Mapping[str, Signal]) -> Settlement | 
         position: Of the call in its run.
         signals: Those that were left for the run, by name.
     """
-    told = signals.get(settlement_signal(position)) or signals.get(settlement_signal(first_try(position)))
-    if told is None:
+    signal = signals.get(settlement_signal(position)) or signals.get(settlement_signal(first_try(position)))
+    if signal is None:
         return None
-    said = OutcomeTold.model_validate(told.payload)
-    return Settlement(**said.model_dump(), made_by=told.made_by, at=told.at)
+    outcome = OutcomeTold.model_validate(signal.payload)
+    return Settlement(**outcome.model_dump(), made_by=signal.made_by, at=signal.at)
 
 
 def as_settled(envelope: ToolEnvelope, signals: Mapping[str, Signal]) -> ToolEnvelope:
@@ -164,11 +164,11 @@ def as_settled(envelope: ToolEnvelope, signals: Mapping[str, Signal]) -> ToolEnv
     One that took effect is a success with the output that was told. The error of one that did not says no more that it
     may have, so whoever takes up the run makes it once more.
     """
-    told = settlement_of(envelope.position, signals)
-    if told is None or envelope.error is None:
+    settlement = settlement_of(envelope.position, signals)
+    if settlement is None or envelope.error is None:
         return envelope
-    if told.happened:
-        return envelope.model_copy(update={"status": "success", "output": told.output, "error": None})
-    message = f"{envelope.error.message}; {told.made_by!r} has said since that it did not take effect"
+    if settlement.happened:
+        return envelope.model_copy(update={"status": "success", "output": settlement.output, "error": None})
+    message = f"{envelope.error.message}; {settlement.made_by!r} has said since that it did not take effect"
     known = {"message": message, "details": {"reason": Reason.TOOL_FAILED.value}}
     return envelope.model_copy(update={"error": envelope.error.model_copy(update=known)})

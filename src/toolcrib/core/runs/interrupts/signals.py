@@ -168,8 +168,8 @@ def open_client_calls(tree: Iterable[Branch]) -> Sequence[ToolEnvelope]:
 def open_question(tree: Iterable[Branch]) -> OpenQuestion | None:
     """What is asked of whoever started the outermost run; null if nothing."""
     open_runs = (branch for branch in tree if not branch.run.ended)
-    asked = (waiting_question(branch.events, branch.signals) for branch in open_runs)
-    return next((question for question in asked if question is not None), None)
+    questions = (waiting_question(branch.events, branch.signals) for branch in open_runs)
+    return next((question for question in questions if question is not None), None)
 
 
 def to_approve(tree: Iterable[Branch]) -> Sequence[tuple[str, ApprovalRequested]]:

@@ -137,7 +137,7 @@ class History:
         """What was told, by key."""
         self.signals: dict[str, Signal] = {}
         """Those that were received, by name."""
-        self.taken: set[int] = set()
+        self.used_events: set[int] = set()
         """Of a fork: the events of the other run from which it has taken something."""
         self.begun = False
         """Whether the run was worked on before."""
@@ -240,7 +240,7 @@ class History:
 
     def _take_from(self, number: int | None) -> None:
         if number is not None:
-            self.taken.add(number)
+            self.used_events.add(number)
 
     def _lose(self, position: str) -> None:
         """What was sent from there brought neither an answer nor a failure: a process has died over it."""
@@ -331,15 +331,15 @@ def spending_of(history: History) -> Spent:
     return total
 
 
-def holds(recorded: Json, asked: Json) -> bool:
+def holds(recorded: Json, arguments: Json) -> bool:
     """Whether the recorded arguments are those that are asked, up to the defaults that were filled in."""
-    if isinstance(recorded, dict) and isinstance(asked, dict):
+    if isinstance(recorded, dict) and isinstance(arguments, dict):
         known = cast("JsonObject", recorded)
-        return all(name in known and holds(known[name], value) for name, value in cast("JsonObject", asked).items())
-    if isinstance(recorded, list) and isinstance(asked, list):
-        theirs, ours = cast("list[Json]", recorded), cast("list[Json]", asked)
+        return all(name in known and holds(known[name], value) for name, value in cast("JsonObject", arguments).items())
+    if isinstance(recorded, list) and isinstance(arguments, list):
+        theirs, ours = cast("list[Json]", recorded), cast("list[Json]", arguments)
         return len(theirs) == len(ours) and all(map(holds, theirs, ours))
-    return recorded == asked
+    return recorded == arguments
 
 
 class StoredRun(Struct, frozen=True):

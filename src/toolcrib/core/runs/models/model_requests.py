@@ -93,7 +93,7 @@ class _Attempt(Struct, frozen=True):
     number: int
     reservation: ModelReservation
     decision: GuardDecision
-    taken: CapReservation | None = None
+    cap_reservation: CapReservation | None = None
     """What was reserved under the caps on what many runs spend."""
 
 
@@ -203,9 +203,9 @@ class ModelCalls:
             raise ModelRefused(denied.decision)
         screened, found = self.screen_call(call, standing.guardrails)
         screened = msgspec.structs.replace(screened, request_hash=hash_request(call.model.name, screened.request))
-        taken = None if self.recording is None else self.recording.answer(call.position, screened.request_hash)
-        if taken is not None:
-            return self._take(self._admit_attempt(screened, standing, found, 1, recorded=True), standing, taken)
+        recorded = None if self.recording is None else self.recording.answer(call.position, screened.request_hash)
+        if recorded is not None:
+            return self._take(self._admit_attempt(screened, standing, found, 1, recorded=True), standing, recorded)
         return await self._send_until_answered(screened, standing, found)
 
     def screen_call(self, call: ModelCall, guardrails: tuple[Guardrail, ...]) -> tuple[ModelCall, GuardDecision | None]:
@@ -342,23 +342,25 @@ class ModelCalls:
             await self._clock.sleep(wait)
             number += 1
 
-    def _take(self, attempt: _Attempt, standing: ModelCallScope, taken: RecordedAnswer | RecordedFailure) -> Response:
+    def _take(
+        self, attempt: _Attempt, standing: ModelCallScope, recorded: RecordedAnswer | RecordedFailure
+    ) -> Response:
         """What came of the same request in another run; filters of this one see it too."""
         call = attempt.call
         self._log.add(_start_event(attempt))
         self._settle(
             attempt.reservation, ModelUsage(), Cost(Decimal(0), "fork"), iterations=iterations_of(call.purpose)
         )
-        if isinstance(taken, RecordedFailure):
-            failed = copy_failure(taken.end).model_copy(update={"position": call.position})
+        if isinstance(recorded, RecordedFailure):
+            failed = copy_failure(recorded.end).model_copy(update={"position": call.position})
             self._log.add(failed)
             raise _failure(failed)
-        response = decode_response(orjson.dumps(taken.end.response))
+        response = decode_response(orjson.dumps(recorded.end.response))
         self._estimate.learn(call.request, response.usage)
         response, found = self._screens.response(standing.guardrails, response)
-        found = found or taken.end.decision
+        found = found or recorded.end.decision
         own = {"position": call.position, "response": response_as_json(response), "decision": found}
-        self._log.add(copy_answer(taken.end, taken.event).model_copy(update=own))
+        self._log.add(copy_answer(recorded.end, recorded.event).model_copy(update=own))
         return _unless_refused(response, found)
 
     async def _answer(self, call: ModelCall, standing: ModelCallScope) -> Response:
@@ -423,20 +425,22 @@ class ModelCalls:
         if self._run_caps is None:
             return attempt
         most = attempt.reservation
-        taken = await self._run_caps.reserve(f"model/{attempt.call.position}", Spend(0, most.tokens, most.cost_usd))
-        if isinstance(taken, Shortage):
+        reservation = await self._run_caps.reserve(
+            f"model/{attempt.call.position}", Spend(0, most.tokens, most.cost_usd)
+        )
+        if isinstance(reservation, Shortage):
             self._budget.settle_model(most, tokens=0, cost_usd=None)
             if attempt.call.purpose != "answer":
-                self._log.add(_limit_event(taken))
-            raise BudgetExhausted(taken)
-        facts = {**attempt.decision.inputs, **taken.facts}
+                self._log.add(_limit_event(reservation))
+            raise BudgetExhausted(reservation)
+        facts = {**attempt.decision.inputs, **reservation.facts}
         decision = attempt.decision.model_copy(update={"inputs": facts})
-        return msgspec.structs.replace(attempt, decision=decision, taken=taken)
+        return msgspec.structs.replace(attempt, decision=decision, cap_reservation=reservation)
 
     async def _pay(self, attempt: _Attempt, usage: ModelUsage, cost_usd: Decimal | None) -> None:
         """Count what an attempt came to under those caps."""
-        if self._run_caps is not None and attempt.taken is not None:
-            await self._run_caps.settle(attempt.taken, Spend(0, usage.input + usage.output, cost_usd))
+        if self._run_caps is not None and attempt.cap_reservation is not None:
+            await self._run_caps.settle(attempt.cap_reservation, Spend(0, usage.input + usage.output, cost_usd))
 
     def _settle(
         self,

@@ -89,11 +89,11 @@ class _Side:
     def __init__(self, past: StoredRun) -> None:
         self._run, self._events = past.run, past.events
         self.calls: dict[str, tuple[int, ToolEnvelope]] = {}
-        self.asked: dict[str, Json] = {}
+        self.inputs: dict[str, Json] = {}
         """Arguments before a person may have edited them."""
         self.answers: dict[str, tuple[int, str]] = {}
         self.decisions: dict[tuple[str, DecisionKind], str] = {}
-        self.taken: set[str] = set()
+        self.reused: set[str] = set()
         """Positions of what was taken from another run."""
         self.last = self._events[-1].number
         self._models: dict[str, None] = {}
@@ -114,7 +114,7 @@ class _Side:
             models=tuple(self._models),
             model_calls=len(self.answers),
             tool_calls=len(self.calls),
-            taken=len(self.taken),
+            taken=len(self.reused),
             tokens=spent.tokens if ended is None or ended.tokens is None else ended.tokens,
             cost_usd=spent.cost_usd if ended is None else ended.cost_usd,
             cost_unknown=run.cost_unknown,
@@ -134,10 +134,10 @@ class _Side:
             case CallFinished() as event:
                 self._finish(entry.number, event)
             case ApprovalRequested() as event:
-                self.asked.setdefault(event.position, event.input)
+                self.inputs.setdefault(event.position, event.input)
             case ApprovalDecided(position=position, decision=decision):
-                said = "nobody in time" if decision is None else "approved" if decision.approved else "rejected"
-                self.decisions[position, "approval"] = said
+                answer = "nobody in time" if decision is None else "approved" if decision.approved else "rejected"
+                self.decisions[position, "approval"] = answer
             case ModelStarted(model=model):
                 self._models[model] = None
             case ModelFinished() | ModelFailed() | ModelDenied() as event:
@@ -147,18 +147,18 @@ class _Side:
 
     def _finish(self, number: int, event: CallFinished) -> None:
         self.calls[event.position] = number, event.envelope
-        self.asked.setdefault(event.position, event.envelope.input)
+        self.inputs.setdefault(event.position, event.envelope.input)
         if event.decision is not None:
             self.decisions[event.position, "guard"] = _words(event.decision)
         if event.taken_from is not None:
-            self.taken.add(event.position)
+            self.reused.add(event.position)
 
     def _answer(self, number: int, event: ModelFinished | ModelFailed | ModelDenied) -> None:
         match event:
             case ModelFinished():
                 self.answers[event.position] = number, _answer_text(event)
                 if event.taken_from is not None:
-                    self.taken.add(event.position)
+                    self.reused.add(event.position)
             case ModelFailed():
                 self.answers[event.position] = number, f"{event.kind}: {event.message}"
             case _:
@@ -169,8 +169,8 @@ def _calls(one: _Side, other: _Side) -> Iterator[CallDiff]:
     for position in dict.fromkeys((*one.calls, *other.calls)):
         before, after = (side.calls[position][1] if position in side.calls else None for side in (one, other))
         refused = {each.status for each in (before, after) if each is not None} > {"denied"}
-        asked = one.asked.get(position), other.asked.get(position)
-        arguments = () if refused else tuple(value_diffs(asked[0], asked[1]))  # a refused call's have no defaults
+        inputs = one.inputs.get(position), other.inputs.get(position)
+        arguments = () if refused else tuple(value_diffs(inputs[0], inputs[1]))  # a refused call's have no defaults
         output = tuple(value_diffs(_outcome(before), _outcome(after)))
         change = _change(before, after, arguments, output)
         if change is not None:
@@ -205,10 +205,10 @@ def _answers(one: _Side, other: _Side) -> Iterator[AnswerDiff]:
 
 
 def _decisions(one: _Side, other: _Side) -> Iterator[DecisionDiff]:
-    taken = one.taken | other.taken
+    reused = one.reused | other.reused
     for position, kind in dict.fromkeys((*one.decisions, *other.decisions)):
         before, after = (side.decisions.get((position, kind)) for side in (one, other))
-        if before != after and position not in taken:
+        if before != after and position not in reused:
             yield DecisionDiff(position=position, kind=kind, before=before, after=after)
 
 

@@ -98,12 +98,12 @@ class MessageProjector:
         self._started: set[str] = set()
         """Positions of the calls that have begun."""
         number, offsets = _parse(place)
-        told = [entry for entry in before if entry.number <= number]
-        for entry in told:
+        entries = [entry for entry in before if entry.number <= number]
+        for entry in entries:
             if not isinstance(entry.event, RunFinished):  # who was told the end is told it again
                 list(self.tell(entry))
         by_number = {speaking.number: speaking for speaking in self._speaking.values()}
-        if len(told) != number or not offsets.keys() <= by_number.keys():
+        if len(entries) != number or not offsets.keys() <= by_number.keys():
             msg = f"this run's stream has no place {place!r}; send the id of one of its messages, or none to see it all"
             raise InvalidInput(msg)
         for model_call, (text, thinking) in offsets.items():
@@ -112,17 +112,17 @@ class MessageProjector:
     @property
     def place(self) -> str:
         """Where the subscriber is."""
-        told = (speaking for speaking in self._speaking.values() if speaking.text or speaking.thinking)
-        return str(self.number) + "".join(f"~{call.number}.{call.text}.{call.thinking}" for call in told)
+        speeches = (speaking for speaking in self._speaking.values() if speaking.text or speaking.thinking)
+        return str(self.number) + "".join(f"~{call.number}.{call.text}.{call.thinking}" for call in speeches)
 
     def tell(self, entry: Logged) -> Iterator[StreamMessage]:
         """What the next event of the journal adds."""
         if isinstance(entry.event, ModelFinished):
             yield from self._rest(entry.event)
-        said = self._read(entry)
+        message = self._read(entry)
         self.number = entry.number
-        if said is not None:
-            yield StreamMessage(self.place, said)
+        if message is not None:
+            yield StreamMessage(self.place, message)
 
     def hear(self, speeches: Mapping[int, TokenBuffer]) -> Iterator[StreamMessage]:
         """What models have said since, in calls that are told to have begun."""
@@ -211,8 +211,8 @@ def _in_doubt(number: int, failed: ToolEnvelope) -> ToolCallInDoubt:
 
 
 def _step(number: int, settled: SettledStep) -> StepEnded:
-    told = {name: getattr(settled, name) for name in SettledStep.model_fields.keys() & StepEnded.model_fields.keys()}
-    return StepEnded(number=number, **told)
+    fields = {name: getattr(settled, name) for name in SettledStep.model_fields.keys() & StepEnded.model_fields.keys()}
+    return StepEnded(number=number, **fields)
 
 
 def _thinking(response: Response) -> str:
@@ -262,15 +262,15 @@ async def listen(
         while True:
             run = await journal.run(run_id)
             for entry in await journal.events(run_id, after=narration.number):
-                for told in narration.tell(entry):
-                    yield told
+                for message in narration.tell(entry):
+                    yield message
             if narration.ended:
                 return
             if run.status in WAITING and narration.number >= run.events:
                 yield narration.pause(run_id, run.status)
                 return
-            async for told in _hear(narration, live, clock, run_id):
-                yield told
+            async for message in _hear(narration, live, clock, run_id):
+                yield message
 
 
 async def _hear(
@@ -279,8 +279,8 @@ async def _hear(
     """What models say until it is time for the journal: now and then, and when one has begun or ended."""
     speaking = set(live.speeches(run_id))
     for _ in range(LISTENS):
-        for told in narration.hear(live.speeches(run_id)):
-            yield told
+        for message in narration.hear(live.speeches(run_id)):
+            yield message
         yield None
         await clock.sleep(LISTEN_S)
         if set(live.speeches(run_id)) != speaking:

@@ -180,7 +180,7 @@ class _Reader:
         self._children = children
         self._places: dict[tuple[type[object], str], int] = {}
         """Index of a step by its class and its position or name."""
-        self._asked = 0
+        self._steps_before = 0
         """How many steps there were when a model was asked last."""
         self._after_crash = False
         """Whether the process that writes now took the run on after another one's death."""
@@ -258,11 +258,11 @@ class _Reader:
             attempts=event.attempt,
         )
         self._add(step, event.position)
-        self._asked = len(self.steps)
+        self._steps_before = len(self.steps)
 
     def _question(self, event: ModelStarted) -> str:
         if event.messages is None:
-            called = [step.action for step in self.steps[self._asked :] if isinstance(step, ToolStep)]
+            called = [step.action for step in self.steps[self._steps_before :] if isinstance(step, ToolStep)]
             return f"results of {', '.join(dict.fromkeys(called))}" if called else ""
         messages = decode_messages(orjson.dumps(event.messages))
         return clip_text("\n".join(message.text for message in messages), _LONGEST_TEXT)
@@ -502,8 +502,8 @@ def _mode(steps: Iterable[Step]) -> AgenticMode | None:
 
 def _task(given: Json) -> str:
     """What was asked: the task of an agentic tool, the message to an agent; all parameters, where there is neither."""
-    asked = cast("JsonObject", given) if isinstance(given, dict) else {}
-    task = asked.get("task", asked.get("message"))
+    arguments = cast("JsonObject", given) if isinstance(given, dict) else {}
+    task = arguments.get("task", arguments.get("message"))
     return task if isinstance(task, str) else orjson.dumps(given).decode()
 
 

@@ -26,7 +26,7 @@ class Job(Generic[T]):
     A failure that nobody has heard of is reported by the next job of the same chain, never by a warning of the loop.
     """
 
-    __slots__ = ("_settled", "_taken", "_waiters", "_writer", "chain", "error", "listeners", "result", "work")
+    __slots__ = ("_is_committing", "_settled", "_waiters", "_writer", "chain", "error", "listeners", "result", "work")
 
     def __init__(self, writer: "Writer", work: Callable[[Any], T], chain: Hashable | None = None) -> None:
         self.work = work
@@ -36,7 +36,7 @@ class Job(Generic[T]):
         self.listeners = 0
         """How many will hear of the error."""
         self._writer = writer
-        self._taken = self._settled = False
+        self._is_committing = self._settled = False
         self._waiters: list[asyncio.Future[None]] = []
 
     def __await__(self) -> Generator[Any, None, T]:
@@ -59,13 +59,13 @@ class Job(Generic[T]):
             return
         waiter: asyncio.Future[None] = asyncio.get_running_loop().create_future()
         self._waiters.append(waiter)
-        if not self._taken:
+        if not self._is_committing:
             self._writer.hurry()
         await waiter
 
     def take(self) -> None:
         """The operation is part of the commit in flight."""
-        self._taken = True
+        self._is_committing = True
 
     def settle(self) -> None:
         """Result or error are there; wake those who wait."""
@@ -171,14 +171,14 @@ class _Lost(Exception):
     Args:
         cause: What the driver says.
         mark: The transaction that was under way.
-        told: Whether the database was told to commit it, and has not answered.
+        commit_sent: Whether the database was told to commit it, and has not answered.
     """
 
-    def __init__(self, cause: Exception | None = None, mark: Mark | None = None, *, told: bool = False) -> None:
+    def __init__(self, cause: Exception | None = None, mark: Mark | None = None, *, commit_sent: bool = False) -> None:
         super().__init__(cause)
         self.cause = cause
         self.mark = mark
-        self.told = told
+        self.commit_sent = commit_sent
 
 
 class Committer:
@@ -235,7 +235,7 @@ class Committer:
             raise self._away(lost, None) from lost.cause
 
     def _transact(self, jobs: Sequence[Job[Any]]) -> Exception | None:
-        session, told = self._session, False
+        session, commit_sent = self._session, False
         if session.is_lost():
             raise _Lost
         try:
@@ -248,10 +248,10 @@ class Committer:
             for job in jobs:
                 self._run(job)
             session.flush()
-            told = True
+            commit_sent = True
             session.commit()
         except (*self._dialect.failures, ValueError, OverflowError) as error:
-            self._give_up(_Lost(error, mark, told=told))
+            self._give_up(_Lost(error, mark, commit_sent=commit_sent))
             return error
         except BaseException:
             session.rollback()
@@ -300,10 +300,10 @@ class Committer:
 
     def _away(self, lost: _Lost, away: StoreUnavailable | None) -> ToolcribError:
         """What a job is told that has not been done, as far as anybody knows."""
-        said = away or self._explain(lost.cause)
-        if not lost.told:
-            return said
-        return StoreUnavailable(f"{said}; it is unknown whether the last write succeeded")
+        problem = away or self._explain(lost.cause)
+        if not lost.commit_sent:
+            return problem
+        return StoreUnavailable(f"{problem}; it is unknown whether the last write succeeded")
 
     def _explain(self, error: Exception | None) -> ToolcribError:
         if error is None:

@@ -267,10 +267,10 @@ class MemoryBlobs:
 
     async def remove(self, realm: str, digests: Sequence[str], *, untouched_since: datetime) -> Sequence[str]:
         old = {name for owner, name, _ in self.put_before(untouched_since) if owner == realm}
-        gone = [digest for digest in digests if digest in old]
-        for name in gone:
+        removed = [digest for digest in digests if digest in old]
+        for name in removed:
             del self._data[realm, name], self._put_at[realm, name]
-        return gone
+        return removed
 
     def put_before(self, moment: datetime) -> Iterator[tuple[str, str, int]]:
         """Realm, digest and size of each that was last put before a moment."""

@@ -379,7 +379,7 @@ class _Journal:
         last = len(row.log)
         first = events[0].number if events else None
         if epoch != row.epoch or row.status in ENDED or first not in {None, last + 1}:
-            raise rules.refusal(run_id, asked=epoch, epoch=row.epoch, status=row.status, last=last, first=first)
+            raise rules.refusal(run_id, own_epoch=epoch, epoch=row.epoch, status=row.status, last=last, first=first)
         if events:
             row.log.extend(events)
             row.updated_at = events[-1].at
@@ -506,9 +506,9 @@ class _Cache:
 
     async def purge(self, *, now: datetime) -> int:
         kept = {name: entry for name, entry in self._values.items() if entry[1] is None or entry[1] > now}
-        gone = len(self._values) - len(kept)
+        count = len(self._values) - len(kept)
         self._values = kept
-        return gone
+        return count
 
 
 class _ApiKeys:

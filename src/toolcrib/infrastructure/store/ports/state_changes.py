@@ -142,20 +142,23 @@ def wakes(signal: str, status: RunStatus, waiting_for: Container[str]) -> bool:
     return signal in waiting_for or (signal == CANCEL and status in WAITING)
 
 
-def refusal(run_id: str, *, asked: int, epoch: int, status: RunStatus, last: int, first: int | None) -> ToolcribError:
+def refusal(
+    run_id: str, *, own_epoch: int, epoch: int, status: RunStatus, last: int, first: int | None
+) -> ToolcribError:
     """Why an append did not fit the run's row.
 
     Args:
         run_id: The run.
-        asked: The epoch of the append.
+        own_epoch: The epoch of the append.
         epoch: The epoch of the row.
         status: The status of the row.
         last: The number of the last event.
         first: The number of the first event appended; null if there was none.
     """
-    if asked != epoch:
+    if own_epoch != epoch:
         return Fenced(
-            f"run {run_id} is at epoch {epoch}, and this is epoch {asked}: another process has it; stop working on it"
+            f"run {run_id} is at epoch {epoch}, and this is epoch {own_epoch}: another process has it; "
+            "stop working on it"
         )
     if status in ENDED:
         return Conflict(f"run {run_id} is {status}; nothing follows its last event, number {last}")

@@ -97,16 +97,16 @@ class ObjectBlobs:
 
         def work(session: Session) -> list[str]:
             keys = {digest: {"this_realm": realm, "this_digest": digest} for digest in digests}
-            gone = [digest for digest, key in keys.items() if session.row(_OLD_ROW, {**key, "since": since})]
-            self._objects.discard([_path(realm, digest) for digest in gone])
-            for digest in gone:
+            removed = [digest for digest, key in keys.items() if session.row(_OLD_ROW, {**key, "since": since})]
+            self._objects.discard([_path(realm, digest) for digest in removed])
+            for digest in removed:
                 session.run(_DELETE, keys[digest])
-            return gone
+            return removed
 
-        gone = await self._database.write(work)
-        for digest in gone:
+        removed = await self._database.write(work)
+        for digest in removed:
             self._known.pop((realm, digest), None)
-        return gone
+        return removed
 
     async def get(self, realm: str, digest: str) -> bytes:
         """The bytes.
@@ -208,10 +208,10 @@ class SqlBlobs:
 
         def work(session: Session) -> list[str]:
             keys = {digest: _key(realm, digest) for digest in digests}
-            gone = [digest for digest, key in keys.items() if session.run(_DELETE_OLD, {**key, "since": since})]
-            for digest in gone:
+            removed = [digest for digest, key in keys.items() if session.run(_DELETE_OLD, {**key, "since": since})]
+            for digest in removed:
                 session.run(_DELETE_BYTES, keys[digest])
-            return gone
+            return removed
 
         return await self._database.write(work)
 

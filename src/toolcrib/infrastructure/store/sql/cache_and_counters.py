@@ -99,8 +99,8 @@ class SqlCounters:
 
     async def reserve(self, ticket: str, charges: Sequence[Charge], *, now: datetime, until: datetime) -> Reserved:
         def work(session: Session) -> Reserved:
-            asked = {"this_ticket": ticket, "now": to_micros(now)}
-            used = tuple(_amount_used(session, {**asked, "this_key": charge.key}) for charge in charges)
+            parameters = {"this_ticket": ticket, "now": to_micros(now)}
+            used = tuple(_amount_used(session, {**parameters, "this_key": charge.key}) for charge in charges)
             pairs = enumerate(zip(used, charges, strict=True))
             refused = next((index for index, (before, each) in pairs if before + each.amount > each.limit), None)
             if refused is None:

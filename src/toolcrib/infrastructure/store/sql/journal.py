@@ -339,7 +339,7 @@ class _Append(TouchesRuns):
         if row["epoch"] != self._epoch or row["status"] in ENDED or first not in {None, row["last_event"] + 1}:
             raise rules.refusal(
                 self._run_id,
-                asked=self._epoch,
+                own_epoch=self._epoch,
                 epoch=row["epoch"],
                 status=row["status"],
                 last=row["last_event"],
@@ -361,9 +361,9 @@ class _Append(TouchesRuns):
             "outcome": self._outcome,
         }
         session.run(_CHANGE, parameters)
-        told = session.row(_LOCKED_RUN, {"this_run": self._left.run_id}) if self._left is not None else None
-        if self._left is not None and told is not None:
-            self._left(session, told)
+        run = session.row(_LOCKED_RUN, {"this_run": self._left.run_id}) if self._left is not None else None
+        if self._left is not None and run is not None:
+            self._left(session, run)
 
     def _claimable_at(self, session: Session, standing: LogState) -> int | None:
         """From when on it may be claimed; the end of a wait, by the clock that all machines share."""

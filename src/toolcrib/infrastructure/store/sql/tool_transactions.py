@@ -68,7 +68,7 @@ def _do(doer: Doer, work: Work, session: Session) -> Json | _Raised:
     if row["epoch"] != doer.epoch or row["status"] in ENDED:
         raise rules.refusal(
             doer.run_id,
-            asked=doer.epoch,
+            own_epoch=doer.epoch,
             epoch=row["epoch"],
             status=row["status"],
             last=row["last_event"],

@@ -204,9 +204,9 @@ async def connections(crib: "Crib") -> "Sequence[Consent]":
 @app.command("disconnect")
 def disconnect(name: Name, shared: Shared = False, store: Store = DEFAULT_STORE) -> None:
     """Delete a connection; exit status 1 if its tokens could not be revoked."""
-    told = with_crib(store, lambda crib: crib.connections.revoke(name, shared=shared))
-    print(told.message)
-    if not told.revoked:
+    revocation = with_crib(store, lambda crib: crib.connections.revoke(name, shared=shared))
+    print(revocation.message)
+    if not revocation.revoked:
         raise typer.Exit(1)
 
 

@@ -87,12 +87,12 @@ Compact = Annotated[
 def _print_pruned(pruned: "Pruned") -> None:
     from toolcrib.contracts import format_timestamp
 
-    gone, kept = pruned.gone, pruned.kept
+    counts, kept = pruned.gone, pruned.kept
     rows = [
-        ("runs", f"{gone.runs} in {gone.families} families"),
-        ("events", str(gone.events)),
-        ("approvals", str(gone.approvals)),
-        ("conversations", str(gone.conversations)),
+        ("runs", f"{counts.runs} in {counts.families} families"),
+        ("events", str(counts.events)),
+        ("approvals", str(counts.approvals)),
+        ("conversations", str(counts.conversations)),
         ("expired results", str(pruned.expired_results)),
         ("blobs", f"{pruned.blobs} of {pruned.blob_bytes} bytes"),
         ("kept: something goes on", str(kept.unfinished)),

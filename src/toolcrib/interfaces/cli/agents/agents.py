@@ -96,14 +96,14 @@ def run(
     if as_json:
         print_json(found)
     else:
-        _print(found, said=stream)
+        _print(found, streamed=stream)
     if is_unsuccessful(found):
         raise typer.Exit(1)
 
 
-def _print(found: "AgentResponse", *, said: bool) -> None:
+def _print(found: "AgentResponse", *, streamed: bool) -> None:
     """The answer, and on stderr what there is to know besides."""
-    if found.response and not said:
+    if found.response and not streamed:
         print(found.response)
     for warning in found.warnings:
         print(f"toolcrib: {warning}", file=sys.stderr)
@@ -112,8 +112,8 @@ def _print(found: "AgentResponse", *, said: bool) -> None:
         print(f"toolcrib: what it did: toolcrib run trace {found.run_id}", file=sys.stderr)
     waiting = f"run {found.run_id} is {found.status.replace('_', ' ')}"
     for call in found.approvals:
-        told = f"toolcrib approval approve {call.approval_id}"
-        print(f"{waiting}: {call.name}; decide it with `{told}`, then `toolcrib run resume {found.run_id}`")
+        command = f"toolcrib approval approve {call.approval_id}"
+        print(f"{waiting}: {call.name}; decide it with `{command}`, then `toolcrib run resume {found.run_id}`")
     for call in found.tool_calls:
         print(f"{waiting}: {call.name} is for a client to perform; bring what came of it over REST or in Python")
     if found.conversation_id is not None:

@@ -82,23 +82,23 @@ def document(outcome: Outcome, files: Files) -> JsonObject:
 
 def run_document(trace: Trace, *, success: bool, model: str, **more: Json) -> JsonObject:
     """A run as one document: `success`, `data`, `error` if there is one, and `meta` with whatever else is given."""
-    told = trace.model_dump(mode="json")
+    fields = trace.model_dump(mode="json")
     return {
         "success": success,
-        "data": told["output"],
-        **({} if told["error"] is None else {"error": told["error"]}),
+        "data": fields["output"],
+        **({} if fields["error"] is None else {"error": fields["error"]}),
         "meta": {
-            "run_id": told["run_id"],
-            "agentic_tool": told["tool"],
-            "mode": told["mode"],
+            "run_id": fields["run_id"],
+            "agentic_tool": fields["tool"],
+            "mode": fields["mode"],
             "model": model,
-            "status": told["status"],
-            "stop_reason": told["stop_reason"],
-            "total_cost": told["cost"],
-            "total_tokens": told["tokens"],
-            "duration_ms": told["duration_ms"],
-            "warnings": told["warnings"],
-            "trace": {"steps": told["steps"]},
+            "status": fields["status"],
+            "stop_reason": fields["stop_reason"],
+            "total_cost": fields["cost"],
+            "total_tokens": fields["tokens"],
+            "duration_ms": fields["duration_ms"],
+            "warnings": fields["warnings"],
+            "trace": {"steps": fields["steps"]},
             **more,
         },
     }

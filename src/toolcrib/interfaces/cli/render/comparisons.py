@@ -27,8 +27,8 @@ def print_evaluation(report: "Evaluation") -> None:
     )
     for change in report.changes:
         mark = "worse" if change.kind == "regression" else "better"
-        told = f"{change.passed}/{change.runs}, {report.base} {change.base_passed}/{change.runs}"
-        console().print(plain(f"{mark}: {change.task}: {change.candidate} {told}"))
+        numbers = f"{change.passed}/{change.runs}, {report.base} {change.base_passed}/{change.runs}"
+        console().print(plain(f"{mark}: {change.task}: {change.candidate} {numbers}"))
     _print_failures(report)
 
 

@@ -93,15 +93,15 @@ def _in_order(nodes: Mapping[str, GraphNode], into: Mapping[str, Sequence[GraphE
             after[source].append(name)
             waits[name] += 1
     ready = [name for name in nodes if not waits[name]]
-    told = set[str]()
+    listed = set[str]()
     for name in ready:  # grows as it is read
         yield name
-        told.add(name)
+        listed.add(name)
         for follower in after[name]:
             waits[follower] -= 1
             if not waits[follower]:
                 ready.append(follower)
-    yield from (name for name in nodes if name not in told)
+    yield from (name for name in nodes if name not in listed)
 
 
 def _does(node: GraphNode) -> str:

@@ -165,10 +165,10 @@ def print_differences(change: "ToolChange") -> None:
 def print_outcome(outcome: "ImportOutcome") -> None:
     """The changes of tools in a repeated import, without unchanged tools."""
     table = _table("Tool", "", "Why")
-    told = [found for found in outcome.tools if found.adoption not in {"new", "unchanged"}]
-    for found in told:
+    changes = [found for found in outcome.tools if found.adoption not in {"new", "unchanged"}]
+    for found in changes:
         table.add_row(*map(plain, (found.tool, found.adoption, found.message)))
-    if told:
+    if changes:
         console().print(table)
     for warning in outcome.warnings:
         console().print(plain(f"Warning: {warning}", "yellow"))
@@ -198,8 +198,8 @@ _REFERENCE: Final = re.compile(r"\$\{env:([^}]*)\}")
 def import_document(imported: "ImportedApi") -> "JsonObject":
     """What an import has made and what it lost, as JSON: its whole report and outcome."""
     outcome = imported.outcome
-    told = {"outcome": None if outcome is None else outcome.model_dump(mode="json")}
-    return {**imported.report.model_dump(mode="json"), **told}
+    entry = {"outcome": None if outcome is None else outcome.model_dump(mode="json")}
+    return {**imported.report.model_dump(mode="json"), **entry}
 
 
 def print_import(imported: "ImportedApi") -> None:

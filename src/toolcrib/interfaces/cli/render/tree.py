@@ -291,8 +291,8 @@ def _outcome_lines(step: ToolStep | HandoffStep) -> Iterator[Line]:
 
 
 def _settlement_text(settled: Settlement) -> str:
-    told = f"it took effect: {_gist(settled.output)}" if settled.happened else "it did not take effect"
-    return f"{settled.made_by} has said since that {told}{f' ({settled.reason})' if settled.reason else ''}"
+    statement = f"it took effect: {_gist(settled.output)}" if settled.happened else "it did not take effect"
+    return f"{settled.made_by} has said since that {statement}{f' ({settled.reason})' if settled.reason else ''}"
 
 
 def _with_label(label: str, text: str, style: str = "") -> Text:
@@ -335,5 +335,5 @@ def _length(items: Sequence[Json]) -> int:
 
 def _answer(output: Json) -> str:
     members = cast("JsonObject", output) if isinstance(output, dict) else {}
-    said = members.get("summary") or members.get("question")
-    return f'"{said}"' if isinstance(said, str) else json.dumps(output, indent=2, ensure_ascii=False)
+    text = members.get("summary") or members.get("question")
+    return f'"{text}"' if isinstance(text, str) else json.dumps(output, indent=2, ensure_ascii=False)

@@ -123,8 +123,8 @@ def settle(
     store: Store = DEFAULT_STORE,
 ) -> None:
     """Record whether an interrupted call took effect; use `reject` if that is unknown."""
-    told = None if output is None else json_value(output, "--output")
-    _decide(store, approval_id, who, approve=True, reason=reason, happened=happened, output=told)
+    result = None if output is None else json_value(output, "--output")
+    _decide(store, approval_id, who, approve=True, reason=reason, happened=happened, output=result)
 
 
 def _acting(crib: "Crib", who: str | None) -> "ActingCrib":
@@ -154,11 +154,11 @@ def settle_run(
     store: Store = DEFAULT_STORE,
 ) -> None:
     """Record the outcome of a call whose result is unknown, in a run that has ended. The first answer counts."""
-    told = None if output is None else json_value(output, "--output")
+    result = None if output is None else json_value(output, "--output")
 
     async def leave(crib: "Crib") -> "Settlement":
         return await _acting(crib, who).settlements.settle(
-            run_id, position, happened=happened, output=told, reason=reason
+            run_id, position, happened=happened, output=result, reason=reason
         )
 
     with_crib(store, leave)

@@ -112,5 +112,5 @@ def to_contract(contract: type[ContractT], content: "JsonObject", what: str) -> 
     except ValidationError as problem:
         found = problem.errors()[0]
         place = ".".join(map(str, found["loc"]))
-        said = found["msg"].removeprefix("Value error, ")
-        raise InvalidDefinition(": ".join(filter(None, (what, place, said)))) from None
+        message = found["msg"].removeprefix("Value error, ")
+        raise InvalidDefinition(": ".join(filter(None, (what, place, message)))) from None

@@ -93,8 +93,8 @@ async def rerun(crib: "Crib", run_id: RunId, step: From) -> "WorkflowInstance":
 @app.command("signal")
 def signal(run_id: RunId, name: SignalName, payload: Payload = "{}", store: Store = DEFAULT_STORE) -> None:
     """Send the signal that a step waits for. The first signal of a name counts."""
-    said = json_object(payload, "--payload")
-    if not with_crib(store, lambda crib: crib.instances.signal(run_id, name, said)):
+    content = json_object(payload, "--payload")
+    if not with_crib(store, lambda crib: crib.instances.signal(run_id, name, content)):
         print(f"toolcrib: {run_id} was told {name} before", file=sys.stderr)
         raise typer.Exit(1)
     print(f"{run_id} is told {name}; carry it on with: toolcrib instance resume {run_id}")

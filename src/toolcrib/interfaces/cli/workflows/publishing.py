@@ -83,10 +83,10 @@ def publish(source: Source, yes: Yes = False, store: Store = DEFAULT_STORE) -> N
     given = source if file is None else object_in(file)
 
     async def ask_and_publish(crib: "Crib") -> "Publication":
-        seen = await _tell(crib, given, file)
+        revision = await _tell(crib, given, file)
         if not yes:
             typer.confirm("publish it?", abort=True)
-        return await crib.workflows.publish(given, draft=seen)
+        return await crib.workflows.publish(given, draft=revision)
 
     done = with_crib(store, ask_and_publish, new=True)
     print(f"workflow {done.tool.ref} is published as revision {done.tool.revision}")

@@ -318,8 +318,9 @@ class DefinitionWriter:
             return await workflows.publish(definition, after=after)
         drafted = await workflows.get_draft(name)
         await self.demand_parts(drafted.definition)
-        seen = drafted.revision if draft is None else draft  # publish the revision that was checked against the grants
-        return await workflows.publish(name, after=after, draft=seen)
+        # publish the revision that was checked against the grants
+        revision = drafted.revision if draft is None else draft
+        return await workflows.publish(name, after=after, draft=revision)
 
     async def demand_parts(self, definition: WorkflowDefinition | JsonObject) -> None:
         """Require that the caller may see a workflow's tools, whose schemas its check reveals, and use its secrets.

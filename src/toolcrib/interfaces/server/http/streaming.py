@@ -70,15 +70,15 @@ async def start_stream(crib: ActingCrib, run_id: str, place: str, *, drive: bool
         PermissionDenied: It belongs to another principal, and the caller has no grant to read it.
         InvalidInput: The run has no such place.
     """
-    told = crib.executions.follow_closely(run_id, after=place, drive=drive)
-    messages = _narration(told, crib.clock)
+    stream = crib.executions.follow_closely(run_id, after=place, drive=drive)
+    messages = _narration(stream, crib.clock)
     return event_stream(_after(await anext(messages), messages))
 
 
-async def _narration(told: AsyncGenerator[StreamMessage | None], clock: Clock) -> AsyncGenerator[str]:
+async def _narration(stream: AsyncGenerator[StreamMessage | None], clock: Clock) -> AsyncGenerator[str]:
     spoken = -inf
-    async with aclosing(told):
-        async for news in told:
+    async with aclosing(stream):
+        async for news in stream:
             if news is not None:
                 yield _message(news.event.type, news.place, news.event.model_dump_json())
                 spoken = clock.monotonic()

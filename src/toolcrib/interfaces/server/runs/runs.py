@@ -59,8 +59,8 @@ async def list_runs(
 ) -> RunPage:
     """Runs, newest first, those that the caller may see; `tool` is a name without version."""
     found = await crib.store.journal.runs(caller.realm, tool=tool, status=status, before=before, limit=limit + 1)
-    seen = tuple(run for run in found[:limit] if may_see_run(caller, run))
-    return RunPage(items=seen, next=found[limit - 1].run_id if len(found) > limit else None)
+    visible = tuple(run for run in found[:limit] if may_see_run(caller, run))
+    return RunPage(items=visible, next=found[limit - 1].run_id if len(found) > limit else None)
 
 
 @router.get("/{run_id}/bundle", response_class=Response)

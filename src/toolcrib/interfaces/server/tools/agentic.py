@@ -96,8 +96,8 @@ async def list_agentic_tools(
         implementation = tool.definition.implementation
         if not isinstance(implementation, AgenticImplementation):
             return False
-        said = f"{tool.name}\n{tool.definition.description}".lower()
-        return mode in (None, implementation.mode) and status in (None, implementation.status) and q.lower() in said
+        text = f"{tool.name}\n{tool.definition.description}".lower()
+        return mode in (None, implementation.mode) and status in (None, implementation.status) and q.lower() in text
 
     page = await crib.listing.page(after=after, limit=limit, facets={"kind": "agentic"}, fits=fits)
     items = tuple(

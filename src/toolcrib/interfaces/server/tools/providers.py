@@ -74,8 +74,8 @@ async def list_providers(crib: CribDep, caller: Caller) -> ProviderPage:
     """The providers that the caller may read. They contain references to secrets, never values."""
     await crib.authorize(newest=True)
     found = crib.providers.current(caller.realm)
-    seen = (each for each in found if permits(caller.grants, f"ai://providers/{each.name}/read"))
-    return ProviderPage(items=tuple(seen))
+    visible = (each for each in found if permits(caller.grants, f"ai://providers/{each.name}/read"))
+    return ProviderPage(items=tuple(visible))
 
 
 @providers.post("", status_code=201)
@@ -139,8 +139,8 @@ async def connect_provider(
 async def list_connections(crib: CribDep, caller: Caller) -> ConsentPage:
     """The caller's own connections, and those of the realm to providers that the caller may read."""
     found = await crib.connections.list()
-    seen = (each for each in found if each.user or permits(caller.grants, f"ai://providers/{each.provider}/read"))
-    return ConsentPage(items=tuple(seen))
+    visible = (each for each in found if each.user or permits(caller.grants, f"ai://providers/{each.provider}/read"))
+    return ConsentPage(items=tuple(visible))
 
 
 @connections.post("")

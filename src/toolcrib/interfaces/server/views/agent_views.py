@@ -85,15 +85,15 @@ class AgenticBody(View, defer_build=False):
 
     def definition(self, current: ToolDefinition | None = None) -> ToolDefinition:
         """The definition that this says, over the one that there is. A prompt that is null is empty in it."""
-        said = dict(self)
-        inside = {field: said.pop(field) for field in AgenticImplementation.model_fields if field in said}
+        fields = dict(self)
+        inside = {field: fields.pop(field) for field in AgenticImplementation.model_fields if field in fields}
         implementation = AgenticImplementation.model_validate({**inside, "system_prompt": self.system_prompt or ""})
         if current is None:
-            return ToolDefinition(**said, implementation=implementation)
+            return ToolDefinition(**fields, implementation=implementation)
         before = current.implementation
         if isinstance(before, AgenticImplementation):
             implementation = implementation.model_copy(update={"made_from": before.made_from})
-        return current.model_copy(update={**said, "implementation": implementation})
+        return current.model_copy(update={**fields, "implementation": implementation})
 
 
 class AgenticView(AgenticBody, Stored):

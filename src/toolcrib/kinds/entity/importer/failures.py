@@ -147,8 +147,8 @@ def _of_state(problem: DBAPIError) -> Diagnosis:
             return Diagnosis(*_FAULT, f"the database failed{f' with SQLSTATE {state}' if state else ''}; see its log")
 
 
-def _of_words(said: str) -> Diagnosis:
+def _of_words(text: str) -> Diagnosis:
     """A driver without a connection gives the reason as text only."""
-    if _AUTHENTICATION.search(said):
+    if _AUTHENTICATION.search(text):
         return Diagnosis(*_SHUT, _STATES["28"][1])
     return Diagnosis(*_AWAY, "the database cannot be reached; check that its server runs and that the address is right")

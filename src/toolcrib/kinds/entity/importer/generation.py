@@ -259,10 +259,10 @@ def generate(
     tools: list[ToolDefinition] = []
     operations: list[OperationImport] = []
     groups: list[Group] = []
-    taken = set(names.values())
+    names_in_use = set(names.values())
     for entity in entities:
         plan, lost = _plan(name, entity)
-        made, report = _operations(plan, lost, names, taken)
+        made, report = _operations(plan, lost, names, names_in_use)
         tools += made
         operations += report
         groups.append(Group(plan.plural, len(made), plan.about[:200]))
@@ -341,7 +341,7 @@ def _column(entity: Entity, field: str, kind: FieldType, version: str) -> Entity
 
 
 def _operations(
-    plan: _Plan, lost: tuple[Loss, ...], names: Mapping[str, str], taken: set[str]
+    plan: _Plan, lost: tuple[Loss, ...], names: Mapping[str, str], names_in_use: set[str]
 ) -> tuple[list[ToolDefinition], list[OperationImport]]:
     tools: list[ToolDefinition] = []
     report: list[OperationImport] = []
@@ -353,7 +353,9 @@ def _operations(
             left_out = Loss(effect="dropped", kind="operation", what="operation", why=why, places=(plan.place,))
             losses = (*lost, left_out)
         tool = (
-            None if why is not None else _tool(plan, operation, names.get(what) or _free_name(plan, operation, taken))
+            None
+            if why is not None
+            else _tool(plan, operation, names.get(what) or _free_name(plan, operation, names_in_use))
         )
         tools += [] if tool is None else [tool]
         report.append(
@@ -369,13 +371,13 @@ def _operations(
     return tools, report
 
 
-def _free_name(plan: _Plan, operation: EntityOperation, taken: set[str]) -> str:
+def _free_name(plan: _Plan, operation: EntityOperation, names_in_use: set[str]) -> str:
     """The name of a new tool, which then is taken."""
     name = f"{operation}_{plan.plural if operation in _OF_MANY else plan.singular}"
-    if name in taken or len(name) > MAX_NAME:
+    if name in names_in_use or len(name) > MAX_NAME:
         what = operation_name(operation, plan.entity.table.schema, plan.entity.table.name)
         name = with_hash(name, what)
-    taken.add(name)
+    names_in_use.add(name)
     return name
 
 
@@ -528,14 +530,14 @@ def _create_input(plan: _Plan) -> JsonSchema:
 
 
 def _update_input(plan: _Plan) -> JsonSchema:
-    seen = _version_argument(plan)
+    version_argument = _version_argument(plan)
     changes = {field: _field_schema(plan, field) for field in _changeable(plan)}
-    return _object({**_key(plan), **seen, **changes}, required=[*plan.key, *seen])
+    return _object({**_key(plan), **version_argument, **changes}, required=[*plan.key, *version_argument])
 
 
 def _delete_input(plan: _Plan) -> JsonSchema:
-    seen = _version_argument(plan)
-    return _object({**_key(plan), **seen}, required=[*plan.key, *seen])
+    version_argument = _version_argument(plan)
+    return _object({**_key(plan), **version_argument}, required=[*plan.key, *version_argument])
 
 
 _INPUTS: Final[Mapping[EntityOperation, Callable[[_Plan], JsonSchema]]] = {

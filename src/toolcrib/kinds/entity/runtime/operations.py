@@ -88,14 +88,14 @@ def _search(work: _Work) -> Outcome:
     arguments, made = work.request.arguments, work.request.implementation
     order = str(arguments.get("order_by") or "").strip()
     ordered = read_order(order, work.fields, dialect=work.dialect) if order else []
-    asked: int | None = arguments.get("top")
-    top, skip = min(asked or made.max_rows, made.max_rows), int(arguments.get("skip") or 0)
+    top_argument: int | None = arguments.get("top")
+    top, skip = min(top_argument or made.max_rows, made.max_rows), int(arguments.get("skip") or 0)
     found = work.rows.search(work.condition, ordered, skip=skip, top=top + 1)
     more = len(found) > top
     items = [_select_fields(work, row) for row in found[:top]]
     output: JsonObject = {"items": items, "more": more, "next_skip": skip + top if more else None}
     metadata: JsonObject = {"paging": {"pages": 1, "items": len(items), "complete": not more and not skip}}
-    if more and asked is None:
+    if more and top_argument is None:
         warning = f"the list is not complete: {top} rows are the most of one answer, and there are more"
         metadata["warnings"] = [f"{warning}; narrow the filter, or go on with skip={skip + top}"]
     return Outcome(output, metadata=metadata)

@@ -90,7 +90,7 @@ class Rows:
         names = {field.column.name: name for name, field in self._fields.items()}
         return self.get({names[column]: self._fields[names[column]].to_json(key[column]) for column in columns})
 
-    def update(self, key: JsonObject, seen: Json, given: JsonObject) -> JsonObject:
+    def update(self, key: JsonObject, version: Json, given: JsonObject) -> JsonObject:
         """Change a row that is as it was seen, and read it again.
 
         Raises:
@@ -100,22 +100,22 @@ class Rows:
             raise InvalidInput("there is nothing to change; give at least one field with its new value")
         values = self._column_values(given)
         counter = self._counter()
-        self._hold(key, seen)
+        self._hold(key, version)
         if counter is not None and self._implementation.version_by == "tool":
-            values[counter.column.name] = self._next(counter, self._fields[counter.name].to_column_value(seen))
+            values[counter.column.name] = self._next(counter, self._fields[counter.name].to_column_value(version))
         self._connection.execute(sa.update(self._table).where(self._is(key)).values(values))
         return self.get(key)
 
-    def delete(self, key: JsonObject, seen: Json) -> None:
+    def delete(self, key: JsonObject, version: Json) -> None:
         """Delete a row that is as it was seen.
 
         Raises:
             CallFailed: There is no such row, or it has changed since.
         """
-        self._hold(key, seen)
+        self._hold(key, version)
         self._connection.execute(sa.delete(self._table).where(self._is(key)))
 
-    def _hold(self, key: JsonObject, seen: Json) -> None:
+    def _hold(self, key: JsonObject, version: Json) -> None:
         """Lock a row, and see to it that it is as the caller has seen it."""
         field = self._implementation.version_field
         if self._connection.dialect.name == "sqlite":
@@ -125,32 +125,32 @@ class Rows:
         present = self._row(key, locked=True)
         if present is None:
             raise self._no_row(key)
-        if field is not None and present[field] != self._as_shown(field, seen):
+        if field is not None and present[field] != self._as_shown(field, version):
             message = (
                 f"tool {self._tool!r}: the row {_key_text(key)} has been changed since it was read: its {field} is "
-                f"{present[field]!r}, not {seen!r}. Read it again, and call again with what is still wanted"
+                f"{present[field]!r}, not {version!r}. Read it again, and call again with what is still wanted"
             )
-            details = {"field": field, "present": present[field], "seen": seen}
+            details = {"field": field, "present": present[field], "seen": version}
             raise CallFailed(error(ErrorCode.VALIDATION_ERROR, Reason.STALE_VERSION, message, **details))
 
-    def _as_shown(self, name: str, seen: Json) -> Json:
+    def _as_shown(self, name: str, version: Json) -> Json:
         """A version as rows show it, however the caller has written it."""
         field = self._fields.get(name)
-        return seen if field is None or seen is None else field.to_json(field.to_column_value(seen))
+        return version if field is None or version is None else field.to_json(field.to_column_value(version))
 
     def _counter(self) -> BoundField | None:
         """The column that is the version, if one is."""
         return self._fields.get(self._implementation.version_field or "")
 
-    def _next(self, counter: BoundField, seen: Any) -> Any:
+    def _next(self, counter: BoundField, version: Any) -> Any:
         """The version after the one that was seen; the first one if none was."""
         match counter.about.type:
             case "integer":
-                return seen + 1 if isinstance(seen, int) else 1
+                return version + 1 if isinstance(version, int) else 1
             case "datetime":
-                return counter.to_column_value(max(self._now, _after(seen)).isoformat())
+                return counter.to_column_value(max(self._now, _after(version)).isoformat())
             case kind:
-                fresh = digest(f"{self._mark} {seen}".encode())[:32]
+                fresh = digest(f"{self._mark} {version}".encode())[:32]
                 return counter.to_column_value(str(UUID(fresh)) if kind == "uuid" else fresh)
 
     def _column_values(self, given: JsonObject) -> dict[str, Any]:
@@ -190,9 +190,9 @@ def _starts_empty(counter: BoundField) -> bool:
     return counter.column.default is None and counter.column.server_default is None
 
 
-def _after(seen: Any) -> datetime:
+def _after(version: Any) -> datetime:
     """A moment after the one that was seen, by the smallest step that databases keep."""
-    if not isinstance(seen, datetime):
+    if not isinstance(version, datetime):
         return datetime.min.replace(tzinfo=UTC)
-    aware = seen.replace(tzinfo=UTC) if seen.tzinfo is None else seen
+    aware = version.replace(tzinfo=UTC) if version.tzinfo is None else version
     return aware + timedelta(microseconds=1)

@@ -242,14 +242,14 @@ def _tool_names(roots: Sequence[_Root], known: Mapping[str, str]) -> dict[str, s
     """One name per field, in snake case, or what an earlier import called it; equal names get a hash."""
     keys = {root.key for root in roots}
     names = {key: name for key, name in known.items() if key in keys}
-    taken = set(known.values())
+    names_in_use = set(known.values())
     for root in roots:
         if root.key in names:
             continue
         name = "_".join(word.lower() for word in _WORDS.findall(root.name))
         name = name if name[:1].isalpha() else f"call_{name}".rstrip("_")
-        if name in taken or len(name) > MAX_NAME:
+        if name in names_in_use or len(name) > MAX_NAME:
             name = with_hash(name, root.key)
         names[root.key] = name
-        taken.add(name)
+        names_in_use.add(name)
     return names

@@ -127,9 +127,9 @@ def enum_schema(enum: GraphQLEnumType) -> JsonSchema:
     found: JsonSchema = {"type": "string", "enum": list(enum.values)}
     notes = [note(enum.description)]
     notes += [
-        f"{name}: {said}" if said else name
+        f"{name}: {value_note}" if value_note else name
         for name, value in enum.values.items()
-        if (said := _value_note(value.description, value.deprecation_reason))
+        if (value_note := _value_note(value.description, value.deprecation_reason))
     ]
     text = cut_text(" ".join(filter(None, notes)))
     return {**found, "description": text} if text else found
@@ -168,8 +168,8 @@ def is_infinite_choice(scalar: GraphQLScalarType) -> bool:
 
 def _format(scalar: GraphQLScalarType) -> str | None:
     address = (scalar.specified_by_url or "").lower()
-    said = next((found for part, found in _SPECIFIED if part in address), None)
-    return said or _FORMATS.get(scalar.name)
+    specified = next((found for part, found in _SPECIFIED if part in address), None)
+    return specified or _FORMATS.get(scalar.name)
 
 
 def _describe(scalar: GraphQLScalarType) -> str:

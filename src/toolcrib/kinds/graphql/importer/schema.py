@@ -261,8 +261,8 @@ def _not_valid(problems: list[str]) -> InvalidDefinition:
 def _words(problem: Exception) -> str:
     if isinstance(problem, RecursionError):
         return "something in it is nested too deeply"
-    said = problem.message if isinstance(problem, GraphQLError) else str(problem)
-    return " ".join(said.partition("\n\n")[0].split()) or type(problem).__name__
+    message = problem.message if isinstance(problem, GraphQLError) else str(problem)
+    return " ".join(message.partition("\n\n")[0].split()) or type(problem).__name__
 
 
 TIMEOUT_S: Final = 60.0
@@ -335,13 +335,17 @@ def _is_misunderstood(response: HttpResponse, answer: GraphqlAnswer | None) -> b
 
 
 def _refusal(address: str, response: HttpResponse, answer: GraphqlAnswer | None) -> ToolcribError:
-    said = "; ".join(map(str, answer.errors[:2])) if answer is not None else ""
-    told = f"{response.status}" + (f": {said[:_MAX_WORDS]}" if said else "")
+    messages = "; ".join(map(str, answer.errors[:2])) if answer is not None else ""
+    reply = f"{response.status}" + (f": {messages[:_MAX_WORDS]}" if messages else "")
     if response.status in {401, 403} or (answer is not None and is_refusal(answer)):
-        return ReconnectRequired(f"{address} refused the credentials with {told}; check or renew them, or {_INSTEAD}")
+        return ReconnectRequired(f"{address} refused the credentials with {reply}; check or renew them, or {_INSTEAD}")
     if response.status == 429 or (response.status >= 500 and answer is None):
-        return Unavailable(f"{address} did not describe its schema and answered {told}; try again later, or {_INSTEAD}")
+        return Unavailable(
+            f"{address} did not describe its schema and answered {reply}; try again later, or {_INSTEAD}"
+        )
     if answer is None:
-        msg = f"{address} answered {told} and no GraphQL; give the address that takes operations, or {_INSTEAD}"
+        msg = f"{address} answered {reply} and no GraphQL; give the address that takes operations, or {_INSTEAD}"
         return InvalidInput(msg)
-    return InvalidInput(f"{address} does not describe its schema, introspection may be turned off ({told}); {_INSTEAD}")
+    return InvalidInput(
+        f"{address} does not describe its schema, introspection may be turned off ({reply}); {_INSTEAD}"
+    )

@@ -341,7 +341,7 @@ class _Written:
 
 
 @dataclass(frozen=True, slots=True)
-class _Taken:
+class _KeyUse:
     """Who answers under a key."""
 
     name: str
@@ -362,14 +362,14 @@ class _Writer:
             return _Written("", enum_schema(named))
         lines: list[str] = []
         properties: JsonSchema = {}
-        taken: dict[str, _Taken] = {}
+        key_uses: dict[str, _KeyUse] = {}
         if node.has_type_name:
             lines.append(_TYPE_NAME)
             properties[_TYPE_NAME] = {"type": "string"}
-            taken[_TYPE_NAME] = _Taken(_TYPE_NAME, "")
+            key_uses[_TYPE_NAME] = _KeyUse(_TYPE_NAME, "")
         for child in node.common:
             written = self.write(child, level + 1)
-            taken[child.name] = _Taken(child.name, "")
+            key_uses[child.name] = _KeyUse(child.name, "")
             lines.append(f"{child.name}{child.arguments}{written.text}")
             properties[child.name] = _described(child, written)
         required = list(properties)
@@ -377,7 +377,7 @@ class _Writer:
             inside: list[str] = []
             for child in children:
                 written = self.write(child, level + 2)
-                key = _key(taken, type_name, child, written)
+                key = _key(key_uses, type_name, child, written)
                 alias = "" if key == child.name else f"{key}: "
                 inside.append(f"{alias}{child.name}{child.arguments}{written.text}")
                 properties.setdefault(key, _described(child, written))
@@ -387,14 +387,14 @@ class _Writer:
         return _Written(_braces(lines, level), schema)
 
 
-def _key(taken: dict[str, _Taken], type_name: str, child: _Node, written: _Written) -> str:
+def _key(key_uses: dict[str, _KeyUse], type_name: str, child: _Node, written: _Written) -> str:
     """The key under which a field of one possible type answers: its name, or an alias that nothing else has."""
     signature = f"{child.type} {child.arguments} {written.text}"
     key, number = child.name, 1
     while True:
-        known = taken.get(key)
+        known = key_uses.get(key)
         if known is None:
-            taken[key] = _Taken(child.name, signature, {type_name})
+            key_uses[key] = _KeyUse(child.name, signature, {type_name})
             return key
         fits = (known.name, known.signature) == (child.name, signature)
         if fits and known.types and type_name not in known.types:

@@ -219,13 +219,13 @@ def tool_names(paths: Sequence[str], known: Mapping[str, str]) -> dict[str, str]
         known: Names of an earlier import by path.
     """
     names: dict[str, str] = {path: known[path] for path in paths if path in known}
-    taken = set(known.values())
+    names_in_use = set(known.values())
     for path in sorted(set(paths) - names.keys()):
         service, method = path.removeprefix("/").split("/", 1)
         name = _ILLEGAL.sub("_", f"{service.rpartition('.')[2]}_{method}").strip("_")
         name = name if name[:1].isalpha() else f"Call_{name}"
-        if name in taken or len(name) > MAX_NAME:
+        if name in names_in_use or len(name) > MAX_NAME:
             name = with_hash(name, path)
         names[path] = name
-        taken.add(name)
+        names_in_use.add(name)
     return {path: names[path] for path in paths}

@@ -107,10 +107,10 @@ class _Conversation:
         for name in names:
             if not is_infrastructure(name):
                 self._take(await self._ask(ServerReflectionRequest(file_containing_symbol=name)))
-        asked: set[str] = set()
-        while missing := self._missing() - asked:
+        requested: set[str] = set()
+        while missing := self._missing() - requested:
             for name in sorted(missing):
-                asked.add(name)
+                requested.add(name)
                 self._take(await self._ask(ServerReflectionRequest(file_by_filename=name)))
 
     async def _ask(self, question: ServerReflectionRequest) -> ServerReflectionResponse:
@@ -140,16 +140,16 @@ class _Conversation:
         return {name for name in imported - files.keys() if not name.startswith(_OURS)}
 
     def _to_error(self, problem: grpc.aio.AioRpcError) -> ToolcribError:
-        said = (problem.details() or "")[:_MAX_WORDS]
+        details = (problem.details() or "")[:_MAX_WORDS]
         if problem.code() in {grpc.StatusCode.UNAVAILABLE, grpc.StatusCode.DEADLINE_EXCEEDED}:
-            return Unavailable(f"{self._address} cannot be reached: {said}; check the address, or try again later")
+            return Unavailable(f"{self._address} cannot be reached: {details}; check the address, or try again later")
         if problem.code() in {grpc.StatusCode.UNAUTHENTICATED, grpc.StatusCode.PERMISSION_DENIED}:
             return ReconnectRequired(
-                f"{self._address} refused the credentials with {problem.code().name}: {said}; "
+                f"{self._address} refused the credentials with {problem.code().name}: {details}; "
                 "check or renew them, or give a descriptor set"
             )
         return InvalidInput(
-            f"{self._address} refused to describe its services with {problem.code().name}: {said}; "
+            f"{self._address} refused to describe its services with {problem.code().name}: {details}; "
             "give a descriptor set instead"
         )
 

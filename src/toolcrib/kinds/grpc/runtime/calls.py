@@ -115,8 +115,8 @@ def status_failure(tool: ToolDefinition, problem: AioRpcError, max_bytes: int) -
     remedy = _REMEDIES.get(status, _CORRECT if code is ErrorCode.VALIDATION_ERROR else None)
     trailing = dict(_pairs(problem))
     added = _Added(trailing.get(_DETAILS, b""))
-    told = f"tool {tool.name!r} got {status.name}" + (f": {words}" if words else "")
-    failure = error(code, reason, "; ".join(filter(None, [told, *added.list_problems(), remedy])), **added.details())
+    outcome = f"tool {tool.name!r} got {status.name}" + (f": {words}" if words else "")
+    failure = error(code, reason, "; ".join(filter(None, [outcome, *added.list_problems(), remedy])), **added.details())
     wait = added.wait_s if added.wait_s is not None else _pushback(trailing.get(_PUSHBACK))
     if wait is not None and code in _MAY_WORK_LATER:
         failure = failure.model_copy(update={"retry_after_s": wait})
@@ -389,7 +389,7 @@ class GrpcCalls:
                 message = f"tool {call.tool.name!r} cannot authenticate: {problem}"
                 raise CallFailed(error(ErrorCode.AUTH_REQUIRED, Reason.MISSING_SECRET, message)) from None
             try:
-                output, told = await self._exchange(call, channel, metadata)
+                output, facts = await self._exchange(call, channel, metadata)
             except grpc.aio.AioRpcError as problem:
                 if problem.code() is grpc.StatusCode.UNAVAILABLE:
                     self.channels.doubt(call.dispatch.tool.realm, call.provider, credentials.tls)
@@ -397,7 +397,7 @@ class GrpcCalls:
         except CallFailed as failure:
             failure.secrets += credentials.secrets
             raise
-        return Outcome(output, metadata={"grpc_status": grpc.StatusCode.OK.name, **told}, secrets=credentials.secrets)
+        return Outcome(output, metadata={"grpc_status": grpc.StatusCode.OK.name, **facts}, secrets=credentials.secrets)
 
     async def _exchange(
         self, call: _Call, channel: grpc.aio.Channel, metadata: list[tuple[str, str]]
@@ -436,10 +436,10 @@ class GrpcCalls:
                     break
         finally:
             stream.cancel()
-        told: JsonObject = {"stream": {"messages": len(found), "complete": stopped is None}}
+        facts: JsonObject = {"stream": {"messages": len(found), "complete": stopped is None}}
         if stopped is not None:
-            told["warnings"] = [f"the stream was ended after {len(found)} messages ({stopped}); there may be more"]
-        return found, told
+            facts["warnings"] = [f"the stream was ended after {len(found)} messages ({stopped}); there may be more"]
+        return found, facts
 
     async def _codec(self, dispatch: Dispatch, implementation: GrpcImplementation) -> Codec:
         key = (dispatch.tool.realm, implementation.descriptors, implementation.request, implementation.response)

@@ -44,11 +44,11 @@ def tool_names(operations: Sequence[ApiOperation], known: Mapping[str, str]) -> 
         kept = known.get(operation.key) == name
         claims[name].append((not kept, operation.operation_id != name, operation.path, operation.method))
     best = {name: min(claimed) for name, claimed in claims.items()}
-    taken = set(known.values())
+    names_in_use = set(known.values())
     names: list[str] = []
     for name, operation in zip(wanted, operations, strict=True):
         is_new, _, *first = best[name]
-        owns = first == [operation.path, operation.method] and (name not in taken or not is_new)
+        owns = first == [operation.path, operation.method] and (name not in names_in_use or not is_new)
         names.append(known.get(operation.key) or (name if owns else with_hash(name, operation.key)))
     return names
 
@@ -60,14 +60,14 @@ def argument_names(wanted: Sequence[tuple[str, str]]) -> list[str]:
     """
     stems = [_legal(_ILLEGAL_IN_ARGUMENT, name) or place for place, name in wanted]
     firsts = {stem: index for index, stem in reversed(list(enumerate(stems)))}
-    taken = Counter(firsts.keys())
+    uses = Counter(firsts.keys())
     names: list[str] = []
     for index, (stem, (place, _)) in enumerate(zip(stems, wanted, strict=True)):
         name = stem if firsts[stem] == index else f"{stem[: MAX_NAME - 10]}_{place}"
         if name != stem or firsts[stem] != index:
-            taken[name] += 1
-            if taken[name] > 1:
-                name = f"{name}_{taken[name]}"
+            uses[name] += 1
+            if uses[name] > 1:
+                name = f"{name}_{uses[name]}"
         names.append(name)
     return names
 
@@ -240,8 +240,8 @@ class Arguments:
         for name in freed:
             place = self.places[name]
             owner = place.rpartition("/properties/")[0]
-            for said in (place, f"{owner}/required") if owner else (place,):
-                losses.add_changed(said, "annotation", f"argument {name}", "said anew: pages are followed")
+            for pointer in (place, f"{owner}/required") if owner else (place,):
+                losses.add_changed(pointer, "annotation", f"argument {name}", "said anew: pages are followed")
         properties = {
             name: {**_without_default(schemas.follow(schema)), "description": freed[name]} if name in freed else schema
             for name, schema in self.properties.items()

@@ -117,8 +117,8 @@ class Exchange:
         try:
             return await self.send(arguments, at)
         except CallFailed as failure:
-            asked = failure.error.retry_after_s
-            wait = _DEFAULT_PAGE_WAIT_S if asked is None else asked
+            retry_after_s = failure.error.retry_after_s
+            wait = _DEFAULT_PAGE_WAIT_S if retry_after_s is None else retry_after_s
             if failure.error.code is not ErrorCode.RATE_LIMIT or wait > MAX_PAGE_WAIT_S:
                 raise
         await self.clock.sleep(wait)
@@ -149,8 +149,8 @@ class Exchange:
 
     def _caller_timeout_s(self) -> float:
         """Seconds that the caller gives the request, where the tool lets it say so."""
-        asked = self.dispatch.input.get(self.target.implementation.timeout_argument or "")
-        return asked / 1000 if isinstance(asked, int | float) and asked > 0 else math.inf
+        timeout_ms = self.dispatch.input.get(self.target.implementation.timeout_argument or "")
+        return timeout_ms / 1000 if isinstance(timeout_ms, int | float) and timeout_ms > 0 else math.inf
 
     def read(self, response: HttpResponse) -> Json | bytes:
         """The body of a page: JSON, or bytes.
@@ -196,11 +196,11 @@ class Exchange:
         **metadata: Json,
     ) -> Outcome:
         """An output with what accompanies it."""
-        told: JsonObject = {"warnings": list(warnings)} if warnings else {}
+        notes: JsonObject = {"warnings": list(warnings)} if warnings else {}
         return Outcome(
             output,
             http_status=response.status,
-            metadata={"headers": visible_headers(response), **metadata, **told},
+            metadata={"headers": visible_headers(response), **metadata, **notes},
             attachments=attachments,
             secrets=self.secrets,
         )

@@ -132,8 +132,8 @@ def _carry(row: list[str], carried: dict[int, tuple[int, str]]) -> None:
 
 
 def _span(cell: LexborNode, name: str) -> int:
-    said = cell.attributes.get(name) or "1"
-    return min(max(int(said), 1), MAX_SPAN) if said.isdecimal() else 1
+    span = cell.attributes.get(name) or "1"
+    return min(max(int(span), 1), MAX_SPAN) if span.isdecimal() else 1
 
 
 def _clean(text: str) -> str:

@@ -58,9 +58,9 @@ def decode_text(body: bytes, charset: str | None, *, declares: bool = False) -> 
     if marked is not None:
         return body.decode(marked, errors="replace")
     declared = _DECLARED.search(body, 0, _WHERE_DECLARED) if declares else None
-    said = charset or ((declared[1] or declared[2]).decode("ascii") if declared else "utf-8")
+    encoding = charset or ((declared[1] or declared[2]).decode("ascii") if declared else "utf-8")
     try:
-        return body.decode(_LAST if said.lower() in _LATIN else said, errors="replace" if charset else "strict")
+        return body.decode(_LAST if encoding.lower() in _LATIN else encoding, errors="replace" if charset else "strict")
     except (LookupError, UnicodeError):
         pass
     try:

@@ -205,13 +205,15 @@ async def read_as(form: ResponseForm, response: HttpResponse, *, as_text: bool =
 
 async def _readable(response: HttpResponse) -> FormattedContent:
     """Read a response by its declared content type, unless that is clearly wrong."""
-    said, found = content_type(response), _kind_of(response)
-    warnings = () if found == said else (f"the answer says it is {said}, but it is {found}, and was read as that",)
+    declared, found = content_type(response), _kind_of(response)
+    warnings = (
+        () if found == declared else (f"the answer says it is {declared}, but it is {found}, and was read as that",)
+    )
     if found in _HTML:
         reading = await _page(response)
     elif found in _CSV | _TSV:
         reading = _table(response)
-    elif found != said or _MAGIC.match(response.body):
+    elif found != declared or _MAGIC.match(response.body):
         reading = FormattedContent(response.body)
     else:
         reading = FormattedContent(read_body(response))
@@ -220,12 +222,12 @@ async def _readable(response: HttpResponse) -> FormattedContent:
 
 def _kind_of(response: HttpResponse) -> str:
     """The media type, corrected where the bytes plainly contradict it."""
-    said, body = content_type(response), response.body
-    if said not in _HTML and _MARKUP.match(body):
+    declared, body = content_type(response), response.body
+    if declared not in _HTML and _MARKUP.match(body):
         return "text/html"
-    textual = said.startswith("text/") or is_json(said)
+    textual = declared.startswith("text/") or is_json(declared)
     binary = _MAGIC.match(body) or (b"\0" in body[:_SNIFFED] and not body.startswith(_WIDE))
-    return _BYTES if textual and binary else said
+    return _BYTES if textual and binary else declared
 
 
 async def _page(response: HttpResponse) -> FormattedContent:

@@ -121,12 +121,12 @@ def _was_asked(failure: CallFailed) -> bool:
 
 def _as_text(failure: CallFailed) -> Outcome:
     """The failure as an output that is marked as an error."""
-    told: JsonObject = {"error": failure.error.model_dump(mode="json", include={"code", "message", "retry_after_s"})}
-    said = failure.error.message
+    facts: JsonObject = {"error": failure.error.model_dump(mode="json", include={"code", "message", "retry_after_s"})}
+    message = failure.error.message
     return Outcome(
-        f"Error: {said}",
+        f"Error: {message}",
         http_status=failure.http_status,
-        metadata={**failure.metadata, **told, "warnings": [f"the output is an error: {said}"]},
+        metadata={**failure.metadata, **facts, "warnings": [f"the output is an error: {message}"]},
         secrets=failure.secrets,
     )
 

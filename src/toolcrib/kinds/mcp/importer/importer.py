@@ -78,15 +78,15 @@ def _legible(value: Json, levels: int) -> Json:
     }
 
 
-def input_schema(said: Json) -> JsonSchema:
+def input_schema(source: Json) -> JsonSchema:
     """The schema of a tool's arguments: an object, without arguments if the server gives none."""
-    schema = cast("JsonSchema", said) if isinstance(said, dict) else JsonSchema()
+    schema = cast("JsonSchema", source) if isinstance(source, dict) else JsonSchema()
     return {"type": "object", **_modern(schema)}
 
 
-def output_schema(said: Json) -> JsonSchema | None:
+def output_schema(source: Json) -> JsonSchema | None:
     """The schema of a tool's structured output; null if the server promises none."""
-    return _modern(cast("JsonSchema", said)) if isinstance(said, dict) else None
+    return _modern(cast("JsonSchema", source)) if isinstance(source, dict) else None
 
 
 def text_arguments(names: dict[str, bool], described: dict[str, str]) -> JsonSchema:
@@ -175,7 +175,7 @@ def _tool_definition(offer: ServerOffer) -> JsonObject:
 
     Without hints a tool is taken to write, as the specification has it.
     """
-    hints = _object(offer.said.get("annotations"))
+    hints = _object(offer.document.get("annotations"))
     reads = hints.get("readOnlyHint") is True
     effects: SideEffects = "reads" if reads else "writes"
     destroys = hints.get("destructiveHint")
@@ -183,13 +183,13 @@ def _tool_definition(offer: ServerOffer) -> JsonObject:
         "side_effects": effects,
         "deletes": destroys if isinstance(destroys, bool) and not reads else None,
         "idempotent": reads or hints.get("idempotentHint") is True,
-        "input_schema": input_schema(offer.said.get("inputSchema")),
-        "output_schema": output_schema(offer.said.get("outputSchema")),
+        "input_schema": input_schema(offer.document.get("inputSchema")),
+        "output_schema": output_schema(offer.document.get("outputSchema")),
     }
 
 
 def _title(offer: ServerOffer, losses: Losses) -> str | None:
-    hint = _object(offer.said.get("annotations")).get("title")
+    hint = _object(offer.document.get("annotations")).get("title")
     title = offer.text("title") or (hint if isinstance(hint, str) else "")
     if not title and offer.capability == "resource":
         title = offer.text("name")
@@ -197,14 +197,14 @@ def _title(offer: ServerOffer, losses: Losses) -> str | None:
 
 
 def _description(offer: ServerOffer, losses: Losses) -> str:
-    said = prose(offer.text("description"), MAX_DESCRIPTION, offer.place, "description", losses)
+    text = prose(offer.text("description"), MAX_DESCRIPTION, offer.place, "description", losses)
     if offer.capability == "resource":
-        return "\n".join(filter(None, [said, f"Reads {visible(offer.name)}."]))
-    return said
+        return "\n".join(filter(None, [text, f"Reads {visible(offer.name)}."]))
+    return text
 
 
 def _prompt_arguments(offer: ServerOffer) -> JsonSchema:
-    given = offer.said.get("arguments")
+    given = offer.document.get("arguments")
     entries = [_object(entry) for entry in cast("list[Json]", given)] if isinstance(given, list) else []
     named = [entry for entry in entries if isinstance(entry.get("name"), str)]
     described = {entry["name"]: visible(str(entry.get("description") or "")) for entry in named}
@@ -226,7 +226,7 @@ def tool_names(
     provider: str,
     *,
     known: Mapping[tuple[McpCapability, str], str],
-    taken: Collection[str],
+    names_in_use: Collection[str],
 ) -> dict[tuple[McpCapability, str], str]:
     """One name per offer, by its key, `[A-Za-z][A-Za-z0-9_-]{0,63}`.
 
@@ -234,10 +234,10 @@ def tool_names(
         offers: The offers of one server.
         provider: Its name, the prefix of a tool's name that another provider's tool already has.
         known: Names of an earlier import, which stay.
-        taken: Names of tools that are not this provider's.
+        names_in_use: Names of tools that are not this provider's.
     """
     names = {offer.key: known[offer.key] for offer in offers if offer.key in known}
-    used = {*taken, *names.values()}
+    used = {*names_in_use, *names.values()}
     exact_first = sorted((offer for offer in offers if offer.key not in names), key=lambda offer: not _is_legal(offer))
     for offer in exact_first:
         wanted = _best_name(offer)
@@ -284,7 +284,7 @@ def import_mcp(
     provider: ProviderDefinition,
     *,
     known: Mapping[tuple[McpCapability, str], str] = _NO_NAMES,
-    taken: Collection[str] = (),
+    names_in_use: Collection[str] = (),
 ) -> ImportedApi:
     """Make a tool of everything that a server offers.
 
@@ -292,12 +292,12 @@ def import_mcp(
         listing: What it offers.
         provider: The server.
         known: Names that its offers have as tools from an earlier import.
-        taken: Names of tools that are not the provider's.
+        names_in_use: Names of tools that are not the provider's.
 
     Returns:
         Definitions that are not stored anywhere yet, and everything that was not kept as it was.
     """
-    names = tool_names(listing.offers, provider.name, known=known, taken=taken)
+    names = tool_names(listing.offers, provider.name, known=known, names_in_use=names_in_use)
     made = [_import_offer(offer, names[offer.key], provider.name) for offer in listing.offers]
     left_out = [_report_unusable(entry) for entry in listing.unusable]
     tools = tuple(tool for tool, _ in made if tool is not None)
@@ -356,9 +356,11 @@ def _groups(tools: Sequence[ToolDefinition]) -> Iterator[Group]:
 
 def _server(listing: ServerListing) -> str:
     """The server's name and version as it gives them, to be shown; and a hash if it gives anything else."""
-    said = listing.server or {}
-    known = " ".join(_display_name(value) for field in ("name", "version") if isinstance(value := said.get(field), str))
-    return known or (content_hash(said) if said else "")
+    facts = listing.server or {}
+    known = " ".join(
+        _display_name(value) for field in ("name", "version") if isinstance(value := facts.get(field), str)
+    )
+    return known or (content_hash(facts) if facts else "")
 
 
 def _display_name(name: str) -> str:

@@ -38,7 +38,7 @@ class ServerOffer:
     """Of `NAMED_BY`."""
     name: str
     """By which the server knows it."""
-    said: JsonObject
+    document: JsonObject
     """The entry as it was received."""
     place: str
     """JSON pointer into the lists."""
@@ -57,7 +57,7 @@ class ServerOffer:
 
     def text(self, field: str) -> str:
         """A field that is a text; empty for anything else."""
-        found = self.said.get(field)
+        found = self.document.get(field)
         return found if isinstance(found, str) else ""
 
 
@@ -115,14 +115,16 @@ def differences(trusted: Mapping[str, str], offer: ServerOffer) -> list[str]:
 def _read(list_name: str, entries: Iterable[Json]) -> Iterator[ServerOffer | Unusable]:
     for index, entry in enumerate(entries):
         place = f"/{list_name}/{index}"
-        said = cast("JsonObject", entry) if isinstance(entry, dict) else JsonObject()
-        name = said.get(NAMED_BY[list_name])
+        document = cast("JsonObject", entry) if isinstance(entry, dict) else JsonObject()
+        name = document.get(NAMED_BY[list_name])
         if not isinstance(name, str) or not name:
             yield Unusable("", place, f"it has no {NAMED_BY[list_name]}")
             continue
         try:
-            fingerprint = {field: content_hash(value) for field, value in said.items() if field not in _NOT_SAID_OF_IT}
+            fingerprint = {
+                field: content_hash(value) for field, value in document.items() if field not in _NOT_SAID_OF_IT
+            }
         except InvalidInput as problem:
             yield Unusable(name, place, f"it is no plain JSON: {problem}")
             continue
-        yield ServerOffer(list_name, name, said, place, fingerprint)
+        yield ServerOffer(list_name, name, document, place, fingerprint)

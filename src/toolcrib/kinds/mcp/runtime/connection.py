@@ -155,14 +155,14 @@ class Connection:
         self._timer.cancel()
         if not task.cancelled() and (problem := task.exception()) is not None and self._troubles.last is None:
             why = type(_leaf(problem)).__name__
-            self._troubles.last = connection_failure(self.reach.provider.name, why, self._troubles.said)
+            self._troubles.last = connection_failure(self.reach.provider.name, why, self._troubles.output)
         self._decided.set()
 
     async def _require_session(self) -> "McpSession":
         await self._decided.wait()
         if self._session is None:
             raise self._troubles.last or connection_failure(
-                self.reach.provider.name, "it ended at once", self._troubles.said
+                self.reach.provider.name, "it ended at once", self._troubles.output
             )
         return self._session
 

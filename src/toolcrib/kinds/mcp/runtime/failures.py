@@ -35,7 +35,7 @@ class TransportTroubles:
 
     last: CallFailed | None = None
     """What ended the connection, if it has ended."""
-    said: str = ""
+    output: str = ""
     """The end of what a program wrote to its standard error, without its secrets."""
     secrets: tuple[str, ...] = field(default=(), repr=False)
     """Of the credentials that were sent last; they must not be shown."""
@@ -133,18 +133,18 @@ def protocol_failure(provider: str, code: int, message: str) -> CallFailed:
     return CallFailed(error(found, reason, text, rpc_code=code))
 
 
-def broken(provider: str, said: str = "") -> CallFailed:
+def broken(provider: str, output: str = "") -> CallFailed:
     """The connection broke while an answer was awaited; whether the call took effect is not known."""
     message = f"provider {provider!r}: the connection to its MCP server broke before it answered"
-    return CallFailed(error(ErrorCode.NETWORK_ERROR, Reason.TOOL_FAILED, f"{message}{_server_words(said)}"))
+    return CallFailed(error(ErrorCode.NETWORK_ERROR, Reason.TOOL_FAILED, f"{message}{_server_words(output)}"))
 
 
 def connection_failure(
-    provider: str, why: str, said: str = "", *, code: ErrorCode = ErrorCode.NETWORK_ERROR
+    provider: str, why: str, output: str = "", *, code: ErrorCode = ErrorCode.NETWORK_ERROR
 ) -> CallFailed:
     """The error if no connection can be opened."""
     message = f"provider {provider!r}: its MCP server cannot be connected: {why}"
-    return CallFailed(error(code, Reason.TOOL_FAILED, f"{message}{_server_words(said)}"), effect="none")
+    return CallFailed(error(code, Reason.TOOL_FAILED, f"{message}{_server_words(output)}"), effect="none")
 
 
 def unusable(provider: str, why: str) -> CallFailed:
@@ -159,6 +159,6 @@ def late(provider: str, limit_s: float) -> CallFailed:
     return CallFailed(error(ErrorCode.TIMEOUT, Reason.TOOL_TIMEOUT, message))
 
 
-def _server_words(said: str) -> str:
-    words = " ".join(said.split())
+def _server_words(output: str) -> str:
+    words = " ".join(output.split())
     return f"; it wrote: {words[-MOST_WORDS:]}" if words else ""

@@ -63,8 +63,8 @@ class ResultReader:
         return _single(read) if structured is None else structured
 
     def _tool_failure(self, parts: Sequence[JsonObject]) -> CallFailed:
-        said = " ".join(" ".join(str(part.get("text") or "") for part in parts).split())[:MOST_WORDS]
-        message = f"tool {self.dispatch.tool.name!r} failed: {said or 'the server does not say why'}"
+        message_text = " ".join(" ".join(str(part.get("text") or "") for part in parts).split())[:MOST_WORDS]
+        message = f"tool {self.dispatch.tool.name!r} failed: {message_text or 'the server does not say why'}"
         failure = error(ErrorCode.PROVIDER_ERROR, Reason.TOOL_FAILED, message)
         return CallFailed(failure, effect="none")  # it says itself that it failed, and is believed like a function
 

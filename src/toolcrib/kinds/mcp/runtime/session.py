@@ -204,9 +204,9 @@ class McpSession:
 
     def _offers(self, name: str) -> bool:
         """Whether the server says that it has a list."""
-        said = self._client.server_capabilities or types.ServerCapabilities()
-        by_list = {"tools": said.tools, "prompts": said.prompts}
-        return by_list.get(name, said.resources) is not None
+        capabilities = self._client.server_capabilities or types.ServerCapabilities()
+        by_list = {"tools": capabilities.tools, "prompts": capabilities.prompts}
+        return by_list.get(name, capabilities.resources) is not None
 
     async def _entries(self, name: str, malformed: list[Unusable]) -> list[Json]:
         found: list[Json] = []
@@ -337,7 +337,7 @@ def failure_of(problem: MCPError, asking: SessionOptions) -> CallFailed:
     if behind is not None:
         return behind
     if _is_closed(problem):
-        return asking.troubles.last or broken(asking.provider, asking.troubles.said)
+        return asking.troubles.last or broken(asking.provider, asking.troubles.output)
     return protocol_failure(asking.provider, problem.code, problem.message)
 
 

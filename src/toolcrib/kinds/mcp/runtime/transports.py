@@ -221,18 +221,22 @@ class GuardedTransport(httpx2.AsyncBaseTransport):
         if status < 400 or (request.method != "POST" and status == 405):
             return None
         if status == 404 and _SESSION_ID in request.headers:
-            gone = status_failure(self.provider.name, status, None)
-            return SessionGone(gone.error, http_status=status)
+            failure = status_failure(self.provider.name, status, None)
+            return SessionGone(failure.error, http_status=status)
         if status in {401, 403, 429} or (not _is_json(answer) and status not in {400, 404, 405}):
             return status_failure(self.provider.name, status, retry_after(dict(answer.headers), self.now()))
         return None
 
     def _error_response(self, failure: CallFailed) -> httpx2.Response:
         """A response with a protocol error that refers to the failure."""
-        said = {"code": _INTERNAL_ERROR, "message": failure.error.message, "data": self.troubles.keep(failure)}
+        protocol_error = {
+            "code": _INTERNAL_ERROR,
+            "message": failure.error.message,
+            "data": self.troubles.keep(failure),
+        }
         if self.failed is not None:
             self.failed()
-        body = orjson.dumps({"jsonrpc": "2.0", "id": None, "error": said})
+        body = orjson.dumps({"jsonrpc": "2.0", "id": None, "error": protocol_error})
         return httpx2.Response(502, headers={"content-type": "application/json"}, content=body)
 
 
@@ -317,8 +321,8 @@ async def _program(
 ) -> None:
     redactor = Redactor(reach.secrets)
 
-    def tell(said: str) -> None:
-        asking.troubles.said = redactor.text(said)
+    def tell(text: str) -> None:
+        asking.troubles.output = redactor.text(text)
 
     streams = running(reach.connection.command, reach.environment, tell)
     try:

@@ -56,7 +56,7 @@ class Outputs:
         self._layout = layout
         self._by_step: dict[str, Shape] = {}
         self._tools: dict[str, Shape] = {}
-        self._taken: dict[str, Shape] = {}
+        self._argument_shapes: dict[str, Shape] = {}
         self.input = schema_shape(_with_defaults(layout.definition.input_schema))
 
     def keep(self, step: WorkflowStep, shape: Shape) -> None:
@@ -80,9 +80,9 @@ class Outputs:
 
     def argument_shape(self, tool: ToolRevision) -> Shape:
         """What a tool takes as its arguments."""
-        if tool.content_hash not in self._taken:
-            self._taken[tool.content_hash] = schema_shape(tool.definition.input_schema)
-        return self._taken[tool.content_hash]
+        if tool.content_hash not in self._argument_shapes:
+            self._argument_shapes[tool.content_hash] = schema_shape(tool.definition.input_schema)
+        return self._argument_shapes[tool.content_hash]
 
     def final_output(self, step: WorkflowStep) -> Shape:
         """What the output of a workflow has of a step that nothing waits for, if it does not say it itself."""

@@ -51,38 +51,38 @@ def upgrade() -> None:
         postgresql_where=waiting,
     )
     connection = op.get_bind()
-    asked = connection.execute(sa.text(_OPEN)).mappings().all()
-    rows = [_row(found) for found in asked if not _is_closed(connection, found)]
+    records = connection.execute(sa.text(_OPEN)).mappings().all()
+    rows = [_row(found) for found in records if not _is_closed(connection, found)]
     if rows:
         op.bulk_insert(table, rows)
 
 
-def _signal(asked: sa.RowMapping) -> str:
-    return f"approval:{json.loads(asked['body'])['position']}"
+def _signal(record: sa.RowMapping) -> str:
+    return f"approval:{json.loads(record['body'])['position']}"
 
 
-def _is_closed(connection: sa.Connection, asked: sa.RowMapping) -> bool:
+def _is_closed(connection: sa.Connection, record: sa.RowMapping) -> bool:
     """Whether somebody has decided already, or nobody needs to any more."""
-    key = {"run_id": asked["run_id"], "signal": _signal(asked)}
-    position = json.loads(asked["body"])["position"]
+    key = {"run_id": record["run_id"], "signal": _signal(record)}
+    position = json.loads(record["body"])["position"]
     closing = connection.execute(sa.text(_CLOSING), key).scalars()
     if any(json.loads(body)["position"] == position for body in closing):
         return True
     return connection.execute(sa.text(_SIGNALLED), key).first() is not None
 
 
-def _row(asked: sa.RowMapping) -> dict[str, Any]:
-    run_id, signal = asked["run_id"], _signal(asked)
+def _row(record: sa.RowMapping) -> dict[str, Any]:
+    run_id, signal = record["run_id"], _signal(record)
     return {
         "approval_id": f"apr_{hashlib.sha256(f'{run_id}/{signal}'.encode()).hexdigest()[:32]}",
-        "realm": asked["realm"],
-        "made_by": asked["made_by"],
+        "realm": record["realm"],
+        "made_by": record["made_by"],
         "run_id": run_id,
         "signal": signal,
         "root_run_id": run_id,
-        "tool": json.loads(asked["body"])["name"],
-        "request": asked["body"],
-        "requested_at": asked["at"],
+        "tool": json.loads(record["body"])["name"],
+        "request": record["body"],
+        "requested_at": record["at"],
         "status": "waiting",
         "schema_version": 1,
         **dict.fromkeys(("decided_by", "decided_at", "reason", "edited_input")),

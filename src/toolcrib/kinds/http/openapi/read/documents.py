@@ -97,10 +97,10 @@ class Library:
     def note_correction(self, node: Node, losses: Losses) -> None:
         """Report that a node's reference was taken for another one."""
         reference = cast("str", node.object.get("$ref"))
-        taken = self._corrected.get((reference, node.base))
-        if taken is not None:
+        correction = self._corrected.get((reference, node.base))
+        if correction is not None:
             losses.add_changed(
-                node.place, "reference", f"reference {reference[:200]!r}", f"leads to nothing; taken for {taken}"
+                node.place, "reference", f"reference {reference[:200]!r}", f"leads to nothing; taken for {correction}"
             )
 
     def _look(self, reference: str, base: str) -> Node | None:
@@ -252,8 +252,8 @@ def read_document(
     version = next((version for version in written if _dialect(version) is not None), "")
     dialect = _dialect(version)
     if dialect is None:
-        told = f"version {written[0][:50]!r}" if written else "neither 'openapi' nor 'swagger'"
-        raise InvalidDefinition(f"found {told}; OpenAPI 2.0, 3.0, 3.1 and 3.2 are read: convert it to one of them")
+        finding = f"version {written[0][:50]!r}" if written else "neither 'openapi' nor 'swagger'"
+        raise InvalidDefinition(f"found {finding}; OpenAPI 2.0, 3.0, 3.1 and 3.2 are read: convert it to one of them")
     return Document(Library(document, uri=uri, documents=documents, bounds=bounds, losses=losses), dialect, version)
 
 
@@ -299,12 +299,12 @@ async def fetch_documents(
     documents = {url: main}
     waiting = deque(await asyncio.to_thread(_others, url, main, bounds))
     size = len(main)
-    asked = {url}
-    while waiting and len(asked) < MAX_DOCUMENTS:
+    known = {url}
+    while waiting and len(known) < MAX_DOCUMENTS:
         found = waiting.popleft()
-        if found in asked or origin_of(found) not in allowed:
+        if found in known or origin_of(found) not in allowed:
             continue
-        asked.add(found)
+        known.add(found)
         try:
             text = await fetch(found)
             size += len(text)

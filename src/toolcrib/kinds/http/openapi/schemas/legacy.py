@@ -108,13 +108,13 @@ def _type(source: JsonObject, node: Node, losses: Losses) -> None:
             source["type"] = known
             losses.add_changed(place, "invalid", "keyword type", f"{_short(written)} was taken as {_short(known)}")
             return
-    meant = other_type(written) if isinstance(written, str) else None
-    if meant is None:
+    keywords = other_type(written) if isinstance(written, str) else None
+    if keywords is None:
         losses.add_dropped(place, "invalid", "keyword type", f"{_short(written)} is no type; any value is taken")
         return
-    source.update({key: value for key, value in meant.items() if key not in source})
+    source.update({key: value for key, value in keywords.items() if key not in source})
     losses.add_changed(
-        place, "invalid", "keyword type", f"{_short(written)} was taken as {_short(meant) if meant else 'any'}"
+        place, "invalid", "keyword type", f"{_short(written)} was taken as {_short(keywords) if keywords else 'any'}"
     )
 
 
@@ -134,10 +134,10 @@ def _enum(source: JsonObject, node: Node, losses: Losses) -> None:
     values = [value for value in listed if value is not None]
     if not isinstance(kind, str) or kind not in _SCALARS or not values or any(_is_of(kind, value) for value in values):
         return
-    meant = [_as(kind, value) for value in values]
+    converted = [_as(kind, value) for value in values]
     kinds = _kinds(values)
-    if None not in meant:
-        source["enum"] = [*meant, *(value for value in listed if value is None)]
+    if None not in converted:
+        source["enum"] = [*converted, *(value for value in listed if value is None)]
         losses.add_changed(place, "invalid", "keyword enum", f"its values were taken as {kind}")
     elif kinds:
         source["type"] = kinds

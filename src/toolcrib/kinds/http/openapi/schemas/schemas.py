@@ -410,8 +410,8 @@ class SchemaConverter:
             return
         branches: list[JsonSchema] = []
         for subtype in found:
-            told = {"properties": {subtype.field: {"const": subtype.value}}, "required": [subtype.field]}
-            branches.append({"$ref": _LOCAL + self._name(subtype.node), **told})
+            condition = {"properties": {subtype.field: {"const": subtype.value}}, "required": [subtype.field]}
+            branches.append({"$ref": _LOCAL + self._name(subtype.node), **condition})
         base = result.pop("$ref")
         result["anyOf"] = [*branches, {"$ref": base}]
         names = ", ".join(subtype.value for subtype in found)

@@ -9,6 +9,7 @@ from typing import Any
 from urllib.parse import quote
 
 import pytest
+import sqlalchemy as sa
 from alembic.autogenerate import compare_metadata
 from alembic.migration import MigrationContext
 
@@ -16,6 +17,7 @@ from tests.servers.postgres import PostgresServer
 from tests.unit.store.samples import NOON, definition, opened_at
 from toolcrib.contracts import InvalidSettings, Unavailable
 from toolcrib.infrastructure.store import open_store
+from toolcrib.infrastructure.store.database import schema
 from toolcrib.infrastructure.store.database.postgres import Postgres
 from toolcrib.infrastructure.store.database.schema import bring_up_to_date, migrate
 from toolcrib.infrastructure.store.database.session import Session
@@ -195,3 +197,19 @@ async def test_a_process_takes_one_connection_to_write_and_two_to_read(postgres:
                 "SELECT count(*) FROM pg_stat_activity WHERE datname = %s AND application_name = 'toolcrib'", [database]
             ).fetchone() or (0,)
         assert 2 <= count <= 3
+
+
+async def test_a_connection_that_is_lost_while_the_tables_are_made_is_said_to_be_so(
+    postgres: PostgresServer, monkeypatch: pytest.MonkeyPatch
+):
+    def lose(connection: sa.Connection, store: str) -> None:
+        del store
+        connection.exec_driver_sql("SELECT pg_terminate_backend(pg_backend_pid())")
+
+    url = postgres.database()
+    with monkeypatch.context() as patch:
+        patch.setattr(schema, "_upgrade", lose)
+        with pytest.raises(Unavailable, match="check that the server runs"):
+            await open_store(url).open()
+    async with opened_at(url) as store:
+        assert (await store.definitions.save(definition())).revision == 1

@@ -149,6 +149,10 @@ class Session:
     def rollback(self) -> None:
         """Undo everything since `begin`; a lost connection has undone it."""
         self._deferred.clear()
+        if (
+            self.connection.invalidated
+        ):  # SQLAlchemy has seen that it is lost, and has let go of the driver's connection
+            return
         with suppress(*self._dialect.failures):
             self._driver.rollback()
 

@@ -81,10 +81,12 @@ from toolcrib.core.policy import (
     Caps,
     Guardrails,
     NoAccounts,
+    TakeCall,
     as_of_now,
     decide,
     is_untrusted,
     permit,
+    take_call,
 )
 from toolcrib.core.registry import SchemaProblem, SchemaValidator, compile_schema
 
@@ -157,6 +159,8 @@ class ExecutionRules(NamedTuple):
     """On what many runs spend together; there are none if null."""
     deadline: Callable[[float], asyncio.Timeout] = asyncio.timeout
     """Ends a call after so many seconds; in a replay when it ended then."""
+    take_call: TakeCall = take_call
+    """Counts a call against the limits of its run."""
 
 
 class Executor:
@@ -197,6 +201,7 @@ class Executor:
         self.caps = rules.caps
         self._accounts = rules.accounts or NoAccounts()
         self._deadline = rules.deadline
+        self._take_call = rules.take_call
         self._schemas = CompiledSchemas()
 
     async def execute(self, call: CallRequest, context: CallContext) -> ToolEnvelope:
@@ -309,7 +314,8 @@ class Executor:
         raise Denied(error(ErrorCode.POLICY_DENIED, Reason.TOOL_NOT_FOUND, message))
 
     def _guard(self, builder: EnvelopeBuilder, tool: ToolRevision) -> GuardDecision:
-        decision = decide(tool, builder.context.policy, builder.context.budget, builder.call.position)
+        context = builder.context
+        decision = decide(tool, context.policy, context.budget, builder.call.position, self._take_call)
         builder.lap("policy")
         if decision.outcome == "deny":
             raise denial(decision)

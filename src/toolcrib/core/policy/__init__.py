@@ -21,6 +21,7 @@ from toolcrib.core.policy.caps import (
 from toolcrib.core.policy.content_filters import Screening, filters_of, screen, withholds_text
 from toolcrib.core.policy.guard import (
     CallPolicy,
+    TakeCall,
     confirms,
     decide,
     guardrails_of,
@@ -28,6 +29,7 @@ from toolcrib.core.policy.guard import (
     least,
     permit,
     policy_of,
+    take_call,
 )
 from toolcrib.core.policy.guardrails import (
     NO_MAKERS,
@@ -69,6 +71,7 @@ __all__ = [
     "Spend",
     "Spender",
     "SpendingCap",
+    "TakeCall",
     "VisibleTools",
     "as_of_now",
     "check_approver",
@@ -91,5 +94,6 @@ __all__ = [
     "require_publish",
     "screen",
     "strictest",
+    "take_call",
     "withholds_text",
 ]

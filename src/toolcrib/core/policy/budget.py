@@ -123,9 +123,14 @@ class Budget:
                     Reason.MAX_TOOL_CALLS_EXCEEDED,
                     "max_tool_calls",
                 )
+        self.count_tool_call()
+        return None
+
+    def count_tool_call(self, held: str = "") -> None:
+        """Count one dispatch that was allowed before, here and in all parents; see `take_tool_call`."""
+        self.release(held)
         for budget in self.chain:
             budget.tool_calls += 1
-        return None
 
     def return_tool_call(self) -> None:
         """Give back a dispatch that was taken and did not happen."""

@@ -4,10 +4,11 @@ Its decision is a pure function of facts, except that an allowed call is counted
 are checked later, when the arguments are known.
 """
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from decimal import Decimal
 from difflib import get_close_matches
+from typing import TypeAlias
 
 from toolcrib.contracts import (
     EFFECTS,
@@ -25,7 +26,7 @@ from toolcrib.contracts import (
     ToolRevision,
 )
 from toolcrib.contracts.workflows import WorkflowImplementation
-from toolcrib.core.policy.budget import Budget
+from toolcrib.core.policy.budget import Budget, Shortage
 from toolcrib.core.policy.permissions import permits
 
 
@@ -54,7 +55,30 @@ class CallPolicy:
     """Version ranges or content hashes by tool name, pinned by whoever made the run."""
 
 
-def decide(tool: ToolRevision, policy: CallPolicy, budget: Budget, position: str = "") -> GuardDecision:
+def take_call(budget: Budget, position: str, cost_usd: Decimal | None) -> Shortage | None:
+    """Count a call, or say which limit forbids it.
+
+    Args:
+        budget: What the run may still spend.
+        position: Of the call, for which the budget may hold a dispatch back that a crash has cut off.
+        cost_usd: What it costs at least; null if it costs nothing.
+    """
+    is_new = not budget.holds(position)
+    shortage = budget.take_tool_call(position)
+    if shortage is None and cost_usd is not None:
+        shortage = budget.cost_shortage(cost_usd)
+        if shortage is not None and is_new:
+            budget.return_tool_call()
+    return shortage
+
+
+TakeCall: TypeAlias = Callable[[Budget, str, Decimal | None], Shortage | None]
+"""As `take_call`; in a replay, by what the limits of the recorded run said."""
+
+
+def decide(
+    tool: ToolRevision, policy: CallPolicy, budget: Budget, position: str = "", take: TakeCall = take_call
+) -> GuardDecision:
     """Decide on one call, and count it if it is allowed.
 
     Args:
@@ -62,6 +86,7 @@ def decide(tool: ToolRevision, policy: CallPolicy, budget: Budget, position: str
         policy: The run's policy.
         budget: What the run may still spend; an allowed call is taken from it.
         position: Of the call, for which the budget may hold a dispatch back that a crash has cut off.
+        take: Counts the call.
 
     Returns:
         `allow`, `ask` (a person must confirm) or `deny`, with the rule, the facts and a message to act on.
@@ -76,13 +101,8 @@ def decide(tool: ToolRevision, policy: CallPolicy, budget: Budget, position: str
     if denied is not None:
         rule, reason, message = denied
         return GuardDecision(outcome="deny", rule=rule, reason=reason, message=message, inputs=inputs)
-    is_new = not budget.holds(position)
-    shortage = budget.take_tool_call(position)
     price = definition.cost_usd_per_call
-    if shortage is None and (price is not None or definition.cost_from is not None):
-        shortage = budget.cost_shortage(price or Decimal(0))
-        if shortage is not None and is_new:
-            budget.return_tool_call()
+    shortage = take(budget, position, Decimal(0) if price is None and definition.cost_from is not None else price)
     if shortage is not None:
         inputs["maximum"] = shortage.maximum
         return GuardDecision(

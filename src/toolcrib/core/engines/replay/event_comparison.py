@@ -49,6 +49,9 @@ Path: TypeAlias = tuple[str, ...]
 
 _ALLOWANCE: Final = ("seconds", "requests")
 """Of what may still be spent: seconds are read from a clock, and HTTP requests are counted inside the tools."""
+_COUNTED: Final = ("tool_calls", "tokens", "spent_usd", "reserved_usd")
+"""Facts of a decision that count what calls beside it have used by that moment. A store's speed decides which of them
+come first. What a decision makes of the facts is compared, and so is what the whole run has used."""
 _GIVEN: Final[Mapping[str, Sequence[Path]]] = {
     "run_started": [("request", "allowance")],
     "run_resumed": [("epoch",), ("cause",)],
@@ -97,6 +100,7 @@ def with_recorded_values(recorded: Event, made: Event, planned: frozenset[str] |
     of_plan = () if planned is None else _plan_paths(recorded, planned)
     for path in (*_GIVEN.get(recorded.type, ()), *_unwritten(recorded), *of_plan):
         _take_over(expected, got, path)
+    _take_over_counts(expected, got)
     return got
 
 
@@ -170,6 +174,22 @@ def _take_over(source: JsonObject, target: JsonObject, path: Path) -> None:
         source, target = source.get(name) or {}, target.get(name) or {}
     if path[-1] in source and path[-1] in target:
         target[path[-1]] = source[path[-1]]
+
+
+def _take_over_counts(source: JsonObject, target: JsonObject) -> None:
+    """Let the decisions in one object, also those of errors, have counted what the same ones in the other one had."""
+    for name, part in target.items():
+        recorded, made = _as_object(source.get(name)), _as_object(part)
+        had, has = _as_object(recorded.get("inputs")), _as_object(made.get("inputs"))
+        if name not in {"decision", "details"} or not had or not has:
+            _take_over_counts(recorded, made)
+            continue
+        counted = {count: had[count] for count in _COUNTED if count in had}
+        made["inputs"] = {fact: value for fact, value in has.items() if fact not in _COUNTED} | counted
+
+
+def _as_object(value: Json) -> JsonObject:
+    return cast("JsonObject", value) if isinstance(value, dict) else {}
 
 
 ASKED: Final[ContextVar[ModelStarted | None]] = ContextVar("ASKED", default=None)

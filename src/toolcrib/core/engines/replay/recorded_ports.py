@@ -52,7 +52,17 @@ from toolcrib.core.executor import (
 )
 from toolcrib.core.executor.fallbacks import failure_of
 from toolcrib.core.executor.retries import rule_for
-from toolcrib.core.policy import BUDGET, CapReservation, Guardrails, Shortage, Spend, Spender
+from toolcrib.core.policy import (
+    BUDGET,
+    CALL_LIMITS,
+    Budget,
+    CapReservation,
+    Guardrails,
+    Shortage,
+    Spend,
+    Spender,
+    take_call,
+)
 from toolcrib.core.policy.permissions import Accounts
 
 _REFUSALS: Final = (Reason.BUDGET_EXCEEDED, Reason.BUDGET_UNKNOWN)
@@ -256,7 +266,7 @@ class ReplayExecutor:
             blob_sink=blob_sink,
             rates=world,
             clock=clock,
-            rules=ExecutionRules(guardrails, accounts, self.caps, deadlines.of_call),
+            rules=ExecutionRules(guardrails, accounts, self.caps, deadlines.of_call, world.take_call),
         )
 
     @property
@@ -381,6 +391,20 @@ class _World:
             raise ToolcribError(why)
         return None
 
+    def take_call(self, budget: Budget, position: str, cost_usd: Decimal | None) -> Shortage | None:
+        """Count a call, or refuse it, as it was then: which calls beside it come first depends on the store's speed."""
+        call, envelope = _CALL.get(), self._outcome()
+        refused = None if envelope is None else _shortage_of(envelope)
+        if refused is None and (call is None or not self._was_let_through(*call)):
+            return take_call(budget, position, cost_usd)
+        if refused is None:
+            budget.count_tool_call(position)
+        return refused
+
+    def _was_let_through(self, run_id: str, position: str) -> bool:
+        life = self._stage.life(run_id)
+        return any(life.find(kind, position) is not None for kind in ("call_started", "child_started", "call_finished"))
+
     async def take(self, key: str, limit: RateLimit, *, now: float) -> float | None:
         """How long a call had to wait, if its rate limit refused it."""
         del key, limit, now
@@ -435,6 +459,17 @@ class RecordedObservations:
             await never()
         self._stage.parts[run_id].excused = True
         raise ToolcribError("this could not be found out when the run was recorded")
+
+
+def _shortage_of(envelope: ToolEnvelope) -> Shortage | None:
+    """The limit of its run that has refused a call; null if none has."""
+    details = (envelope.error.details if envelope.error else None) or {}
+    reason, inputs = _reason(envelope), details.get("inputs")
+    maximum = cast("JsonObject", inputs).get("maximum") if isinstance(inputs, dict) else None
+    if envelope.error is None or reason is None or reason not in CALL_LIMITS or not isinstance(maximum, int | float):
+        return None
+    limit, message = str(details.get("rule")), envelope.error.message
+    return Shortage(limit, maximum, maximum, reason, CALL_LIMITS[reason], text=message)
 
 
 def _reason(envelope: ToolEnvelope) -> Reason | None:

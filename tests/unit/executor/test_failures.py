@@ -57,6 +57,7 @@ def outcome(envelope: ToolEnvelope) -> tuple[str | None, str | None]:
         (ValueError("no such stage"), ErrorCode.UNKNOWN, Reason.TOOL_FAILED, "ValueError: no such stage"),
         (ZeroDivisionError(), ErrorCode.UNKNOWN, Reason.TOOL_FAILED, "raised ZeroDivisionError"),
         (TimeoutError("read"), ErrorCode.TIMEOUT, Reason.TOOL_TIMEOUT, "TimeoutError: read"),
+        (ConnectionResetError("by peer"), ErrorCode.NETWORK_ERROR, Reason.TOOL_FAILED, "ConnectionResetError: by peer"),
         (asyncio.CancelledError(), ErrorCode.UNKNOWN, Reason.CANCELLED, "CancelledError"),
         (SystemExit(3), ErrorCode.UNKNOWN, Reason.TOOL_FAILED, "SystemExit: 3"),
         (ExceptionGroup("two", [ValueError()]), ErrorCode.UNKNOWN, Reason.TOOL_FAILED, "two (1 sub-exception)"),

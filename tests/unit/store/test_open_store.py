@@ -178,8 +178,10 @@ async def test_only_the_owner_reads_what_a_store_keeps(tmp_path: Path):
 @pytest.mark.requirement("store.private_files")
 async def test_a_store_that_is_there_keeps_the_mode_that_it_has(tmp_path: Path):
     file = tmp_path / "crib.db"
-    file.touch(0o640)
     store = open_store(f"sqlite:///{file}")
+    await store.open()
+    await store.close()
+    file.chmod(0o640)
     await store.open()
     await store.close()
     assert file.stat().st_mode & 0o777 == 0o640

@@ -1,5 +1,6 @@
 """A file that is full, cannot be written, was removed or replaced: what is said, and that work goes on afterwards."""
 
+import asyncio
 from collections.abc import AsyncGenerator
 from pathlib import Path
 from typing import Any
@@ -106,3 +107,27 @@ async def test_a_file_that_may_not_be_written_is_named(store: Limited):
     with pytest.raises(Unavailable, match="readonly database; nothing of this was written; make file and folder"):
         await store.cache.put("k", {}, realm="default", made_by="owner", expires_at=None)
     assert await store.cache.get("k", now=NOON) is None
+
+
+@pytest.mark.requirement("store.empty_file")
+async def test_an_empty_file_is_not_a_store(tmp_path: Path):
+    (tmp_path / "crib.db").touch()
+    with pytest.raises(Unavailable, match=r"crib\.db: the file is empty; remove it"):
+        await Limited(tmp_path).open()
+    assert (tmp_path / "crib.db").stat().st_size == 0
+
+    (tmp_path / "crib.db").unlink()
+    async with opened_at(f"sqlite:///{tmp_path}/crib.db") as store:
+        await started(store.journal)
+
+
+@pytest.mark.requirement("store.empty_file")
+async def test_a_file_that_another_process_is_just_creating_is_waited_for(tmp_path: Path):
+    file = tmp_path / "crib.db"
+    async with opened_at(f"sqlite:///{tmp_path}/other.db"):
+        pass
+    file.touch()
+    opening = asyncio.create_task(asyncio.to_thread(Sqlite(f"sqlite:///{file}").create))
+    await asyncio.sleep(0.05)
+    file.write_bytes((tmp_path / "other.db").read_bytes())
+    (await opening).close()

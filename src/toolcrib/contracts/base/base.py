@@ -7,6 +7,7 @@ number in JSON.
 import re
 from datetime import UTC, datetime
 from decimal import Decimal
+from math import isfinite
 from typing import Annotated, Any, Final, Literal, TypeAlias, cast
 
 from pydantic import AfterValidator, BaseModel, ConfigDict, Field, PlainSerializer, WithJsonSchema
@@ -58,6 +59,31 @@ class Contract(BaseModel):
         validate_by_name=True,
         validate_by_alias=True,
     )
+
+
+def infinite_number(value: Json) -> str | None:
+    """The pointer to a number that JSON cannot write, as `1e999` or NaN is read; null if there is none.
+
+    Example:
+        >>> infinite_number({"amounts": [1.5, float("inf")]})
+        '/amounts/1'
+    """
+    rest: list[tuple[str, Json]] = [("", value)]
+    while rest:
+        pointer, part = rest.pop()
+        if isinstance(part, float) and not isfinite(part):
+            return pointer
+        if isinstance(part, dict):
+            named = cast("JsonObject", part).items()
+            rest += [(f"{pointer}/{escape_name(str(name))}", item) for name, item in named if _may_be_infinite(item)]
+        elif isinstance(part, list | tuple):
+            items = cast("list[Json]", part)
+            rest += [(f"{pointer}/{place}", item) for place, item in enumerate(items) if _may_be_infinite(item)]
+    return None
+
+
+def _may_be_infinite(value: Json) -> bool:
+    return isinstance(value, float | dict | list | tuple)
 
 
 _INDEX: Final = re.compile(r"[0-9]{1,9}")

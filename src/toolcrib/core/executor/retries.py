@@ -157,6 +157,8 @@ def crash_failure(tool: ToolDefinition, crash: BaseException) -> CallFailed:
     match crash:
         case TimeoutError():
             code, reason = ErrorCode.TIMEOUT, Reason.TOOL_TIMEOUT
+        case ConnectionError():
+            code, reason = ErrorCode.NETWORK_ERROR, Reason.TOOL_FAILED
         case asyncio.CancelledError():
             code, reason = ErrorCode.UNKNOWN, Reason.CANCELLED
         case _:

@@ -3,6 +3,7 @@
 from toolcrib.contracts import (
     PLAN_FORMAT,
     InvalidDefinition,
+    InvalidInput,
     JsonObject,
     Principal,
     RunKind,
@@ -10,6 +11,7 @@ from toolcrib.contracts import (
     ToolError,
     ToolRevision,
 )
+from toolcrib.contracts.base.base import infinite_number
 from toolcrib.contracts.workflows import Rerun
 from toolcrib.core.executor import CallFailed, CallRequest, Executor
 from toolcrib.core.registry import Registry, compile_schema, pins_of
@@ -31,7 +33,14 @@ def request_of(
     """The request of a run; `as_call` makes one call of the tool, whatever its kind.
 
     A run that is no call reads its input with the defaults of the tool's schema, as a call does.
+
+    Raises:
+        InvalidInput: A number of the arguments is not finite.
     """
+    pointer = infinite_number(arguments)
+    if pointer is not None:
+        msg = f"the argument {pointer} of {tool.name!r} is not a finite number; pass one that JSON can write"
+        raise InvalidInput(msg)
     run_kind = tool.definition.run_kind
     is_run = tool.definition.has_model or run_kind == "workflow"
     kind: RunKind = run_kind if is_run and not as_call else "tool"

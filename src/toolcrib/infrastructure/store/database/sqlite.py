@@ -25,6 +25,8 @@ _BUSY_S: Final = 10.0
 """Seconds to wait for another process's transaction."""
 _SWITCH_S: Final = 0.02
 """Seconds between attempts to switch a new file to the write-ahead log, for which SQLite itself does not wait."""
+_CREATION_S: Final = 1.0
+"""Seconds that another process may need between creating a file and writing its first page."""
 _LOCKED: Final = "database is locked"
 _ADVICE: Final = {
     sqlite3.SQLITE_FULL: "nothing of this was written; free space, or raise the file size limit, and try again",
@@ -56,7 +58,7 @@ class Sqlite:
         """The first connection, which sees to it that the file is there and has a write-ahead log.
 
         Raises:
-            StoreUnavailable: There is no such folder, the file is no database, or it cannot be written.
+            StoreUnavailable: There is no such folder, the file is empty or no database, or it cannot be written.
         """
         folder = self._file.parent
         if not folder.is_dir():
@@ -64,6 +66,7 @@ class Sqlite:
                 f"cannot open the store {self.name}: the folder {folder} does not exist; create it, or name another one"
             )
             raise StoreUnavailable(msg)
+        self._refuse_empty_file()
         with suppress(OSError):  # SQLite says what is wrong; its other files get the mode of this one
             os.close(os.open(self._file, os.O_CREAT | os.O_RDWR | os.O_CLOEXEC, 0o600))
         connection = self._connect()
@@ -74,6 +77,25 @@ class Sqlite:
             connection.close()
             raise self.explain(error) from error
         return connection
+
+    def _refuse_empty_file(self) -> None:
+        """Refuse a file without content, which is more likely a mistake than a store; wait for one that is being made.
+
+        Raises:
+            StoreUnavailable: It is one.
+        """
+        deadline = time.monotonic() + _CREATION_S
+        while self._size() == 0:
+            if time.monotonic() >= deadline:
+                msg = f"cannot open the store {self.name}: the file is empty; remove it to have a store created"
+                raise StoreUnavailable(msg)
+            time.sleep(_SWITCH_S)
+
+    def _size(self) -> int | None:
+        try:
+            return self._file.stat().st_size
+        except OSError:
+            return None
 
     def connect(self) -> sa.Connection:
         """Another connection to the file.

@@ -16,10 +16,16 @@ def json_value(text: str, option: str) -> "Json":
     Raises:
         typer.BadParameter: It is not JSON.
     """
+    from toolcrib.contracts.base.base import infinite_number
+
     try:
-        return json.loads(text)
+        found = json.loads(text)
     except json.JSONDecodeError as problem:
         raise typer.BadParameter(f"{option} is not JSON: {problem}") from None
+    pointer = infinite_number(found)
+    if pointer is not None:
+        raise typer.BadParameter(f"{option} is not JSON: the number at {pointer or 'the top'} is not finite")
+    return found
 
 
 def json_object(text: str, option: str) -> "JsonObject":

@@ -39,11 +39,12 @@ class JsonRoute(APIRoute):
         """The route's handler behind the strict reader."""
         handle = super().get_route_handler()
         known = frozenset(_query_names(self.dependant))
+        strict = self.include_in_schema  # others are for browsers, whom authorization servers give what they like
 
         async def read(received: Request) -> Response:
             request = _JsonRequest(received.scope, received.receive)
             unknown = next((name for name in request.query_params if name not in known), None)
-            if unknown is not None:
+            if strict and unknown is not None:
                 has = f"it has: {', '.join(sorted(known))}" if known else "it has none"
                 raise InvalidInput(f"there is no query parameter {unknown[:100]!r} here; {has}")
             kind = request.headers.get("content-type", "").partition(";")[0].strip().lower()

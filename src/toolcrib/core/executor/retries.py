@@ -152,20 +152,26 @@ def time_limit(tool: ToolDefinition, call: CallRequest) -> TimeLimit:
     return TimeLimit(seconds, given, by_caller=True)
 
 
+_CUT: Final = (ConnectionResetError, ConnectionAbortedError, BrokenPipeError)
+"""What a connection raises that broke in use: what was sent over it may have arrived."""
+
+
 def crash_failure(tool: ToolDefinition, crash: BaseException) -> CallFailed:
     """The failure that an unforeseen exception of a tool is."""
+    effect: Effect | None = None
     match crash:
         case TimeoutError():
             code, reason = ErrorCode.TIMEOUT, Reason.TOOL_TIMEOUT
         case ConnectionError():
             code, reason = ErrorCode.NETWORK_ERROR, Reason.TOOL_FAILED
+            effect = None if isinstance(crash, _CUT) else "none"
         case asyncio.CancelledError():
             code, reason = ErrorCode.UNKNOWN, Reason.CANCELLED
         case _:
             code, reason = ErrorCode.UNKNOWN, Reason.TOOL_FAILED
     # Unlike str(), this survives an exception whose own __str__ fails.
     message = "".join(traceback.format_exception_only(crash)).strip()
-    return CallFailed(error(code, reason, f"tool {tool.name!r} raised {message}"))
+    return CallFailed(error(code, reason, f"tool {tool.name!r} raised {message}"), effect=effect)
 
 
 def with_reason(failure: ToolError) -> ToolError:

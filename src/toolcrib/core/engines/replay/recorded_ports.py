@@ -466,7 +466,9 @@ def _shortage_of(envelope: ToolEnvelope) -> Shortage | None:
     details = (envelope.error.details if envelope.error else None) or {}
     reason, inputs = _reason(envelope), details.get("inputs")
     maximum = cast("JsonObject", inputs).get("maximum") if isinstance(inputs, dict) else None
-    if envelope.error is None or reason is None or reason not in CALL_LIMITS or not isinstance(maximum, int | float):
+    if envelope.error is None or envelope.status != "denied":
+        return None  # a nested run that ended at a limit of its own was called all the same
+    if reason is None or reason not in CALL_LIMITS or not isinstance(maximum, int | float):
         return None
     limit, message = str(details.get("rule")), envelope.error.message
     return Shortage(limit, maximum, maximum, reason, CALL_LIMITS[reason], text=message)

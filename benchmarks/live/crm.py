@@ -71,7 +71,7 @@ async def run_crm(task: Task, model: LanguageModel, *, seed: int, folder: Path) 
         )
         async with crib:
             result = await _run(crib, crm, task, LLMConfig(model=model.name, extra={"seed": seed}))
-    verdict = judge(task, base, db, result.output)
+    verdict = judge(task, base, db, result.summary.output_or_partial)
     return Outcome.of(task, seed, result, verdict)
 
 

@@ -54,7 +54,7 @@ class Outcome:
     def of(cls, task: Task, seed: int, result: Result, verdict: Verdict) -> "Outcome":
         """The outcome of a run that was judged. A task that cannot be done must be answered with a question or fail."""
         answers = [entry.event for entry in result.events if isinstance(entry.event, ModelFinished)]
-        asked = "question" in _object(result.output)
+        asked = "question" in _object(result.summary.output_or_partial)
         refused = task.kind == "ask" and not asked and result.summary.status == "completed" and not _nothing(result)
         return cls(
             task=task.id,
@@ -71,7 +71,7 @@ class Outcome:
             cached_tokens=sum(answer.usage.cache_read_tokens for answer in answers),
             output_tokens=sum(answer.usage.output_tokens for answer in answers),
             warnings=list(result.summary.warnings),
-            output=result.output,
+            output=result.summary.output_or_partial,
         )
 
     def as_json(self) -> dict[str, Any]:

@@ -105,7 +105,7 @@ async def demonstrate(
             research = await make_researcher(crib, web, model=model or SCRIPTED, base_url=base_url)
             result = await research(task)
             trace = await crib.trace(result.run_id)
-        verdict = judge(find_task(task), result.output, web.log)
+        verdict = judge(find_task(task), result.summary.output_or_partial, web.log)
     return Outcome(result, trace, model or SCRIPTED, verdict)
 
 

@@ -57,8 +57,8 @@ async def _return(crib: Crib, waiting: AgentResponse) -> None:
 EXITS: dict[str, Exit] = {
     "final_answer": Exit((LOOK, "A hat."), "completed", "final_answer", 2),
     "no_calls": Exit(("Hello.",), "completed", "final_answer", 0),
-    "max_iterations": Exit((LOOK, LOOK, LOOK), "completed", "max_iterations", 2, Limits(max_iterations=1)),
-    "max_tool_calls": Exit((LOOK, LOOK, "?"), "completed", "max_tool_calls", 4, Limits(max_tool_calls=2)),
+    "max_iterations": Exit((LOOK, LOOK, LOOK), "incomplete", "max_iterations", 2, Limits(max_iterations=1)),
+    "max_tool_calls": Exit((LOOK, LOOK, "?"), "incomplete", "max_tool_calls", 4, Limits(max_tool_calls=2)),
     "model_failed": Exit((LOOK, ModelError("auth", "no key")), "failed", "error", 2),
     "empty_answers": Exit((LOOK, "", ""), "failed", "error", 2),
     "refused": Exit((), "failed", "policy", 0, principal=Principal(id="stranger", grants=())),

@@ -62,7 +62,7 @@ async def test_every_run_of_an_older_release_is_read_as_it_was_written(old: Old)
     }
 
 
-@pytest.mark.requirement("migrations.old_runs", "bundles.old")
+@pytest.mark.requirement("migrations.old_runs", "bundles.old", "ends.old_journals")
 async def test_every_run_of_an_older_release_replays_to_the_same_events(old: Old):
     found = {name: await replays(old.process, run_id) for name, run_id in old.runs.items()}
 

@@ -248,7 +248,8 @@ class TextProgram:
         try:
             return RunEnd(output=await self._write(context, tool.definition, self._models(implementation.llm)))
         except BudgetExhausted as limit:
-            return RunEnd(stop_reason=limit.shortage.stop_reason, warnings=(str(limit),))
+            stop_reason = limit.shortage.stop_reason
+            return RunEnd(status="incomplete", stop_reason=stop_reason, error=limit.error, warnings=(str(limit),))
         except (ModelError, UnusableAnswer) as failure:
             return RunEnd(status="failed", stop_reason="error", error=model_failure(failure))
 
@@ -308,9 +309,12 @@ class PromptTestProgram:
         try:
             found |= await (self._plan(setup) if setup.implementation.mode == "deterministic" else self._turn(setup))
         except BudgetExhausted as limit:
-            return RunEnd(output=found, stop_reason=limit.shortage.stop_reason, warnings=(str(limit),))
+            stop_reason = limit.shortage.stop_reason
+            return RunEnd(
+                partial=found, status="incomplete", stop_reason=stop_reason, error=limit.error, warnings=(str(limit),)
+            )
         except (ModelError, UnusableAnswer) as failure:
-            return RunEnd(output=found, status="failed", stop_reason="error", error=model_failure(failure))
+            return RunEnd(partial=found, status="failed", stop_reason="error", error=model_failure(failure))
         return RunEnd(output=found)
 
     async def _plan(self, setup: Setup) -> JsonObject:

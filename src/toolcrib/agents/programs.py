@@ -9,9 +9,17 @@ a reference cannot be resolved or a call is invalid; nothing is written by a pla
 from collections.abc import Mapping, Sequence
 
 import orjson
+from msgspec import structs
 
 from toolcrib.agents.history.variables import Recall
-from toolcrib.agents.model.json_answers import UnusableAnswer, ask_json, fitting_object, model_failure, read_object
+from toolcrib.agents.model.json_answers import (
+    UnusableAnswer,
+    ask_json,
+    end_without_output,
+    fitting_object,
+    model_failure,
+    read_object,
+)
 from toolcrib.agents.model.tool_calls import calls_in_short, preview
 from toolcrib.agents.planner.caller_questions import UNANSWERED, Unanswered, end_with_question
 from toolcrib.agents.planner.recorded_plans import RecordedPlan, plan_of
@@ -20,7 +28,7 @@ from toolcrib.agents.prepare.agent import AgentPreparer, Fragments, PreparedAgen
 from toolcrib.agents.prepare.agentic_tool import Models, RunPreparer, Setup
 from toolcrib.agents.reference.lists import References
 from toolcrib.agents.turn.call_evidence import grounds_of
-from toolcrib.agents.turn.turns import Turns, refusal_of, stop_warnings
+from toolcrib.agents.turn.turns import REFUSALS, Turns, end_cut_off, stop_warnings
 from toolcrib.contracts import (
     AgenticImplementation,
     AgentImplementation,
@@ -39,7 +47,7 @@ from toolcrib.contracts.workflows import SettledStep
 from toolcrib.core.executor import CallFailed, CallRequest, error
 from toolcrib.core.policy import Accounts
 from toolcrib.core.registry import Providers, Registry
-from toolcrib.core.runs import BudgetExhausted, Program, RunContext, RunEnd
+from toolcrib.core.runs import BudgetExhausted, Program, RunContext, RunEnd, end_of_failed_call
 from toolcrib.llm import Message, Response, user
 
 _FORMAT = "Give your final answer now: one JSON object that meets the schema, and nothing else."
@@ -91,17 +99,15 @@ class _Reply:
 
     async def end_with_answer(self, turns: Turns, response: Response) -> RunEnd:
         """The answer, or why there is none."""
-        if response.stop in ("content_filter", "refusal"):
-            message = f"the model {self.model_client.model.name!r} did not answer: {refusal_of(response)}"
-            refused = error(ErrorCode.PROVIDER_ERROR, Reason.REQUEST_REFUSED, message)
-            return turns.end_with_failure(refused, stop_reason="policy")
+        if response.stop in REFUSALS:
+            return turns.end_refused(response)
         if self.answer_schema is not None:
             return await self._answer_as_object(turns, response, self.answer_schema)
         text, warnings = response.message.text, stop_warnings(response)
         if response.wants_format:
             text = await turns.final_words(response.message)
         if warnings:
-            return RunEnd(output={"response": text}, stop_reason="max_tokens", warnings=warnings)
+            return end_cut_off({"response": text}, warnings)
         return RunEnd(output={"response": text}) if text.strip() else turns.nothing(response)
 
     async def _answer_as_object(self, turns: Turns, response: Response, schema: JsonSchema) -> RunEnd:
@@ -113,8 +119,8 @@ class _Reply:
             try:
                 found = await turns.format_answer(response.message, _FORMAT, schema)
             except UnusableAnswer as failure:
-                output = {"response": text, "calls": calls_in_short(turns.done)}
-                return RunEnd(output=output, status="failed", stop_reason="error", error=model_failure(failure))
+                partial = {"response": text, "calls": calls_in_short(turns.done)}
+                return RunEnd(partial=partial, status="failed", stop_reason="error", error=model_failure(failure))
             if isinstance(read_object(text), dict):
                 text = ""  # no words, but an object that has been put right since
         return RunEnd(output={"response": text or orjson.dumps(found).decode(), "output": found})
@@ -176,6 +182,12 @@ class _Task:
         """The answer as it is, or put into the result schema."""
         text, warnings = response.message.text, stop_warnings(response)
         schema = self.model_client.implementation.result_schema
+        partial: JsonObject = {"summary": text, "calls": calls_in_short(turns.done)}
+        is_old = self.model_client.context.request.end_format == 1
+        if response.stop in REFUSALS and not is_old:
+            return structs.replace(turns.end_refused(response), partial=partial)
+        if warnings and not is_old:
+            return end_cut_off(partial, warnings)
         if response.wants_format and schema is None:
             text = await turns.final_words(response.message)
         if not text.strip() and not (response.wants_format and schema):
@@ -191,9 +203,10 @@ class _Task:
             else:
                 output = await self._format(turns.done, text, schema)
         except (ModelError, UnusableAnswer, BudgetExhausted) as failure:
-            # The task is done: the answer is then the model's own words.
-            output = {"summary": text}
             warnings = (*warnings, f"the answer could not be formatted: {failure}")
+            if not is_old:
+                return end_without_output(partial, failure, warnings)
+            output = {"summary": text}
         return RunEnd(output=output, warnings=warnings)
 
     async def _format(self, done: Sequence[ToolEnvelope], text: str, schema: JsonSchema) -> Json:
@@ -252,13 +265,15 @@ class _Sequence:
             return end_with_question(question.question, self._all_warnings, self._partial())
         except BudgetExhausted as limit:
             return RunEnd(
-                output={"steps": report(self._setup, self._done)},
+                partial={"steps": report(self._setup, self._done)},
+                status="incomplete",
                 stop_reason=limit.shortage.stop_reason,
+                error=limit.error,
                 warnings=(*self._all_warnings, str(limit)),
             )
         except (ModelError, UnusableAnswer) as failure:
             return RunEnd(
-                output=self._partial(),
+                partial=self._partial(),
                 status="failed",
                 stop_reason="error",
                 error=model_failure(failure),
@@ -341,5 +356,4 @@ async def call_once(context: RunContext, tool: ToolRevision) -> RunEnd:
     envelope = await context.call(CallRequest(CALL, tool.name, context.request.input, tool.content_hash))
     if envelope.error is None:
         return RunEnd(output=envelope.output, attachments=envelope.attachments)
-    denied = envelope.status == "denied"
-    return RunEnd(status="failed", stop_reason="policy" if denied else "error", error=envelope.error)
+    return end_of_failed_call(envelope)

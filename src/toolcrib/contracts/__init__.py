@@ -192,6 +192,7 @@ from toolcrib.contracts.runs.executions import (
 from toolcrib.contracts.runs.runs import (
     CANCEL,
     CLOCK,
+    END_FORMAT,
     ENDED,
     PLAN_FORMAT,
     PLANNED_ANEW,
@@ -340,6 +341,7 @@ __all__ = [
     "DELEGATES",
     "EFFECTS",
     "ENDED",
+    "END_FORMAT",
     "EVENT",
     "HARMFUL",
     "LOOKS",

@@ -160,7 +160,10 @@ def _outputs(definition: ToolDefinition) -> Iterator[str]:
     if isinstance(implementation, AgenticImplementation):
         fields = list(_fields(implementation.result_schema or schema))
         yield f"Returns {', '.join(fields)}." if fields else "Returns a summary of what was done."
-        yield "If the task is unclear, it returns a question instead. All details are handled inside the tool."
+        yield (
+            "If the task is unclear, or a limit or a rule keeps it from being done, it fails with an error that asks "
+            "or says why, and with what was done. All details are handled inside the tool."
+        )
         return
     fields = list(_fields(schema))
     if fields:

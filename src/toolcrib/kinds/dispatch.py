@@ -179,7 +179,9 @@ class DelegateRuntime:
         )
         metadata, cost = facts_of(result), cost_of(result)
         if result.error is not None:
-            raise CallFailed(result.error, metadata=metadata, cost_usd=cost, tainted=result.tainted)
+            raise CallFailed(
+                result.error, metadata=metadata, cost_usd=cost, tainted=result.tainted, partial=result.partial
+            )
         return Outcome(
             result.output, metadata=metadata, attachments=result.attachments, cost_usd=cost, tainted=result.tainted
         )

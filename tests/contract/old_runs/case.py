@@ -187,7 +187,7 @@ class Process:
             "kind": run.request.kind,
             "status": run.status,
             "stop_reason": run.stop_reason,
-            "output": run.output,
+            "output": run.output_or_partial,
             "error": None if run.error is None else [run.error.code, run.error.reason, run.error.message],
             "warnings": list(run.warnings),
             "events": run.events,

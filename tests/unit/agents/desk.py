@@ -57,3 +57,9 @@ def noted(result: Result, kind: str) -> list[JsonObject]:
 def output_of(result: Result) -> dict[str, Json]:
     """What an agent puts out."""
     return cast("dict[str, Json]", result.output)
+
+
+def partial_of(result: Result) -> dict[str, Json]:
+    """What an agent had done that did not complete."""
+    assert result.output is None
+    return cast("dict[str, Json]", result.partial)

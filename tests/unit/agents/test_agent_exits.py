@@ -32,7 +32,7 @@ class Exit:
     script: Script
     fields: dict[str, Any] = field(default_factory=dict[str, Any])
     response: str | None = None
-    """What the output has as its response; null for no output at all."""
+    """What the output, or the partial result, has as its response; null for neither."""
     calls: int | None = None
     """Calls in the partial result; null if it is none."""
     warning: str = ""
@@ -51,52 +51,57 @@ async def _remove_tools(crib: Crib) -> None:
 EXITS = {
     "final answer": Exit("completed", "final_answer", [SEARCH, "Two."], response="Two."),
     "max_iterations": Exit(
-        "completed",
+        "incomplete",
         "max_iterations",
         [SEARCH, UPDATE],
         {"limits": Limits(max_iterations=2)},
         response="I move it.",
         calls=2,
         warning="limit max_iterations is 2 and this would make 3",
+        error="limit max_iterations is 2 and this would make 3",
         events=("limit_reached",),
     ),
     "max_tool_calls": Exit(
-        "completed",
+        "incomplete",
         "max_tool_calls",
         [SEARCH, UPDATE, UPDATE],
         {"limits": Limits(max_tool_calls=1)},
         response="I move it.",
         calls=2,
         warning="limit max_tool_calls is 1 and this would make 2",
+        error="limit max_tool_calls is 1 and this would make 2",
         events=("call_finished",),
     ),
     "max_cost": Exit(
-        "completed",
+        "incomplete",
         "max_cost",
         [SEARCH, UPDATE, UPDATE],
         {"limits": Limits(max_cost_usd=Decimal("0.15"))},
         response="I look.",
         calls=1,
         warning="limit max_cost_usd is 0.15",
+        error="limit max_cost_usd is 0.15",
         events=("limit_reached",),
         priced=True,
     ),
     "max_tokens of the run": Exit(
-        "completed",
+        "incomplete",
         "max_tokens",
         [SEARCH],
         {"limits": Limits(max_total_tokens=100)},
         response="",
         calls=0,
         warning="limit max_total_tokens is 100",
+        error="limit max_total_tokens is 100",
         events=("limit_reached",),
     ),
     "max_tokens of an answer": Exit(
-        "completed",
+        "incomplete",
         "max_tokens",
         [stopped("length", "There are")],
         response="There are",
         warning="the answer was cut off at max_tokens",
+        error="the answer was cut off at max_tokens",
         events=("model_finished",),
     ),
     "timeout": Exit(
@@ -231,9 +236,10 @@ async def test_a_run_ends_as_it_should_and_its_journal_explains_it(name: str):
 
 def _check_output(result: Result, way: Exit) -> None:
     if way.response is None:
-        assert result.output is None
+        assert (result.output, result.partial) == (None, None)
         return
-    output: Any = result.output
+    output: Any = result.output if way.status == "completed" else result.partial
+    assert (result.output is None) is (way.status != "completed")
     assert output["response"] == way.response
     assert len(output.get("calls", ())) == (way.calls or 0)
     assert ("calls" in output) is (way.calls is not None)
@@ -257,7 +263,7 @@ async def test_a_run_that_is_cancelled_ends_with_what_it_had():
         result = await driving
 
     assert (result.summary.status, result.summary.stop_reason) == ("cancelled", "cancelled")
-    output: Any = result.output
+    output: Any = result.partial
     assert [call["tool"] for call in output["calls"]] == ["search_deals"]
     assert "cancel_requested" in [entry.event.type for entry in result.events] or result.error is not None
 

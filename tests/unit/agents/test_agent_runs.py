@@ -6,7 +6,7 @@ import orjson
 import pytest
 
 from tests.unit.agents.crm import MODEL, Crm, asks, positions, purposes, stopped, told
-from tests.unit.agents.desk import agent, ask, noted, output_of
+from tests.unit.agents.desk import agent, ask, noted, output_of, partial_of
 from toolcrib import Crib, ScriptedModel
 from toolcrib.contracts import ErrorCode, ModelStarted, PromptFragment, Reason, ServiceAccount
 from toolcrib.llm import Message, Response, Text, TokenUsage, ToolCall, assistant
@@ -161,8 +161,8 @@ async def test_an_answer_that_cannot_be_had_in_its_schema_fails_with_the_words()
     assert (result.summary.status, result.summary.stop_reason) == ("failed", "error")
     assert result.error is not None
     assert (result.error.code, result.error.reason) == (ErrorCode.PROVIDER_ERROR, Reason.BAD_RESPONSE)
-    assert output_of(result)["response"] == "Two."
-    assert [call["tool"] for call in output_of(result)["calls"]] == ["search_deals"]
+    assert partial_of(result)["response"] == "Two."
+    assert [call["tool"] for call in partial_of(result)["calls"]] == ["search_deals"]
     assert len(model.requests) == 5
 
 

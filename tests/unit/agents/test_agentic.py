@@ -155,7 +155,7 @@ async def test_an_empty_answer_is_no_answer(text: str):
     assert result.summary.error is not None
     assert (result.summary.error.code, result.summary.error.reason) == (ErrorCode.PROVIDER_ERROR, Reason.BAD_RESPONSE)
     assert result.summary.error.message == "the model 'scripted:script' ended with an empty answer (stop: end)"
-    assert [call["tool"] for call in result.output["calls"]] == ["search_deals"]
+    assert [call["tool"] for call in result.partial["calls"]] == ["search_deals"]
 
 
 @pytest.mark.requirement("agents.stops")
@@ -167,32 +167,35 @@ async def test_an_empty_answer_before_any_call_leaves_nothing():
 
 @pytest.mark.requirement("agents.stops")
 @pytest.mark.parametrize(
-    ("stop", "said"),
+    ("stop", "ends", "said"),
     [
-        ("length", "the answer was cut off at max_tokens; raise max_tokens"),
-        ("refusal", "the model did not answer the task: refusal"),
-        ("content_filter", "the model did not answer the task: content_filter"),
+        ("length", ("incomplete", "max_tokens"), "the answer was cut off at max_tokens; raise max_tokens"),
+        ("refusal", ("failed", "policy"), "the model 'scripted:script' did not answer: refusal"),
+        ("content_filter", ("failed", "policy"), "the model 'scripted:script' did not answer: content_filter"),
     ],
 )
-async def test_an_answer_that_is_none_is_given_with_a_warning(stop: Any, said: str):
+async def test_an_answer_that_is_none_is_no_success(stop: Any, ends: tuple[str, str], said: str):
     result, _ = await run_agent(Crm(), stopped(stop, "I found that"))
 
-    assert result.output == {"summary": "I found that"}
-    assert result.summary.warnings == (said,)
+    assert (result.status, result.stop_reason, result.output) == (*ends, None)
+    assert result.partial == {"summary": "I found that", "calls": []}
+    assert result.error is not None
+    assert result.error.message == said
 
 
 @pytest.mark.requirement("agents.stops")
 async def test_a_refusal_is_told_in_our_word_and_in_the_provider_s():
     result, _ = await run_agent(Crm(), stopped("refusal", "I cannot", raw="completed"))
 
-    assert result.summary.warnings == ("the model did not answer the task: refusal (completed)",)
+    assert result.error is not None
+    assert result.error.message == "the model 'scripted:script' did not answer: refusal (completed)"
 
 
 @pytest.mark.requirement("agents.stops")
-async def test_an_answer_that_was_cut_off_before_its_first_word_fails_and_says_why():
+async def test_an_answer_that_was_cut_off_before_its_first_word_is_incomplete_and_says_why():
     result, _ = await run_agent(Crm(), stopped("length"))
 
-    assert result.summary.status == "failed"
+    assert (result.status, result.stop_reason) == ("incomplete", "max_tokens")
     assert result.summary.warnings == ("the answer was cut off at max_tokens; raise max_tokens",)
 
 
@@ -204,7 +207,7 @@ async def test_a_provider_that_fails_ends_the_run_with_what_was_done(before: tup
     assert (result.summary.status, result.summary.stop_reason) == ("failed", "error")
     assert result.summary.error is not None
     assert result.summary.error.code is ErrorCode.AUTH_REQUIRED
-    assert (result.output is None) is (not before)
+    assert (result.partial is None) is (not before)
 
 
 @pytest.mark.requirement("agents.loop")
@@ -250,11 +253,13 @@ async def test_another_answer_is_put_into_the_schema_from_the_facts(text: str):
     ],
     ids=["prose", "provider"],
 )
-async def test_an_answer_that_cannot_be_put_into_the_schema_stays_as_it_is(failing: tuple[Any, ...], said: str):
+async def test_an_answer_that_cannot_be_put_into_the_schema_is_no_output(failing: tuple[Any, ...], said: str):
     result, _ = await run_agent(Crm(1), "One deal.", *failing, result_schema=SCHEMA)
 
-    assert result.ok
-    assert result.output == {"summary": "One deal."}
+    assert (result.status, result.output) == ("failed", None)
+    assert result.partial == {"summary": "One deal.", "calls": []}
+    assert result.error is not None
+    assert said in result.error.message
     assert said in result.summary.warnings[0]
 
 

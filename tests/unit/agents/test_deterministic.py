@@ -257,7 +257,7 @@ async def test_an_answer_that_speaks_of_a_fence_is_still_json():
 
 
 @pytest.mark.requirement("agents.failures")
-async def test_calls_that_failed_are_warnings_while_others_succeed():
+async def test_calls_that_failed_among_others_that_succeed_are_the_end():
     crm = Crm(7)
 
     async def locked(ids: list[str]) -> None:
@@ -267,7 +267,12 @@ async def test_calls_that_failed_are_warnings_while_others_succeed():
     crm.on_update = locked
     result, model = await run_sequence(crm, plan(), {"summary": "4 of 7 moved."})
 
-    assert result.ok
+    assert (result.status, result.stop_reason, result.output) == ("failed", "error", None)
+    assert result.partial == {"summary": "4 of 7 moved."}
+    assert result.error is not None
+    assert result.error.message.startswith("step 'update_deals': 1 of 3 calls failed; the first: ")
+    assert result.error.details is not None
+    assert (result.error.details["calls"], result.error.details["failed"]) == (3, 1)
     assert [ids for ids, _ in crm.updates] == [["d0", "d1", "d2"], ["d6"]]
     [warning] = result.summary.warnings
     assert warning.startswith("step 'update_deals': 1 of 3 calls failed: ")
@@ -290,7 +295,7 @@ async def test_a_step_whose_calls_all_failed_fails_the_run_and_no_later_step_run
     assert (result.summary.status, result.summary.stop_reason) == ("failed", "error")
     assert result.summary.error is not None
     assert "the CRM is down" in result.summary.error.message
-    assert result.output == {"summary": "The CRM is down; nothing was changed."}
+    assert result.partial == {"summary": "The CRM is down; nothing was changed."}
     assert crm.updates == []
     assert purposes(result) == ["planning", "formatting"]
 

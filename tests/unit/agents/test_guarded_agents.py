@@ -102,7 +102,7 @@ async def test_a_model_that_says_what_may_not_be_said_ends_the_run_with_the_rule
     assert (result.summary.status, result.summary.stop_reason) == ("failed", "policy")
     assert result.error is not None
     assert result.error.reason is Reason.CONTENT_BLOCKED
-    assert result.output["calls"][0]["tool"] == "search_deals"
+    assert result.partial["calls"][0]["tool"] == "search_deals"
     assert "Hush" not in "".join(
         entry.event.model_dump_json() for entry in result.events if isinstance(entry.event, ModelFinished)
     )
@@ -114,7 +114,7 @@ async def test_the_smallest_cost_limit_holds():
 
     result = await guarded(model, MaxCost(usd=Decimal("0.25")), limits=Limits(max_cost_usd=Decimal(1)))
 
-    assert (result.summary.status, result.summary.stop_reason) == ("completed", "max_cost")
+    assert (result.summary.status, result.summary.stop_reason) == ("incomplete", "max_cost")
     assert result.cost_usd == Decimal("0.20")
 
 
@@ -148,8 +148,8 @@ async def test_a_run_at_its_limit_answers_from_what_it_has():
 
     result = await guarded(model, limits=Limits(max_iterations=1))
 
-    assert (result.summary.status, result.summary.stop_reason) == ("completed", "max_iterations")
-    assert result.output["response"] == "One deal was found, none was moved."
+    assert (result.summary.status, result.summary.stop_reason) == ("incomplete", "max_iterations")
+    assert result.partial["response"] == "One deal was found, none was moved."
     assert not model.requests[1].tools
     assert "d0" in model.requests[1].messages[0].text
     assert "max_iterations is 1" in result.summary.warnings[0]

@@ -50,12 +50,12 @@ async def test_max_steps_is_max_iterations_and_ends_a_run_with_what_was_reached(
 
     result = await run(mode, crm, model, Limits(max_iterations=1))
 
-    assert (result.summary.status, result.summary.stop_reason) == ("completed", "max_iterations")
+    assert (result.summary.status, result.summary.stop_reason) == ("incomplete", "max_iterations")
     assert "limit max_iterations is 1 and this would make 2" in result.summary.warnings[0]
     assert reached(result) == ["max_iterations"]
     assert result.summary.iterations == 1
     assert len(model.requests) == (2 if mode == "agentic" else 1), "an agent is asked for a last answer"
-    assert "d0" in orjson.dumps(result.output).decode()
+    assert "d0" in orjson.dumps(result.partial).decode()
     assert (crm.searches, crm.updates) == (["Acme"], [])
 
 
@@ -88,7 +88,7 @@ async def test_max_duration_is_timeout_s_and_ends_a_run_with_what_was_reached(mo
     assert (result.summary.status, result.summary.stop_reason) == ("timed_out", "timeout")
     assert "timeout_s=0.3" in result.summary.warnings[0]
     assert reached(result) == ["timeout_s"]
-    assert "d0" in orjson.dumps(result.output).decode()
+    assert "d0" in orjson.dumps(result.partial).decode()
 
 
 @both_modes
@@ -112,11 +112,11 @@ async def test_max_total_tokens_ends_a_run_with_what_was_reached(mode: Mode):
 
     result = await run(mode, crm, spends, Limits(max_total_tokens=60_000, max_tokens_per_call=10_000))
 
-    assert (result.summary.status, result.summary.stop_reason) == ("completed", "max_tokens")
+    assert (result.summary.status, result.summary.stop_reason) == ("incomplete", "max_tokens")
     assert "limit max_total_tokens is 60000" in result.summary.warnings[0]
     assert reached(result) == ["max_total_tokens"]
     assert (crm.searches, crm.updates) == (["Acme"], [])
-    assert "d0" in orjson.dumps(result.output).decode()
+    assert "d0" in orjson.dumps(result.partial).decode()
 
 
 @both_modes
@@ -125,11 +125,11 @@ async def test_max_total_cost_is_max_cost_usd_and_ends_a_run_with_what_was_reach
 
     result = await run(mode, crm, PricedModel(turns(mode)), Limits(max_cost_usd=Decimal("0.15")))
 
-    assert (result.summary.status, result.summary.stop_reason) == ("completed", "max_cost")
+    assert (result.summary.status, result.summary.stop_reason) == ("incomplete", "max_cost")
     assert "limit max_cost_usd is 0.15" in result.summary.warnings[0]
     assert reached(result) == ["max_cost_usd"]
     assert result.cost_usd == Decimal("0.10")
-    assert "d0" in orjson.dumps(result.output).decode()
+    assert "d0" in orjson.dumps(result.partial).decode()
 
 
 async def test_an_agent_all_of_whose_calls_cost_too_much_ends_with_what_was_reached():
@@ -144,9 +144,9 @@ async def test_an_agent_all_of_whose_calls_cost_too_much_ends_with_what_was_reac
         Crm(), model, "agentic", locate, tools=["locate"], limits=Limits(max_cost_usd=Decimal("0.50"))
     )
 
-    assert (result.summary.status, result.summary.stop_reason) == ("completed", "max_cost")
+    assert (result.summary.status, result.summary.stop_reason) == ("incomplete", "max_cost")
     assert "limit max_cost_usd is 0.5 and this would make 0.8" in result.summary.warnings[0]
-    assert [found["status"] for found in result.output["calls"]] == ["success", "denied"]
+    assert [found["status"] for found in result.partial["calls"]] == ["success", "denied"]
 
 
 @both_modes
@@ -156,7 +156,7 @@ async def test_max_tool_calls_ends_a_run_with_what_was_reached(mode: Mode):
 
     result = await run(mode, crm, ScriptedModel(answers), Limits(max_tool_calls=1))
 
-    assert (result.summary.status, result.summary.stop_reason) == ("completed", "max_tool_calls")
+    assert (result.summary.status, result.summary.stop_reason) == ("incomplete", "max_tool_calls")
     assert "limit max_tool_calls is 1" in result.summary.warnings[0]
     assert (crm.searches, crm.updates) == (["Acme"], [])
 

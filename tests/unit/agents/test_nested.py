@@ -86,10 +86,14 @@ async def test_a_nested_run_that_a_limit_ended_brings_what_it_has_and_says_so():
     result = await nested(ScriptedModel([ASK, "Some."]), ScriptedModel([SEARCH]), inner_limits=Limits(max_iterations=1))
 
     [envelope] = result.envelopes
-    assert envelope.ok
+    assert (envelope.status, envelope.output) == ("error", None)
+    assert envelope.error is not None
+    assert (envelope.error.code, envelope.error.reason) == (ErrorCode.POLICY_DENIED, Reason.MAX_ITERATIONS_EXCEEDED)
     assert envelope.metadata["stop_reason"] == "max_iterations"
     assert "max_iterations is 1" in envelope.metadata["warnings"][0]
-    assert envelope.output["calls"][0]["tool"] == "search_deals"
+    assert envelope.partial["calls"][0]["tool"] == "search_deals"
+    assert result.ok, "the model went on"
+    assert "1 call was without a result (1 failed)" in result.warnings[-1]
 
 
 @pytest.mark.requirement("agents.nested_budget")

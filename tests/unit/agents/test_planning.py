@@ -142,8 +142,9 @@ async def test_a_plan_that_only_reads_goes_on_with_a_warning():
 
     assert crm.searches == ["Acme"]
     assert result.summary.status == "completed"
-    [warning] = result.summary.warnings
-    assert warning.startswith("the plan may not fit the task: ")
+    [doubt, left_out] = result.summary.warnings
+    assert doubt.startswith("the plan may not fit the task: ")
+    assert left_out == "step 'update_deals' was left out: the task does not need it"
 
 
 @pytest.mark.requirement("agents.previews")
@@ -300,7 +301,7 @@ async def test_a_caller_gets_the_question_of_what_it_has_called():
         flow = crib.workflow("flow", steps=[{"name": "moved", "tool": "deals", "input": {"task": TASK}}])
         result = await flow()
 
-    assert result.summary.status == "failed"
+    assert (result.status, result.stop_reason) == ("incomplete", "question")
     assert result.error is not None
     assert (result.error.code, result.error.reason) == (ErrorCode.VALIDATION_ERROR, Reason.QUESTION)
     assert "Which stage?" in result.error.message

@@ -73,7 +73,7 @@ async def test_three_turns_of_refusals_end_the_run_with_the_last(call: Any, stop
     assert result.summary.error.message.startswith(
         "all calls of the model 'scripted:script' were refused in 3 turns in a row; the last: "
     )
-    assert result.output["calls"][0]["status"] == "success"
+    assert result.partial["calls"][0]["status"] == "success"
     assert crm.updates == []
 
 

@@ -139,7 +139,7 @@ async def test_attempts_failures_and_limits_are_drawn() -> None:
     assert "├── [2] Tool Call: search error\n" in limited
     assert "│   ├── Error: UNKNOWN: tool 'search' raised ValueError: the index is broken\n" in limited
     assert "└── [3] Limit: max_iterations\n    └── Message: limit max_iterations is 1" in limited
-    assert "Status: completed ✓ (max_iterations)\n" in limited
+    assert "Status: incomplete ✗ (max_iterations)\n" in limited
     assert "Warning: limit max_iterations is 1" in limited
     assert "Status: failed ✗ (error)\n" in failed
     assert "Attempt 4: overloaded: too busy; gave up\n" in failed

@@ -85,7 +85,8 @@ async def test_a_limit_is_told_after_the_last_words_of_the_model():
         await talk.begin("What is it?", "And now?")
 
     messages = talk.model.requests[-1].messages
-    assert messages[3].text == "It may be a.\n\n(This turn ended before its answer, completed, max iterations.)"
+    said = "(This turn ended before its answer, incomplete, max iterations: limit max_iterations is 1 and this would"
+    assert messages[3].text == f"It may be a.\n\n{said} make 2; raise max_iterations to go on.)"
 
 
 @pytest.mark.requirement("conversations.failed_turns", "conversations.recall")

@@ -161,7 +161,7 @@ def _is_right(told: RehearsedRun, fate: Fate, usual: Fate) -> bool:
         case "safe":
             return fate == usual
         case "will_strand":
-            return fate.stuck is not None or fate.status == "failed"
+            return fate.stuck is not None or fate.status in {"failed", "incomplete"}
         case "needs_attention":
             refused = {reason.position for reason in told.reasons if reason.code == "call_refused"}
             again = any(reason.code == "asked_again" for reason in told.reasons)

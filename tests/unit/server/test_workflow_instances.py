@@ -205,7 +205,7 @@ async def test_a_workflow_gives_nobody_what_its_steps_need(server: Server, monke
         await server.client_of("ann").post("/api/v1/ai/workflows/find/run", json={"input": {"company": "Acme"}}), 200
     )
 
-    assert (denied["status"], denied["error"]["code"]) == ("failed", "POLICY_DENIED")
+    assert (denied["status"], denied["error"]["code"]) == ("incomplete", "POLICY_DENIED")
 
 
 def _messages(stream: str) -> list[tuple[str, str, Any]]:

@@ -78,7 +78,7 @@ async def test_a_rejected_step_fails_with_what_the_person_said():
     error = error_of(instance, "agree")
     assert (error.code, error.reason) == ("POLICY_DENIED", Reason.APPROVAL_REJECTED)
     assert error.message == "step 'agree' was rejected by a person: too much"
-    assert (instance.status, instance.stop_reason) == ("failed", "policy")
+    assert (instance.status, instance.stop_reason) == ("incomplete", "policy")
     assert instance.error == error
 
 

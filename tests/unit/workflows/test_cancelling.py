@@ -71,7 +71,7 @@ async def test_a_cancelled_workflow_ends_with_its_partial_result_and_its_nested_
         result = await running
 
         assert result.summary.status == "cancelled"
-        partial: Any = result.output
+        partial: Any = result.partial
         assert partial["steps"]["first"] == {"status": "succeeded", "output": "first"}
         assert noted == ["first"]
         runs = await crib.store.journal.runs(crib.principal.realm)
@@ -118,7 +118,7 @@ async def test_a_workflow_that_has_failed_waits_for_nobody_any_more_and_what_wor
         result = await running
 
     assert result.summary.status == "failed"
-    partial: Any = result.output
+    partial: Any = result.partial
     assert {name: step["status"] for name, step in partial["steps"].items()} == {
         "works": "succeeded",
         "fails": "failed",

@@ -43,7 +43,7 @@ async def test_a_tool_that_was_blocked_is_brought_back_and_the_instance_goes_on(
         await crib.lifecycle.block("ship@1.0.0", message="broken")
         failed = await crib.instances.start("order", ITEM)
         failure = step(failed, "ship").error
-        assert (failed.status, statuses(failed)["ship"]) == ("failed", "failed")
+        assert (failed.status, statuses(failed)["ship"]) == ("incomplete", "failed")
         assert failure is not None
         assert "ship" in failure.message
         await crib.lifecycle.activate("ship@1.0.0")
@@ -140,7 +140,7 @@ async def test_an_instance_that_came_to_a_limit_says_which_keeps_what_it_has_and
         shop.add_to(crib, cost_usd_per_call=Decimal("0.01"))
         await publish(crib, "order", *ORDER, limits=limits)
         short = await crib.instances.start("order", ITEM)
-        assert (short.status, short.stop_reason) == ("failed", stop_reason)
+        assert (short.status, short.stop_reason) == ("incomplete", stop_reason)
         assert statuses(short) == {"reserve": "succeeded", "ship": "failed"}
         assert short.error is not None
         assert next(iter(limits)) in short.error.message

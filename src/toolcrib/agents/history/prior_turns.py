@@ -166,7 +166,7 @@ def _with_ending(messages: tuple[Message, ...], finished: RunFinished | None) ->
         return messages
     *before, last = messages
     answered = last.role == "assistant" and not last.calls
-    put_out = response_of(finished.output) or ""
+    put_out = response_of(finished.output_or_partial) or ""
     is_final = finished.status == "completed" and finished.stop_reason == "final_answer"
     if is_final:
         return messages if answered else (*messages, assistant(put_out or _dump(finished.output)))

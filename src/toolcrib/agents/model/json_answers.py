@@ -26,6 +26,7 @@ from toolcrib.contracts import (
 )
 from toolcrib.core.executor import error
 from toolcrib.core.registry import compile_schema
+from toolcrib.core.runs import BudgetExhausted, RunEnd
 from toolcrib.llm import NO_TOOLS, Message, ToolChoice, ToolSet, user
 
 _REPAIRS = 2
@@ -158,6 +159,23 @@ _MEANINGS: Mapping[ModelErrorKind, tuple[ErrorCode, Reason]] = {
     "stream_cut": (ErrorCode.NETWORK_ERROR, Reason.TOOL_FAILED),
     "bad_response": (ErrorCode.PROVIDER_ERROR, Reason.BAD_RESPONSE),
 }
+
+
+def end_without_output(
+    partial: Json, failure: ModelError | UnusableAnswer | BudgetExhausted, warnings: tuple[str, ...]
+) -> RunEnd:
+    """The end of a run that did its work, and whose model did not put the answer into the schema that it promises.
+
+    Args:
+        partial: What was done.
+        failure: Why there is no such answer.
+        warnings: What else there is to say.
+    """
+    if isinstance(failure, BudgetExhausted):
+        stop_reason, status, why = failure.shortage.stop_reason, "incomplete", failure.error
+    else:
+        stop_reason, status, why = "error", "failed", model_failure(failure)
+    return RunEnd(partial=partial, status=status, stop_reason=stop_reason, error=why, warnings=warnings)
 
 
 def model_failure(failure: ModelError | UnusableAnswer) -> ToolError:

@@ -29,6 +29,8 @@ def result_text(envelope: ToolEnvelope, limit: int = 20_000) -> str:
         facts: JsonObject = {"error": envelope.error.code.value, "message": envelope.error.message}
         if envelope.error.retry_after_s is not None:
             facts["retry_after_s"] = envelope.error.retry_after_s
+        if envelope.partial is not None:
+            facts["done_before"] = preview(envelope.partial, limit)
         return _dump(facts)
     if envelope.status == "skipped":
         return _dump({"skipped": True, "reason": "dry run: nothing was written"})

@@ -209,7 +209,7 @@ def end_with_question(question: OpenQuestion, warnings: tuple[str, ...] = (), pa
         choices=choices,
     )
     return RunEnd(
-        output={"question": question.question, "choices": choices, **(partial or {})},
+        partial={"question": question.question, "choices": choices, **(partial or {})},
         status="incomplete",
         stop_reason="question",
         error=failure,

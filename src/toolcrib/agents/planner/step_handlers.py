@@ -230,7 +230,8 @@ async def _format(setup: Setup, arguments: JsonObject, position: str) -> Settled
     for warning in ended.warnings:
         setup.context.warn(warning)
     status = "succeeded" if ended.error is None else "failed"
-    return SettledStep(step=position, status=status, output=ended.output, error=ended.error)
+    output = ended.output if ended.partial is None else ended.partial
+    return SettledStep(step=position, status=status, output=output, error=ended.error)
 
 
 _STAGES: Final[Mapping[str, Callable[[Setup, JsonObject, str], Awaitable[SettledStep]]]] = {

@@ -12,7 +12,7 @@ import msgspec
 
 from toolcrib.agents.evidence import value_texts
 from toolcrib.agents.evidence.plan_schema import StepPlan, expand, items_of, step_schema
-from toolcrib.agents.model.json_answers import AnswerFormat, UnusableAnswer, ask_json
+from toolcrib.agents.model.json_answers import AnswerFormat, UnusableAnswer, ask_json, end_without_output
 from toolcrib.agents.model.tool_calls import preview
 from toolcrib.agents.planner.caller_questions import NO, YES, QuestionDraft, consents
 from toolcrib.agents.planner.plan_prompts import FORMAT_SYSTEM, format_question, review_question
@@ -36,7 +36,7 @@ from toolcrib.contracts.runs.executions import ChangePreview, Choice, PreviewedI
 from toolcrib.contracts.workflows import SettledStep, StepStatus
 from toolcrib.core.executor import CallRequest, error
 from toolcrib.core.policy import CALL_LIMITS, confirms, deletes
-from toolcrib.core.runs import BudgetExhausted, RunEnd, shorten_json
+from toolcrib.core.runs import BudgetExhausted, RunEnd, end_after, shorten_json
 from toolcrib.llm.base.quirks import profile_of
 
 _SHOWN: Final = 3
@@ -310,11 +310,10 @@ async def conclude(
     if not recorded and (end := _without_answer(setup, done)) is not None:
         return msgspec.structs.replace(end, warnings=(*warnings, *end.warnings))
     all_warnings = [*warnings, *warnings_of(done)]
-    stopped = next((ended for ended in done.values() if stop_reason_of(ended)), None)
-    stop_reason = (stopped and stop_reason_of(stopped)) or "final_answer"
     skipped = [step for step, ended in done.items() if ended.status == "skipped"]
     schema = setup.implementation.result_schema or DEFAULT_RESULT
     facts = report(setup, done)
+    unformatted: ModelError | UnusableAnswer | BudgetExhausted | None = None
     question = format_question(setup, preview(facts, _REPORTED), skipped, all_warnings)
     try:
         output: Json = await ask_json(
@@ -333,13 +332,42 @@ async def conclude(
         # What was done is done: the answer is then the facts, without the model's words.
         all_warnings.append(f"the answer could not be formatted: {problem}")
         output = {"summary": "The model gave no summary; see the steps.", "steps": facts}
+        unformatted = problem
+    if setup.context.request.end_format == 1:
+        return _end_as_before(output, done, tuple(all_warnings))
+    all_warnings += [f"step {step!r} was left out: {done[step].reason}" for step in skipped]
+    end = _end_of_steps(setup, done) or RunEnd(output=output)
+    if end.error is not None:
+        end = msgspec.structs.replace(end, partial=output)
+    elif unformatted is not None and setup.implementation.result_schema is not None:
+        end = end_without_output(output, unformatted, ())
+    return msgspec.structs.replace(end, warnings=tuple(all_warnings), metadata={OUTCOME: outcome_counts(done)})
+
+
+def _end_of_steps(setup: Setup, done: Done) -> RunEnd | None:
+    """How a run ends of which a planned step was denied, failed, or has calls that did; null if there is none."""
+    ended = next((ended for ended in done.values() if ended.error is not None), None)
+    if ended is None or ended.error is None:
+        return None
+    failure, calls = ended.error, _calls(ended)
+    if ended.status != "failed":
+        message = f"step {ended.step!r}: {ended.failed} of {calls} calls failed; the first: {failure.message}"
+        facts: JsonObject = {**(failure.details or {}), "step": ended.step, "calls": calls, "failed": ended.failed}
+        failure = failure.model_copy(update={"message": message, "details": facts})
+    return end_after(failure, setup.context.request)
+
+
+def _end_as_before(output: Json, done: Done, warnings: tuple[str, ...]) -> RunEnd:
+    """The end as older releases told it: of a run that a limit has stopped, or of which a part failed, as completed."""
+    stopped = next((ended for ended in done.values() if stop_reason_of(ended)), None)
+    stop_reason = (stopped and stop_reason_of(stopped)) or "final_answer"
     failed = stop_reason == "error"
     return RunEnd(
         output=output,
         status="failed" if failed else "completed",
         stop_reason=stop_reason,
         error=stopped.error if stopped and failed else None,
-        warnings=tuple(all_warnings),
+        warnings=warnings,
         metadata={OUTCOME: outcome_counts(done)},
     )
 
@@ -391,7 +419,7 @@ def _step_without_items(setup: Setup, done: Done) -> str | None:
 
 def _incomplete(stop_reason: StopReason, failure: ToolError, facts: JsonObject, done: Done) -> RunEnd:
     return RunEnd(
-        output={"summary": failure.message, "steps": facts},
+        partial={"summary": failure.message, "steps": facts},
         status="incomplete",
         stop_reason=stop_reason,
         error=failure,
@@ -402,7 +430,8 @@ def _incomplete(stop_reason: StopReason, failure: ToolError, facts: JsonObject, 
 def _settle_step(step: str, envelopes: Sequence[ToolEnvelope], *, many: bool) -> SettledStep:
     """How a step has ended: it fails if all of its calls have, or if a limit has refused one."""
     failed = [found.error for found in envelopes if found.error is not None]
-    limit = next((failure for failure in failed if failure.reason in CALL_LIMITS), None)
+    denied = (found.error for found in envelopes if found.status == "denied")
+    limit = next((failure for failure in denied if failure and failure.reason in CALL_LIMITS), None)
     output: Json = [found.output for found in envelopes] if many else envelopes[0].output
     status: StepStatus = (
         "succeeded" if not failed else "failed" if limit or len(failed) == len(envelopes) else "partial"

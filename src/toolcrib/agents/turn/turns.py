@@ -331,6 +331,8 @@ class Turns:
         self._repeats = LoopDetector()
         self._refused_turns = 0
         self._was_empty = False
+        self._failures: list[CallResult] = []
+        """The calls that failed or were refused."""
 
     async def run(self) -> RunEnd:
         """Run to the end; whatever goes wrong is an end too, with what was reached until then."""
@@ -339,7 +341,7 @@ class Turns:
         try:
             return await self._run()
         except BudgetExhausted as limit:
-            return await self.end_at_limit(limit.shortage.stop_reason, str(limit))
+            return await self.end_at_limit(limit.shortage.stop_reason, limit.error)
         except ModelError as failure:
             stop: StopReason = "policy" if failure.kind == "content_filter" else "error"
             return self.end_with_failure(model_failure(failure), stop_reason=stop)
@@ -442,10 +444,10 @@ class Turns:
         outcomes = await self._acting.perform(calls, self.done)
         envelopes = [outcome.envelope for outcome in outcomes if outcome.envelope is not None]
         self.done += envelopes
+        self._failures += [outcome for outcome in outcomes if outcome.error is not None]
         limit = _limit_hit(envelopes)
         if limit is not None:
-            warning = next(found.error.message for found in envelopes if found.error is not None)
-            return await self.end_at_limit(limit, warning)
+            return await self.end_at_limit(limit, next(found.error for found in envelopes if found.error is not None))
         results = tuple(outcome.result for outcome in outcomes)
         self._messages = (*self._messages, calls.message, Message("user", results))
         failures = [outcome.error for outcome in outcomes if outcome.error is not None]
@@ -490,26 +492,65 @@ class Turns:
             self._was_empty = True
             self._tell(_EMPTY)
             return None
-        return await self._work.end_with_answer(self, response)
+        ended = await self._work.end_with_answer(self, response)
+        if not self._failures or self._model_client.context.request.end_format == 1:
+            return ended
+        return msgspec.structs.replace(ended, warnings=(*ended.warnings, _in_numbers(self._failures)))
 
-    async def end_at_limit(self, stop_reason: StopReason, why: str) -> RunEnd:
+    async def end_at_limit(self, stop_reason: StopReason, failure: ToolError) -> RunEnd:
         """An end at a limit: with an answer from what there is, if the model can still be asked for one."""
+        why = failure.message
         self.closing = await self._closing.ask(self.done, why)
         self.last_text = self.closing or self.last_text
-        return RunEnd(output=self._work.partial(self), stop_reason=stop_reason, warnings=(why,))
+        return RunEnd(
+            partial=self._work.partial(self),
+            status="incomplete",
+            stop_reason=stop_reason,
+            error=failure,
+            warnings=(why,),
+        )
+
+    def end_refused(self, response: Response) -> RunEnd:
+        """The failure of a model that did not answer the task, by its own rules or its provider's."""
+        message = f"the model {self._model_client.model.name!r} did not answer: {refusal_of(response)}"
+        refused = error(ErrorCode.PROVIDER_ERROR, Reason.REQUEST_REFUSED, message)
+        return self.end_with_failure(refused, stop_reason="policy")
 
     def end_with_failure(
         self, failure: ToolError, *, stop_reason: StopReason, warnings: tuple[str, ...] = ()
     ) -> RunEnd:
         """A failure, with what was done until then."""
-        output = self._work.partial(self) if self.done or self.last_text else None
-        return RunEnd(output=output, status="failed", stop_reason=stop_reason, error=failure, warnings=warnings)
+        partial = self._work.partial(self) if self.done or self.last_text else None
+        return RunEnd(partial=partial, status="failed", stop_reason=stop_reason, error=failure, warnings=warnings)
 
     def nothing(self, response: Response) -> RunEnd:
         """The failure of a model that has nothing to say."""
         message = f"the model {self._model_client.model.name!r} ended with an empty answer (stop: {response.stop})"
         empty = error(ErrorCode.PROVIDER_ERROR, Reason.BAD_RESPONSE, message)
         return self.end_with_failure(empty, stop_reason="error", warnings=stop_warnings(response))
+
+
+REFUSALS: Final = frozenset({"content_filter", "refusal"})
+"""Why a model ends an answer that is none."""
+_NAMED: Final = 3
+"""Failed calls that a warning names."""
+
+
+def _in_numbers(failures: Sequence[CallResult]) -> str:
+    """What is to be said of an answer that was given although calls before it had failed."""
+    denied = sum(
+        found.refused or (found.envelope is not None and found.envelope.status == "denied") for found in failures
+    )
+    counts = [f"{number} {what}" for number, what in ((denied, "denied"), (len(failures) - denied, "failed")) if number]
+    last = [f"{found.call.name}: {found.error.message}" for found in failures[-_NAMED:] if found.error is not None]
+    calls = "call was" if len(failures) == 1 else "calls were"
+    return f"{len(failures)} {calls} without a result ({', '.join(counts)}), and the model went on; {'; '.join(last)}"
+
+
+def end_cut_off(partial: Json, warnings: tuple[str, ...]) -> RunEnd:
+    """The end of a run whose last answer was cut off at `max_tokens`."""
+    failure = error(ErrorCode.POLICY_DENIED, Reason.MAX_TOKENS_EXCEEDED, warnings[0])
+    return RunEnd(partial=partial, status="incomplete", stop_reason="max_tokens", error=failure, warnings=warnings)
 
 
 def stop_warnings(response: Response) -> tuple[str, ...]:
@@ -529,6 +570,6 @@ def refusal_of(response: Response) -> str:
 
 
 def _limit_hit(envelopes: Sequence[ToolEnvelope]) -> StopReason | None:
-    """The limit that denied every call of a turn, if it did."""
-    reasons = {found.error.reason if found.error else None for found in envelopes}
+    """The limit of this run that denied every call of a turn, if it did."""
+    reasons = {found.error.reason if found.error and found.status == "denied" else None for found in envelopes}
     return CALL_LIMITS.get(reasons.pop()) if len(reasons) == 1 else None

@@ -63,6 +63,8 @@ class ToolEnvelope(Contract):
     """Arguments as validated; secrets never included."""
     output: Json = None
     """Null when `error` is set."""
+    partial: Json = None
+    """What a nested run had done that did not complete."""
     error: ToolError | None = None
     t_start: Timestamp
     t_end: Timestamp

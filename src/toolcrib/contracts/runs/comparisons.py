@@ -130,6 +130,8 @@ class Replay(Contract):
     """Of the recorded run, like the next two; its current state if it has not ended."""
     stop_reason: StopReason | None = None
     output: Json = None
+    partial: Json = None
+    """What was done until then by a run that did not complete, if anything."""
     envelopes: tuple[ToolEnvelope, ...] = ()
     """Of the calls of the program, in the order in which they started."""
     model_calls: int = 0

@@ -81,6 +81,9 @@ class RunFinished(Contract):
     status: RunStatus
     stop_reason: StopReason
     output: Json = None
+    """Null unless it completed; an older release put there what was done until then."""
+    partial: Json = None
+    """What was done until then by a run that did not complete, if anything."""
     attachments: tuple[Attachment, ...] = ()
     """What accompanies the output."""
     metadata: JsonObject = Field(default_factory=dict)
@@ -98,6 +101,11 @@ class RunFinished(Contract):
     tool_calls: int = 0
     wrote: bool | None = None
     """Whether a call of it, or of a nested run, has changed something or may have; null if an older release ran it."""
+
+    @property
+    def output_or_partial(self) -> Json:
+        """The output, or what was done until then."""
+        return self.output if self.partial is None else self.partial
 
 
 class ModelStarted(Contract):

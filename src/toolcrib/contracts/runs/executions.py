@@ -203,6 +203,8 @@ class AgentResponse(AgentOutputs):
     """Of the run and those nested in it; null means unknown."""
     output: Json = None
     """The structured answer, for `json` and `structured`; the whole output of an agentic tool."""
+    partial: Json = None
+    """What was done until then by a run that did not complete, if anything."""
     handles: dict[str, Json] = Field(default_factory=dict)
     """Outputs of all pinned handles, by name."""
     error: ToolError | None = None

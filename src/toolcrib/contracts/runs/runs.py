@@ -25,8 +25,9 @@ RunStatus: TypeAlias = Literal[
     "timed_out",
     "cancelled",
 ]
-"""`awaiting_answer`: it has asked a question. `incomplete`: it has ended without doing what it was asked for, though
-nothing failed: its question was not answered, a person declined, or its plan left out every step."""
+"""`awaiting_answer`: it has asked a question. `completed`: it has done what it was asked for. `incomplete`: it has
+ended before that, by a limit, a denial, a question without an answer, or a part that failed beside others that did
+not; its `error` says why, and its `partial` what was done. `failed`: it could not go on."""
 StopReason: TypeAlias = Literal[
     "final_answer",
     "question",
@@ -82,6 +83,8 @@ class Rerun(Contract):
 
 PLAN_FORMAT = 2
 """How new runs plan."""
+END_FORMAT = 2
+"""How new runs end."""
 PLANNED_ANEW = "planned_anew"
 """Kind of the progress event that marks today's way of planning, unlike older releases; its key is the place."""
 
@@ -123,6 +126,8 @@ class RunRequest(Contract):
     """The tools that are open above this run, outermost first: `name@version` by content hash."""
     plan_format: int = 1
     """How a fixed sequence is planned. 1: as releases did that held a plan against words; 2: by evidence."""
+    end_format: int = 1
+    """How it ends. 1: as releases did in which limits and denied parts completed; 2: those are `incomplete`."""
     side_effects: SideEffects = "writes"
     """The most that its calls may do."""
     guardrails: tuple[Guardrail, ...] = ()
@@ -165,6 +170,9 @@ class Run(Contract):
     stop_reason: StopReason | None = None
     request: RunRequest
     output: Json = None
+    """Null unless it completed; an older release put there what was done until then."""
+    partial: Json = None
+    """What was done until then by a run that did not complete, if anything."""
     error: ToolError | None = None
     warnings: tuple[str, ...] = ()
     usage: Usage = Usage()
@@ -184,6 +192,11 @@ class Run(Contract):
         """Whether the run has reached a final status."""
         return self.status in ENDED
 
+    @property
+    def output_or_partial(self) -> Json:
+        """The output, or what was done until then."""
+        return self.output if self.partial is None else self.partial
+
 
 class RunResult(Contract):
     """How a run ended, or its state if it waits."""
@@ -192,6 +205,9 @@ class RunResult(Contract):
     status: RunStatus
     stop_reason: StopReason | None = None
     output: Json = None
+    """Null unless it completed; an older release put there what was done until then."""
+    partial: Json = None
+    """What was done until then by a run that did not complete, if anything."""
     attachments: tuple[Attachment, ...] = ()
     """What accompanies the output."""
     metadata: JsonObject = Field(default_factory=dict)
@@ -214,6 +230,11 @@ class RunResult(Contract):
     def all_tokens(self) -> int:
         """What was used of a limit on tokens."""
         return self.usage.total_tokens if self.tokens is None else self.tokens
+
+    @property
+    def output_or_partial(self) -> Json:
+        """The output, or what was done until then."""
+        return self.output if self.partial is None else self.partial
 
 
 class Signal(Contract):

@@ -113,7 +113,7 @@ class StepEnded(Contract):
 
 
 class StreamDone(Contract):
-    """The run has ended or waits."""
+    """The run has completed or waits."""
 
     type: Literal["done"] = "done"
     number: int
@@ -121,7 +121,7 @@ class StreamDone(Contract):
 
 
 class StreamFailed(Contract):
-    """The run has failed."""
+    """The run has ended without completing."""
 
     type: Literal["error"] = "error"
     number: int

@@ -305,6 +305,8 @@ class Trace(Contract):
     cost_breakdown: CostBreakdown = CostBreakdown()
     """What each call cost, so far."""
     output: Json = None
+    partial: Json = None
+    """What was done until then by a run that did not complete, if anything."""
     error: ToolError | None = None
     warnings: tuple[str, ...] = ()
     steps: tuple[Step, ...] = ()

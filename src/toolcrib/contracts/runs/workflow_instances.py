@@ -120,6 +120,8 @@ class WorkflowInstance(InstanceSummary):
 
     input: JsonObject = Field(default_factory=dict)
     output: Json = None
+    partial: Json = None
+    """What was done until then by a run that did not complete, if anything."""
     steps: tuple[StepInstance, ...] = ()
     """All of them, in the order of the definition."""
     taken_up_by: tuple[str, ...] = ()

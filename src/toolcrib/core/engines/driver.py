@@ -260,7 +260,7 @@ class Driver:
             context.note_limit("timeout_s", allowed, allowed, message)
             late = error(ErrorCode.TIMEOUT, Reason.RUN_TIMEOUT, message)
             return RunEnd(
-                output=context.partial(), status="timed_out", stop_reason="timeout", error=late, warnings=(message,)
+                partial=context.partial(), status="timed_out", stop_reason="timeout", error=late, warnings=(message,)
             )
         except (Fenced, StoreUnavailable):  # that is no end: the run goes on elsewhere, or later
             raise
@@ -306,7 +306,7 @@ class Driver:
         if parent_id is not None:
             name, at = child_signal(drive.run.run_id), self._services.clock.now()
             tells = parent_id, Signal(name=name, payload={}, made_by=drive.run.made_by, at=at)
-        await drive.add(finish, change=RunChange(status=ended.status, result=result, tells=tells))
+        await drive.add(finish, change=RunChange(status=finish.status, result=result, tells=tells))
         return DriveResult(result, drive.log.events)
 
     async def _spawn(self, context: RunContext, nested: Nested) -> RunResult:

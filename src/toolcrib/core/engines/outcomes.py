@@ -24,7 +24,7 @@ from toolcrib.contracts import (
     Usage,
 )
 from toolcrib.core.executor import error
-from toolcrib.core.runs import ModelRefused, RunContext, RunEnd, as_contract, result_of
+from toolcrib.core.runs import ModelRefused, RunContext, RunEnd, as_contract, in_format, result_of
 from toolcrib.infrastructure.store import Claim, Entry, Journal
 
 
@@ -38,10 +38,12 @@ class DriveResult(Struct, frozen=True):
 def to_run_finished(ended: RunEnd, context: RunContext | None) -> RunFinished:
     """The last event of a run: how its program ended, and what it used."""
     spending = context.models.spending if context else None
+    ended = in_format(ended, context.request) if context else ended
     return RunFinished(
         status=ended.status,
         stop_reason=ended.stop_reason,
         output=ended.output,
+        partial=ended.partial,
         attachments=ended.attachments,
         metadata=ended.metadata,
         tainted=context.ever_tainted if context else False,
@@ -87,7 +89,7 @@ def end_by_cancel(signal: Signal, partial: Json) -> RunEnd:
 
 def _end_as_cancelled(message: str, partial: Json = None) -> RunEnd:
     failure = error(ErrorCode.UNKNOWN, Reason.CANCELLED, message)
-    return RunEnd(output=partial, status="cancelled", stop_reason="cancelled", error=failure)
+    return RunEnd(partial=partial, status="cancelled", stop_reason="cancelled", error=failure)
 
 
 def end_of(failure: Exception, partial: Json) -> RunEnd:
@@ -109,7 +111,7 @@ def _end_of_refusal(refusal: ModelRefused, partial: Json) -> RunEnd:
     decision = refusal.decision
     reason = decision.reason or Reason.GUARDRAIL_REFUSED
     failure = error(ErrorCode.POLICY_DENIED, reason, str(refusal), rule=decision.rule, inputs=decision.inputs)
-    return RunEnd(output=partial, status="failed", stop_reason="policy", error=failure)
+    return RunEnd(partial=partial, status="failed", stop_reason="policy", error=failure)
 
 
 def resume_cause(claim: Claim) -> ResumeCause:

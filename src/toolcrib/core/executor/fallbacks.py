@@ -85,6 +85,7 @@ def with_fallback_problem(
         metadata=failure.metadata if metadata is None else metadata,
         cost_usd=failure.cost_usd,
         effect=effect,
+        partial=failure.partial,
     )
 
 

@@ -104,6 +104,7 @@ def screen_failure(builder: EnvelopeBuilder, failure: CallFailed) -> None:
         "message": failure.error.message,
         "details": failure.error.details,
         "metadata": failure.metadata,
+        "partial": failure.partial,
     }
     screening = screen(builder.context.policy.guardrails, "tool_output", content)
     decision = screening.decision
@@ -111,10 +112,10 @@ def screen_failure(builder: EnvelopeBuilder, failure: CallFailed) -> None:
         return
     if screening.passes:
         passed = cast("JsonObject", screening.value)
-        failure.metadata = passed.pop("metadata")
+        failure.metadata, failure.partial = passed.pop("metadata"), passed.pop("partial")
         failure.error = failure.error.model_copy(update=passed)
     else:
-        failure.metadata = {}
+        failure.metadata, failure.partial = {}, None
         failure.error = _withheld(builder, decision).model_copy(update={"code": failure.error.code})
 
 

@@ -30,6 +30,7 @@ def facts_of(result: RunResult) -> JsonObject:
     return {
         **result.metadata,
         "run_id": result.run_id,
+        "status": result.status,
         "stop_reason": result.stop_reason,
         "warnings": list(result.warnings),
         "tool_calls": result.tool_calls,

@@ -59,6 +59,7 @@ from toolcrib.core.executor.ports import (
 )
 from toolcrib.core.executor.results import (
     EnvelopeCache,
+    FittedOutput,
     check_output,
     cost_from_output,
     fit,
@@ -228,9 +229,7 @@ class Executor:
             failure.error = error_with_effect(failure, builder)
             builder.tainted |= failure.tainted
             builder.cost_usd = builder.cost_usd if failure.cost_usd is None else failure.cost_usd
-            return builder.build(
-                "error", error=failure.error, http_status=failure.http_status, metadata=failure.metadata
-            )
+            return await self._pack_failure(builder, failure)
 
     def admit(self, call: CallRequest, context: CallContext) -> ToolRevision:
         """Resolve, guard, permit and validate without running: the door for what becomes a run of its own.
@@ -535,6 +534,23 @@ class Executor:
             for_client=for_client,
         )
         return await self._hand_off(builder, tool, envelope, promised) if for_client else envelope
+
+    async def _pack_failure(self, builder: EnvelopeBuilder, failure: CallFailed) -> ToolEnvelope:
+        """The envelope of a failed call, with what a nested run had done."""
+        fitted, tool = FittedOutput(None), builder.tool
+        if tool is not None and failure.partial is not None:
+            partial, owner = take(tool.definition, failure.partial, builder.redactor), builder.context.principal.id
+            limit = tool.definition.max_output_bytes
+            fitted = await fit(partial, limit, self._blob_sink, realm=tool.realm, made_by=owner)
+        return builder.build(
+            "error",
+            partial=fitted.output,
+            error=failure.error,
+            http_status=failure.http_status,
+            metadata=with_warning(failure.metadata, fitted.warning) if fitted.warning else failure.metadata,
+            attachments=fitted.attachments,
+            truncated=fitted.truncated,
+        )
 
     def _charge(self, builder: EnvelopeBuilder, definition: ToolDefinition, cost: Decimal | None) -> None:
         """Put what a call says that it cost in the place of the price that was reserved for it."""

@@ -28,7 +28,15 @@ from toolcrib.core.runs.interrupts.signals import (
     waiting_handoffs,
     waiting_question,
 )
-from toolcrib.core.runs.interrupts.suspension import EndedRuns, RunEnd, Suspended, turn_run_id
+from toolcrib.core.runs.interrupts.suspension import (
+    EndedRuns,
+    RunEnd,
+    Suspended,
+    end_after,
+    end_of_failed_call,
+    in_format,
+    turn_run_id,
+)
 from toolcrib.core.runs.journal.history import History, StoredRun, as_contract, holds, spending_of, wait_key
 from toolcrib.core.runs.journal.log import NullJournal, RunLog, outside_call
 from toolcrib.core.runs.models.live import TokenHub
@@ -104,12 +112,15 @@ __all__ = [
     "clip_text",
     "compare",
     "decision_on",
+    "end_after",
+    "end_of_failed_call",
     "find_last_runs",
     "find_unfilled",
     "handle_missing",
     "holding_pins",
     "holds",
     "in_doubt",
+    "in_format",
     "listen",
     "open_question",
     "outputs_of",

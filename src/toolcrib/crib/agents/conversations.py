@@ -152,7 +152,7 @@ def turn_of(run: Run, events: Sequence[RunEvent]) -> ConversationTurn:
         index=run.request.turn or 1,
         run_id=run.run_id,
         message=message_of(run.request.input) or "",
-        response=response_of(run.output),
+        response=response_of(run.output_or_partial),
         status=run.status,
         call_ids=tuple(envelope.call_id for envelope in calls),
         tokens=run.usage.total_tokens,

@@ -63,7 +63,7 @@ _NOT_OF_THE_CHANGE: Final = frozenset(
 )
 _MOST_SHOWN: Final = 200
 """Characters of a value in a message."""
-_ENDED_BADLY: Final = frozenset({"failed", "timed_out"})
+_ENDED_BADLY: Final = frozenset({"failed", "incomplete", "timed_out"})
 
 
 def reasons_of_events(run: Run, events: Sequence[RunEvent], *, before: int) -> Iterator[RehearsalReason]:

@@ -17,6 +17,7 @@ from typing import Any, Self, cast
 
 from toolcrib.agents import Models, PromptTestProgram, TextProgram, basis_of, check_prompt, drift_of
 from toolcrib.contracts import (
+    END_FORMAT,
     PLAN_FORMAT,
     AgenticImplementation,
     DriftReport,
@@ -87,6 +88,7 @@ class Bench:
         request = RunRequest(
             kind="agentic",
             plan_format=PLAN_FORMAT,
+            end_format=END_FORMAT,
             tool=tool.ref,
             content_hash=tool.content_hash,
             pins=pins_of(tool, self._registry),
@@ -443,7 +445,7 @@ def _prompt_problems(definition: ToolDefinition, written: str) -> Sequence[str]:
 
 
 def _make_prompt_test(facts: dict[str, Any], result: Result) -> PromptTest:
-    output: Json = result.output
+    output: Json = result.summary.output_or_partial
     found = cast("JsonObject", output) if isinstance(output, dict) else {}
     summary = result.summary
     failure = [summary.error.message] if summary.error else []

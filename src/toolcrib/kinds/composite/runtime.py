@@ -27,7 +27,7 @@ from toolcrib.core.expressions import Template, resolve
 from toolcrib.core.expressions.values import is_object, is_true
 from toolcrib.core.policy import least
 from toolcrib.core.registry import Registry, compile_schema
-from toolcrib.core.runs import RunContext, RunEnd
+from toolcrib.core.runs import RunContext, RunEnd, end_of_failed_call
 from toolcrib.kinds.composite.shape import CompositeImplementation, CompositeRoute
 
 _MOST_SHOWN = 500
@@ -148,8 +148,7 @@ def _is_left_out(schema: JsonSchema, name: str, value: Json) -> bool:
 def _end(tool: ToolRevision, route: CompositeRoute, envelope: ToolEnvelope, scope: Mapping[str, Json]) -> RunEnd:
     """The run's end of its call's."""
     if envelope.error is not None:
-        stop = "policy" if envelope.status == "denied" else "error"
-        return RunEnd(status="failed", stop_reason=stop, error=envelope.error)
+        return end_of_failed_call(envelope)
     warnings = _losses(envelope)
     if route.output is None or not envelope.ok:
         return RunEnd(output=envelope.output, warnings=warnings, attachments=envelope.attachments)

@@ -69,6 +69,7 @@ def instance_of(
         **row,
         input=cast("JsonObject", run.request.input),
         output=run.output,
+        partial=run.partial,
         steps=tuple(_Steps(tree, workflow).read()),
         taken_up_by=tuple(taken_up_by),
         tokens=spent.tokens if finished is None or finished.tokens is None else finished.tokens,

@@ -9,6 +9,8 @@ from collections import deque
 from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import replace
 
+from msgspec import structs
+
 from toolcrib.contracts import (
     ErrorCode,
     InvalidDefinition,
@@ -25,13 +27,13 @@ from toolcrib.core.executor import error
 from toolcrib.core.expressions import resolve
 from toolcrib.core.policy import Accounts, NoAccounts, is_in_service, least
 from toolcrib.core.registry import Lock, Registry, SchemaProblem, Transition, callees_without_model, compile_schema
-from toolcrib.core.runs import ConcurrentCalls, Pending, RunContext, RunEnd, Suspended
+from toolcrib.core.runs import ConcurrentCalls, Pending, RunContext, RunEnd, Suspended, end_after
 from toolcrib.workflows.run.reuse import take_up
 from toolcrib.workflows.run.step import StepRunner
 from toolcrib.workflows.values.graph import StepNode, WorkflowPlan, plan_of
 from toolcrib.workflows.values.scope import Scope
 from toolcrib.workflows.values.step_environment import Callee, Handling, StepEnvironment, no_handlers
-from toolcrib.workflows.values.step_errors import check_size, stop_reason_of
+from toolcrib.workflows.values.step_errors import check_size
 
 
 async def callees_of(context: RunContext, workflow: WorkflowImplementation, registry: Registry) -> Mapping[str, Callee]:
@@ -309,11 +311,11 @@ class _Execution:
 
     def _end(self) -> RunEnd:
         if self._failure is not None:
-            stop = stop_reason_of(self._failure)
-            return RunEnd(output=self._partial(), status="failed", stop_reason=stop, error=self._failure)
+            end = end_after(self._failure, self._context.request)
+            return structs.replace(end, partial=self._partial())
         lacking = self._stepping.lacking("output")
         if lacking is not None:
-            return RunEnd(output=self._partial(), warnings=(lacking,))
+            return RunEnd(partial=self._partial(), warnings=(lacking,))
         try:
             output = self._output()
         except InvalidExpression as problem:
@@ -328,7 +330,7 @@ class _Execution:
 
     def _without_output(self, reason: Reason, why: str) -> RunEnd:
         failure = error(ErrorCode.VALIDATION_ERROR, reason, f"the steps have succeeded, but {why}")
-        return RunEnd(output=self._partial(), status="failed", stop_reason="error", error=failure)
+        return RunEnd(partial=self._partial(), status="failed", stop_reason="error", error=failure)
 
     def _wrong_with(self, output: Json) -> Sequence[SchemaProblem]:
         """Why it puts out something else than its author has promised."""

@@ -6,10 +6,9 @@ limit. The failure of a tool is not made here: the envelope has it. Pure.
 
 from typing import Final
 
-from toolcrib.contracts import ErrorCode, InvalidExpression, Json, Reason, StopReason, ToolError
+from toolcrib.contracts import ErrorCode, InvalidExpression, Json, Reason, ToolError
 from toolcrib.core.executor import error
 from toolcrib.core.expressions.values import is_list, is_object
-from toolcrib.core.policy import CALL_LIMITS
 
 MAX_MADE: Final = 16 * 2**20
 """Characters of one value, about as JSON has them."""
@@ -108,8 +107,3 @@ def failure_of_run(step: str, failure: ToolError) -> ToolError:
         return failure
     message = f"step {step!r} failed: {failure.message}"
     return failure.model_copy(update={"message": message, "details": {**details, "step": step}})
-
-
-def stop_reason_of(failure: ToolError) -> StopReason:
-    """Why a run has stopped that fails: a limit that it, or a run that it began, has reached is named."""
-    return CALL_LIMITS.get(failure.reason, "policy" if failure.code is ErrorCode.POLICY_DENIED else "error")

@@ -76,6 +76,7 @@ def replay_of(stage: ReplayState, run_id: str) -> Replay:
         status=last.status if isinstance(last, RunFinished | RunSuspended) else "running",
         stop_reason=None if end is None else end.stop_reason,
         output=None if end is None else end.output,
+        partial=None if end is None else end.partial,
         envelopes=tuple(envelope for envelope in calls_of(made) if ".reconcile" not in envelope.position),
         model_calls=len({one.event.position for one in made if isinstance(one.event, ModelFinished | ModelFailed)}),
         events=len(made),

@@ -11,7 +11,7 @@ from collections.abc import Awaitable, Callable, Collection, Coroutine, Iterable
 from datetime import datetime
 from decimal import Decimal
 from functools import partial
-from typing import Any, NamedTuple, Self, TypeAlias, TypeVar, cast
+from typing import Any, Final, NamedTuple, Self, TypeAlias, TypeVar, cast
 
 import msgspec
 from msgspec import Struct
@@ -77,8 +77,20 @@ def denial_of(envelope: ToolEnvelope) -> GuardDecision | None:
     )
 
 
-def incomplete(envelope: ToolEnvelope) -> Iterable[str]:
-    """Warnings of a list that ends before its end: what is made of it is not made of all of it."""
+_MOST_NESTED: Final = 20
+"""Warnings of one nested run that its caller repeats."""
+
+
+def incomplete(envelope: ToolEnvelope, *, nested: bool = True) -> Iterable[str]:
+    """Warnings that what is made of an outcome must have too: of a list that ends before its end, and of nested runs.
+
+    Args:
+        envelope: The outcome.
+        nested: Whether those of nested runs are wanted.
+    """
+    if nested and "run_id" in envelope.metadata:
+        yield from (f"{envelope.name}: {warning}" for warning in envelope.metadata.get("warnings", ())[:_MOST_NESTED])
+        return
     paging = envelope.metadata.get("paging")
     if isinstance(paging, dict) and cast("JsonObject", paging).get("complete") is False:
         for warning in envelope.metadata.get("warnings", ()):
@@ -591,8 +603,10 @@ class RunContext:
 
     def _note(self, envelope: ToolEnvelope) -> None:
         """What a call has brought is known to the run from now on."""
-        for warning in incomplete(envelope):
-            self.warn(warning)
+        for warning in incomplete(envelope, nested=self.run.request.end_format > 1):
+            said = warning.removeprefix(f"{envelope.name}: ")
+            if not any(said in known for known in self.warnings):
+                self.warn(warning)
         self._deeds.wrote |= has_acted(envelope)
         if envelope.tainted and self.tainted_by is None:
             self.tainted_by = f"{envelope.name} at {envelope.position}"

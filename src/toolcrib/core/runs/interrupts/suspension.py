@@ -8,17 +8,35 @@ claims the turn, and no other list of turns is needed.
 import hashlib
 from collections.abc import Mapping, Sequence
 from datetime import datetime
-from typing import Protocol
+from typing import Final, Protocol, cast
 
-from msgspec import Struct
+from msgspec import Struct, structs
 
-from toolcrib.contracts import Attachment, Json, JsonObject, Run, RunEvent, RunStatus, Signal, StopReason, ToolError
+from toolcrib.contracts import (
+    Attachment,
+    ErrorCode,
+    Json,
+    JsonObject,
+    Reason,
+    Run,
+    RunEvent,
+    RunRequest,
+    RunStatus,
+    Signal,
+    StopReason,
+    ToolEnvelope,
+    ToolError,
+)
+from toolcrib.core.policy import CALL_LIMITS
 
 
 class RunEnd(Struct, frozen=True):
     """How a program came to its end."""
 
     output: Json = None
+    """Only of a run that completed."""
+    partial: Json = None
+    """What a run has done that did not complete, if anything."""
     attachments: tuple[Attachment, ...] = ()
     stop_reason: StopReason = "final_answer"
     status: RunStatus = "completed"
@@ -26,6 +44,57 @@ class RunEnd(Struct, frozen=True):
     warnings: tuple[str, ...] = ()
     metadata: JsonObject = {}
     """What else there is to say of it, by name; it stands in the metadata of the call that the run is."""
+
+
+_NOT_DONE: Final[Mapping[Reason | None, StopReason]] = {
+    Reason.QUESTION: "question",
+    Reason.NOTHING_DONE: "nothing_done",
+}
+
+
+def end_after(failure: ToolError, request: RunRequest) -> RunEnd:
+    """The end of a run that cannot go on after one of its parts, by the error that says why.
+
+    It is `incomplete` if a limit or a rule has refused the part, or a question was not answered, and `failed` if
+    something broke. A limit that the run, or a run that it began, has reached is its `stop_reason`.
+
+    Args:
+        failure: The error.
+        request: Of the run; an older release ended all such runs as `failed`.
+    """
+    denied = failure.code is ErrorCode.POLICY_DENIED
+    stop_reason: StopReason = CALL_LIMITS.get(failure.reason) or ("policy" if denied else "error")
+    if request.end_format == 1 or not (denied or failure.reason in _NOT_DONE):
+        return RunEnd(status="failed", stop_reason=stop_reason, error=failure)
+    return RunEnd(status="incomplete", stop_reason=_NOT_DONE.get(failure.reason, stop_reason), error=failure)
+
+
+def end_of_failed_call(envelope: ToolEnvelope) -> RunEnd:
+    """The end of a run that is one call, which has failed or was denied; as the nested run's, if it was one."""
+    facts = envelope.metadata
+    if "run_id" in facts and facts.get("status") == "incomplete":
+        stopped = cast("StopReason", facts["stop_reason"])
+        return RunEnd(partial=envelope.partial, status="incomplete", stop_reason=stopped, error=envelope.error)
+    stop_reason = "policy" if envelope.status == "denied" else "error"
+    return RunEnd(partial=envelope.partial, status="failed", stop_reason=stop_reason, error=envelope.error)
+
+
+_LIMITS: Final[frozenset[StopReason]] = frozenset({"max_iterations", "max_tool_calls", "max_cost", "max_tokens"})
+
+
+def in_format(ended: RunEnd, request: RunRequest) -> RunEnd:
+    """An end as the release wrote it that began the run, so that a replay ends as the run did.
+
+    Args:
+        ended: The end as it is told today.
+        request: Of the run: its `end_format` says which release began it.
+    """
+    if request.end_format > 1:
+        return ended
+    output = ended.output if ended.partial is None else ended.partial
+    if ended.status == "incomplete" and ended.stop_reason in _LIMITS:
+        return structs.replace(ended, output=output, partial=None, status="completed", error=None)
+    return structs.replace(ended, output=output, partial=None)
 
 
 class Suspended(BaseException):

@@ -15,10 +15,12 @@ from msgspec import Struct
 
 from toolcrib.contracts import (
     EgressDenied,
+    ErrorCode,
     GuardDecision,
     Guardrail,
     InvalidInput,
     InvalidSettings,
+    JsonObject,
     LimitReached,
     ModelDenied,
     ModelError,
@@ -27,9 +29,10 @@ from toolcrib.contracts import (
     ModelStarted,
     Purpose,
     ToolcribError,
+    ToolError,
 )
 from toolcrib.contracts.runs.recordings import RecordedAnswer, RecordedFailure
-from toolcrib.core.executor import Clock
+from toolcrib.core.executor import Clock, error
 from toolcrib.core.policy import (
     Budget,
     CapReservation,
@@ -105,6 +108,13 @@ class BudgetExhausted(ToolcribError):
     def __init__(self, shortage: Shortage) -> None:
         super().__init__(shortage.message)
         self.shortage = shortage
+
+    @property
+    def error(self) -> ToolError:
+        """The same as data: the limit, its value and what would have been used are in its details."""
+        short = self.shortage
+        facts: JsonObject = {"limit": short.limit, "value": short.value, "maximum": short.maximum}
+        return error(ErrorCode.POLICY_DENIED, short.reason, str(self), **facts)
 
 
 class ModelRefused(ToolcribError):

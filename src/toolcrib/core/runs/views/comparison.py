@@ -46,7 +46,7 @@ def compare(before: StoredRun, after: StoredRun) -> RunDiff:
     """How two runs differ; one that goes on is read as far as it has come."""
     one, other = _Side(before), _Side(after)
     calls, answers = list(_calls(one, other)), list(_answers(one, other))
-    output = tuple(value_diffs(before.run.output, after.run.output))
+    output = tuple(value_diffs(before.run.output_or_partial, after.run.output_or_partial))
     return RunDiff(
         before=one.facts(),
         after=other.facts(),

@@ -33,7 +33,7 @@ from toolcrib.contracts import (
 )
 from toolcrib.core.executor import error
 from toolcrib.core.runs.context.context import Program, RunContext
-from toolcrib.core.runs.interrupts.suspension import EndedRuns, RunEnd
+from toolcrib.core.runs.interrupts.suspension import EndedRuns, RunEnd, in_format
 from toolcrib.core.runs.journal.history import Logged
 
 
@@ -101,7 +101,7 @@ def outputs_of(events: Sequence[Logged]) -> AgentOutputs:
     first, last = events[0].event, events[-1].event
     kind = first.request.kind if isinstance(first, RunStarted) else "tool"
     return AgentOutputs(
-        response=answer_of(kind, last.output)[0] if isinstance(last, RunFinished) else "",
+        response=answer_of(kind, last.output_or_partial)[0] if isinstance(last, RunFinished) else "",
         tools_by_id={envelope.call_id: envelope for envelope in calls},
         tool_order=tuple(envelope.call_id for envelope in calls),
         last_tool=next((envelope for envelope in reversed(calls) if envelope.ok), None),
@@ -163,7 +163,7 @@ def holding_pins(program: Program) -> Program:
     """A program that fails at its end if a handle that must not be empty is."""
 
     async def run(context: RunContext, tool: ToolRevision) -> RunEnd:
-        ended = await program(context, tool)
+        ended = in_format(await program(context, tool), context.request)
         if ended.status != "completed":
             return ended
         missing = [
@@ -301,4 +301,7 @@ def _step(request: RunRequest) -> str:
 
 
 def _with_failure(ended: RunEnd, missing: Sequence[PinnedHandle]) -> RunEnd:
-    return msgspec.structs.replace(ended, status="failed", stop_reason="error", error=handle_missing(missing))
+    failure = handle_missing(missing)
+    return msgspec.structs.replace(
+        ended, output=None, partial=ended.output, status="failed", stop_reason="error", error=failure
+    )

@@ -19,6 +19,8 @@ from toolcrib.contracts import (
     RunEvent,
     RunFinished,
     RunResult,
+    RunStatus,
+    StopReason,
     ToolEnvelope,
     ToolError,
     ToolRevision,
@@ -69,17 +71,37 @@ class Result:
 
     @property
     def ok(self) -> bool:
-        """Whether the run completed."""
+        """Whether the run completed: it did what it was asked for."""
         return self.summary.status == "completed"
 
     @property
     def output(self) -> Json:
-        """The answer; what was reached if a limit ended the run."""
+        """The answer; null unless the run completed."""
         return self.summary.output
 
     @property
+    def partial(self) -> Json:
+        """What was done until then by a run that did not complete, if anything."""
+        return self.summary.partial
+
+    @property
+    def status(self) -> RunStatus:
+        """How the run stands: `completed`, `incomplete` with the cause in `error`, and so on."""
+        return self.summary.status
+
+    @property
+    def stop_reason(self) -> StopReason | None:
+        """Why it stopped: `final_answer`, or the limit, denial, question or error; null while it waits."""
+        return self.summary.stop_reason
+
+    @property
+    def warnings(self) -> tuple[str, ...]:
+        """What is to be said of the run besides, such as calls that failed and that the model recovered from."""
+        return self.summary.warnings
+
+    @property
     def error(self) -> ToolError | None:
-        """Why the run failed."""
+        """Why the run did not complete."""
         return self.summary.error
 
     @property
@@ -141,6 +163,7 @@ async def read_response(journal: Journal, run_id: str, tool: ToolRevision) -> Ag
         tokens=trace.tokens,
         cost_usd=trace.cost,
         output=answer_of(run.request.kind, trace.output)[1],
+        partial=trace.partial,
         handles=await handles_of(journal, run, tool, events),
         error=trace.error,
         warnings=trace.warnings,

@@ -170,7 +170,7 @@ class MessageProjector:
         self.ended = True
         self._speaking.clear()
         result = result_of(entry.run_id, event)
-        if event.status == "failed" and event.error is not None:
+        if event.status != "completed" and event.error is not None:
             return StreamFailed(number=entry.number, error=event.error, result=result)
         return StreamDone(number=entry.number, result=result)
 

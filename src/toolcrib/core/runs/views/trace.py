@@ -476,6 +476,7 @@ def trace_of(events: Sequence[RunEvent], children: Mapping[str, Trace] | None = 
         usage=usage,
         cost_breakdown=costs_of(steps, total_usd=cost, tokens=usage.total_tokens),
         output=ended.output if ended else None,
+        partial=ended.partial if ended else None,
         error=ended.error if ended else None,
         warnings=ended.warnings if ended else (),
         steps=tuple(steps),

@@ -81,12 +81,12 @@ def document(outcome: Outcome, files: Files) -> JsonObject:
 
 
 def run_document(trace: Trace, *, success: bool, model: str, **more: Json) -> JsonObject:
-    """A run as one document: `success`, `data`, `error` if there is one, and `meta` with whatever else is given."""
+    """A run as one document: `success`, `data`, `partial` and `error` if there are any, and `meta` with all else."""
     fields = trace.model_dump(mode="json")
     return {
         "success": success,
         "data": fields["output"],
-        **({} if fields["error"] is None else {"error": fields["error"]}),
+        **{name: fields[name] for name in ("partial", "error") if fields[name] is not None},
         "meta": {
             "run_id": fields["run_id"],
             "agentic_tool": fields["tool"],

@@ -137,6 +137,8 @@ def draw(trace: Trace) -> RenderableType:
     parts += [plain(f"Warning: {warning}", "yellow") for warning in trace.warnings]
     if trace.output is not None:
         parts += [Text(), Text("Final Response:", style="bold"), plain(_answer(trace.output))]
+    if trace.partial is not None:
+        parts += [Text(), Text("Done before the end:", style="bold"), plain(_answer(trace.partial))]
     return Group(*parts)
 
 

@@ -55,6 +55,8 @@ def _print_instance(found: "WorkflowInstance") -> None:
     _STEPS(found.steps)
     if found.status == "completed":
         print(f"output: {_short(found.output)}")
+    if found.partial is not None:
+        print(f"done before the end: {_short(found.partial)}")
     tell(found)
 
 
@@ -69,6 +71,8 @@ def print_result(instance: "WorkflowInstance") -> None:
     """Print the result of an instance: its output, and notes about it."""
     if instance.status == "completed":
         print_json(instance.output)
+    if instance.partial is not None:
+        print(f"toolcrib: done before the end: {_short(instance.partial)}", file=sys.stderr)
     print(f"toolcrib: instance {instance.run_id} is {instance.status.replace('_', ' ')}", file=sys.stderr)
     for step in instance.steps if instance.dry_run else ():
         if step.reason is not None:

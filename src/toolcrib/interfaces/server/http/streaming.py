@@ -104,6 +104,7 @@ def _result(run: Run) -> RunResult:
         status=run.status,
         stop_reason=run.stop_reason,
         output=run.output,
+        partial=run.partial,
         error=run.error,
         warnings=run.warnings,
         usage=run.usage,

@@ -108,6 +108,9 @@ class InvokeView(View):
     success: bool
     """Whether the run completed."""
     data: Json = Field(validation_alias="output")
+    """Null unless it completed."""
+    partial: Json = None
+    """What was done until then by a run that did not complete, if anything."""
     error: ToolError | None
     meta: InvokeMeta
 

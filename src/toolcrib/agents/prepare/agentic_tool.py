@@ -63,13 +63,19 @@ class Setup(ModelClient, frozen=True, kw_only=True):
         """The tools that the embedded model may use."""
         return self.place.offer.allotted
 
-    def system_prompt(self, history: str = "") -> str:
-        """The system prompt with this run's task and what was done so far."""
+    def system_prompt(self, history: str = "", **instead: str) -> str:
+        """The system prompt with this run's task and what was done so far.
+
+        Args:
+            history: What was done so far.
+            **instead: What placeholders stand for here, by their names.
+        """
         scope = {
             **self.place.scope,
             "user_task": self.task,
             "input": self.context.request.input,
             "execution_history": history,
+            **instead,
         }
         return "\n\n".join(filter(None, (self.place.prompt.render_text(scope), self.place.documentation)))
 

@@ -80,7 +80,7 @@ class Rerun(Contract):
     """Calls with an unknown outcome are repeated."""
 
 
-PLAN_FORMAT = 2
+PLAN_FORMAT = 3
 """How new runs plan."""
 PLANNED_ANEW = "planned_anew"
 """Kind of the progress event that marks today's way of planning, unlike older releases; its key is the place."""
@@ -122,7 +122,8 @@ class RunRequest(Contract):
     callers: dict[str, str] = Field(default_factory=dict)
     """The tools that are open above this run, outermost first: `name@version` by content hash."""
     plan_format: int = 1
-    """How a fixed sequence is planned. 1: as releases did that held a plan against words; 2: by evidence."""
+    """How a fixed sequence is planned. 1: as releases did that held a plan against words; 2: by evidence;
+    3: likewise, and the author's system prompt goes with the request for the answer."""
     side_effects: SideEffects = "writes"
     """The most that its calls may do."""
     guardrails: tuple[Guardrail, ...] = ()

@@ -8,11 +8,11 @@ from typing import Any
 import pytest
 
 from tests.unit.cli.command import toolcrib
-from tests.unit.server.client import PLAN, Server, serving
+from tests.unit.server.client import PLAN, Server, http_tool, serving
 from toolcrib import Crib, ScriptedModel
-from toolcrib.contracts import JsonObject
+from toolcrib.contracts import Example, JsonObject
 from toolcrib.core.runs.views.trace import reasoning_of
-from toolcrib.llm import Message, Request, Response, Text, Thinking, TokenUsage, ToolCall
+from toolcrib.llm import Message, Part, Request, Response, Text, Thinking, TokenUsage, ToolCall
 
 WHY = "I look for the deal first, because its id is needed."
 
@@ -74,6 +74,54 @@ async def test_finding_8_the_default_prompt_asks_for_a_reason_in_a_sentence(serv
     assert "- Whenever you call tools, first say in one sentence why.\n" in made["system_prompt"]
 
 
+LONG = "x" * 500
+
+
+@pytest.mark.requirement("agents.native_examples")
+@pytest.mark.parametrize("caller", ["agent", "agentic"])
+async def test_0_9_examples_and_hints_reach_a_model_that_calls_natively(tmp_path: Path, caller: str):
+    asked: list[Request] = []
+
+    def answer(request: Request) -> str:
+        asked.append(request)
+        return "Done."
+
+    def make(store: Any, *, models: Any, **fields: Any) -> Crib:
+        return Crib(store, models={**models, "scripted:says": ScriptedModel(answer, name="says")}, **fields)
+
+    examples = (
+        Example(scenario="Deals of Acme", input={"company": "Acme"}, output=[{"name": "Acme"}]),
+        Example(scenario="does not fit", input={"firm": "Acme"}),
+        Example(scenario="output too long", input={"company": "B"}, output=LONG),
+        Example(scenario="too long", input={"company": LONG}),
+        *(Example(scenario=f"more {number}", input={"company": "C"}) for number in range(3)),
+    )
+    async with serving(f"sqlite:///{tmp_path}/crib.db", make_crib=make) as server:
+        fields: dict[str, Any] = {"examples": examples, "cost_hint": "2 credits", "estimated_latency_s": 12.5}
+        await server.crib.save(http_tool("deals", input_schema=COMPANY, side_effects="reads", **fields))
+        body = {"name": "desk", "llm": {"model": "scripted:says"}, "tools": [{"tool": "deals"}]}
+        if caller == "agent":
+            await server.post("/ai/agents", body, status=201)
+            await server.post("/ai/agents/desk/execute", {"message": "go"})
+        else:
+            await server.post("/agentic-tools", {**body, "mode": "agentic"}, status=201)
+            await server.post("/ai/tools/desk/invoke", {"params": {"task": "go"}})
+
+    [offered] = asked[0].tools.tools
+    assert offered.description.endswith(
+        "Cost: 2 credits\nTakes about 12.5 s.\nExamples:\n"
+        '- Deals of Acme: {"company":"Acme"} returns [{"name":"Acme"}]\n'
+        '- output too long: {"company":"B"}\n'
+        '- more 0: {"company":"C"}'
+    )
+
+
+COMPANY: JsonObject = {
+    "type": "object",
+    "properties": {"company": {"type": "string"}},
+    "required": ["company"],
+    "additionalProperties": False,
+}
 GERMAN = "ANSWER IN GERMAN. Always name every deal.\n{{integration_schema}}\n{{user_task}}"
 
 
@@ -92,17 +140,15 @@ async def test_finding_5_the_author_s_prompt_reaches_the_final_answer(server: Se
     assert ("fixed sequence of operations" in asked[0]) is False
 
 
+def answered(*parts: Part) -> Response:
+    return Response(Message("assistant", parts), stop="tool_calls", raw_stop="", usage=TokenUsage(), model="m", id="r")
+
+
 @pytest.mark.requirement("trace.model_calls")
 def test_finding_8_thinking_and_words_beside_calls_are_both_reasons():
     call = ToolCall("a", "search", "{}")
-    both = Response(
-        Message("assistant", (Thinking("The id first."), Text(f" {WHY}\n"), call)),
-        stop="tool_calls",
-        raw_stop="",
-        usage=TokenUsage(),
-        model="m",
-    )
-    silent = Response(Message("assistant", (call,)), stop="tool_calls", raw_stop="", usage=TokenUsage())
+    both = answered(Thinking("The id first."), Text(f" {WHY}\n"), call)
+    silent = answered(call)
 
     assert reasoning_of(both) == f"The id first.\n{WHY}"
     assert reasoning_of(silent) is None

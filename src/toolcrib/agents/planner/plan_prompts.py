@@ -11,6 +11,7 @@ from toolcrib.agents.prepare.agentic_tool import Setup
 from toolcrib.agents.toolset.default_prompt import default_prompt
 from toolcrib.agents.toolset.placeholders import describe
 from toolcrib.agents.toolset.signatures import brief, signature
+from toolcrib.contracts.runs.runs import WITH_HINTS
 
 _FORMAT_SYSTEM = "You report what was done for a task, truthfully and briefly, from the facts that you are given."
 _AUTHORS = """
@@ -20,8 +21,6 @@ as its language, form and content.
 
 {prompt}"""
 _LEFT_OUT = "(left out here)"
-_WITH_AUTHORS_PROMPT = 3
-"""The first plan format of which the request for the answer has the author's prompt."""
 
 _OPERATIONS = """The operations run in this order:
 {steps}
@@ -144,7 +143,7 @@ def format_question(setup: Setup, results: str, skipped: Sequence[str], problems
 
 def format_system(setup: Setup) -> str:
     """The system prompt of the answer: with the tool's own, without schemas, if its author has written one."""
-    if setup.context.request.plan_format < _WITH_AUTHORS_PROMPT or _has_default_prompt(setup):
+    if setup.context.request.plan_format < WITH_HINTS or _has_default_prompt(setup):
         return _FORMAT_SYSTEM
     prompt = setup.system_prompt(integration_schema=_LEFT_OUT, available_tools=_LEFT_OUT)
     return f"{_FORMAT_SYSTEM}{_AUTHORS.format(prompt=prompt)}"

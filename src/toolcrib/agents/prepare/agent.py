@@ -36,6 +36,7 @@ from toolcrib.contracts import (
     ToolDefinition,
     ToolRevision,
 )
+from toolcrib.contracts.runs.runs import WITH_HINTS
 from toolcrib.core.executor import CallFailed, error
 from toolcrib.core.policy import Accounts, least
 from toolcrib.core.registry import Registry, compile_schema, means_many
@@ -156,11 +157,12 @@ class AgentPreparer:
         """The tools as the run has found them; equal ones are laid out once."""
         rows = await self._resolve_tools(context, tool, agent, begun)
         in_words = agent.llm.tool_calling == "text"
-        key = (*rows, in_words)
+        hints = context.request.plan_format >= WITH_HINTS
+        key = (*rows, in_words, hints)
         if key not in self._offers:
             if len(self._offers) >= _MOST_OFFERS:
                 self._offers.clear()
-            self._offers[key] = await self._laid_out(context.run.realm, rows, in_words=in_words)
+            self._offers[key] = await self._laid_out(context.run.realm, rows, in_words=in_words, hints=hints)
         return self._offers[key]
 
     async def _resolve_tools(
@@ -196,7 +198,9 @@ class AgentPreparer:
         replaced = context.request.replaced
         return tuple((replaced.get(pinned, pinned), priority, shown) for pinned, priority, shown in rows)
 
-    async def _laid_out(self, realm: str, rows: tuple[tuple[str, int, bool], ...], *, in_words: bool) -> Toolset:
+    async def _laid_out(
+        self, realm: str, rows: tuple[tuple[str, int, bool], ...], *, in_words: bool, hints: bool
+    ) -> Toolset:
         found = [
             GrantedRevision(await self._registry.get_revision(realm, content_hash), priority=priority)
             for content_hash, priority, _ in rows
@@ -204,7 +208,7 @@ class AgentPreparer:
         allotted = allot(found, {})
         pairs = list(zip(allotted, (shown for _, _, shown in rows), strict=True))
         shown, hidden = (tuple(item for item, is_shown in pairs if is_shown is wanted) for wanted in (True, False))
-        return Toolset(allotted, Folded(shown, hidden), in_words=in_words)
+        return Toolset(allotted, Folded(shown, hidden), in_words=in_words, hints=hints)
 
     # Prompt -----------------------------------------------------------------------------------------------------------
 

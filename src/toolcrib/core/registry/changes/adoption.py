@@ -178,7 +178,7 @@ def plan_provider(
 def _brief(value: object) -> str:
     """A part of a provider in short; it has references to secrets and no secrets."""
     shown = value.model_dump(mode="json", exclude_none=True) if isinstance(value, Contract) else value
-    text = json.dumps(shown, ensure_ascii=False, default=str)
+    text = repr(shown) if isinstance(shown, str) else json.dumps(shown, ensure_ascii=False, default=str)
     return text if len(text) <= _LONGEST_PART else f"{text[:_LONGEST_PART]}…"
 
 

@@ -133,6 +133,10 @@ def check_agentic(definition: ToolDefinition, registry: Registry, realm: str) ->
         return definition
     name = definition.name
     found = _faults_alone(name, implementation, definition.input_schema)
+    if not (implementation.steps or implementation.tools) and implementation.status == "active":
+        wanted = _work_field(implementation)
+        problem = f"mode {implementation.mode!r} works with {wanted[1:]}, and there are none"
+        found.add(wanted, f"{problem}; name at least one, or save it with status 'draft'")
     found.attempt(lambda: _check_lists(name, implementation, registry, realm), None, "/context/reference_data")
     tools: list[ToolRevision] = []
     for share in allocation(implementation):
@@ -197,15 +201,12 @@ def _steps(steps: Sequence[str | AgenticStep]) -> tuple[AgenticStep, ...]:
 
 
 def _check_mode(name: str, implementation: AgenticImplementation) -> None:
-    """Refuse a mode with nothing to work with, unless the tool is a draft; what is for the other mode was a slip."""
+    """Refuse what the other mode needs where there is nothing of what this one needs: it was a slip."""
     steps, tools = (implementation.steps, "steps"), (implementation.tools, "tools")
     (own, wanted), (other, given) = (steps, tools) if implementation.mode == "deterministic" else (tools, steps)
     if other and not own:
         msg = f"agentic tool {name!r}: mode {implementation.mode!r} works with {wanted}, and there are only {given}"
         raise InvalidDefinition(f"{msg}; name them in {wanted}, or take the other mode")
-    if not own and implementation.status == "active":
-        msg = f"agentic tool {name!r}: mode {implementation.mode!r} works with {wanted}, and there are none"
-        raise InvalidDefinition(f"{msg}; name at least one, or save it with status 'draft'")
 
 
 def _check_steps(name: str, implementation: AgenticImplementation) -> None:

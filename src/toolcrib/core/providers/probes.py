@@ -115,7 +115,7 @@ class HttpProbe:
             )
         if not has_credentials(provider):
             said, accepted = "it needs no credentials here", None
-        elif await self._refuses_nobody(url, provider, principal, status):
+        elif await self._tells_nothing(url, provider, principal, status):
             where = "this path" if path else "its base address"
             advice = "set connection.test_path to the path of a GET that needs them, such as '/me'"
             said, accepted = f"which does not tell whether it accepts the credentials at {where}; {advice}", None
@@ -123,7 +123,7 @@ class HttpProbe:
             said, accepted = "and accepts the credentials", True
         return ProbeResult(f"it answers with status {status}, {said}", authenticated=accepted, http_status=status)
 
-    async def _refuses_nobody(self, url: str, provider: ProviderDefinition, principal: Principal, status: int) -> bool:
+    async def _tells_nothing(self, url: str, provider: ProviderDefinition, principal: Principal, status: int) -> bool:
         """Whether an answer is no sign of accepted credentials: who has none gets on as well, or it was a failure."""
         if status == _TOO_MANY or status >= _FAILED:
             return True

@@ -8,8 +8,8 @@ from typing import Any
 
 import pytest
 
-from tests.unit.cli.command import toolcrib
 from tests.twins import make_definition
+from tests.unit.cli.command import toolcrib
 from tests.unit.server.client import Server, body_of, serving
 from toolcrib import Crib
 from toolcrib.contracts import InvalidDefinition, JsonObject, ProviderDefinition

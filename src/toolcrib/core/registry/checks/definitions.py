@@ -22,6 +22,7 @@ from toolcrib.core.expressions.jsonpath import check_path
 from toolcrib.core.registry.checks.versions import Version
 from toolcrib.core.registry.schema.validation import compile_schema
 
+_TYPES: Final = ("array", "boolean", "integer", "null", "number", "string")
 _SEGMENT: Final = re.compile(r"[^/*]+")
 _SECURITY_URI: Final = re.compile(r"ai://[^/*]+(?:/[^/*]+)+")
 
@@ -121,7 +122,7 @@ def check_definition(definition: ToolDefinition) -> None:
 def _check_type(definition: ToolDefinition) -> None:
     """Arguments are an object."""
     kind = definition.input_schema.get("type", "object")
-    if kind != "object":
+    if kind != "object" and (not isinstance(kind, str) or kind in _TYPES):  # what is no type is told of the schema
         msg = f"tool {definition.name!r}: input_schema has type {kind!r}; arguments are an object, so use type 'object'"
         raise InvalidDefinition(msg)
 

@@ -7,6 +7,7 @@ result, not an exception.
 
 import re
 from collections.abc import Callable, Sequence
+from functools import partial
 from itertools import count
 from typing import Any, TypeAlias, cast
 
@@ -38,7 +39,7 @@ from toolcrib.contracts import (
     ToolRevision,
     TrialCall,
 )
-from toolcrib.core.registry import Registry, compile_schema
+from toolcrib.core.registry import DefinitionFaults, Registry, compile_schema
 from toolcrib.core.runs import BudgetExhausted, ModelCall, RunContext, RunEnd
 from toolcrib.llm import LanguageModel, Message, Request, ToolCall, user
 
@@ -110,7 +111,7 @@ def agentic_definition(
     if not system_prompt:
         written = default_prompt(implementation, purpose=description)
         implementation = implementation.model_copy(update={"system_prompt": written})
-    _check_alone(name, implementation)
+    _faults_alone(name, implementation, input_schema or TASK_INPUT).tell()
     fields: dict[str, Any] = {"input_schema": input_schema or TASK_INPUT, "description": description}
     return ToolDefinition(name=name, version=version, category="agentic", implementation=implementation, **fields)
 
@@ -122,17 +123,29 @@ def check_agentic(definition: ToolDefinition, registry: Registry, realm: str) ->
     so that a nested run ends itself before the call is cut off.
 
     Raises:
-        InvalidDefinition: A placeholder is unknown, `max_tokens` is out of range, a step's id stands twice, the tool is
-            allotted to itself, it has only what the other mode works with, or the result schema is none.
-        NotFound: An allotted tool, or one that lists reference data, does not exist.
+        InvalidDefinition: A placeholder is unknown or need not have a value, `max_tokens` is out of range, a step's id
+            stands twice, the tool is allotted to itself, there is nothing that its mode works with and it is no draft,
+            or the result schema is none. Several problems are told together.
+        NotFound: Only an allotted tool, or one that lists reference data, does not exist.
     """
     implementation = definition.implementation
     if not isinstance(implementation, AgenticImplementation):
         return definition
-    _check_alone(definition.name, implementation)
-    _check_lists(definition.name, implementation, registry, realm)
-    tools = [meant(share, registry, realm, definition.name) for share in allocation(implementation)]
-    effects = {tool.definition.side_effects for found in tools for tool in found}
+    name = definition.name
+    found = _faults_alone(name, implementation, definition.input_schema)
+    if not (implementation.steps or implementation.tools) and implementation.status == "active":
+        wanted = _work_field(implementation)
+        problem = f"mode {implementation.mode!r} works with {wanted[1:]}, and there are none"
+        found.add(wanted, f"{problem}; name at least one, or save it with status 'draft'")
+    found.attempt(lambda: _check_lists(name, implementation, registry, realm), None, "/context/reference_data")
+    tools: list[ToolRevision] = []
+    for share in allocation(implementation):
+        if share.ref.partition("@")[0] != name:
+            tools += found.attempt(
+                partial(meant, share, registry, realm, name), (), _place_of(share.ref, implementation)
+            )
+    found.tell()
+    effects = {tool.definition.side_effects for tool in tools}
     return definition.model_copy(
         update={
             "side_effects": next((most for most in _MOST_FIRST if most in effects), "none"),
@@ -141,15 +154,33 @@ def check_agentic(definition: ToolDefinition, registry: Registry, realm: str) ->
     )
 
 
-def _check_alone(name: str, implementation: AgenticImplementation) -> None:
-    """What can be checked without a catalogue."""
-    if name in {share.ref.partition("@")[0] for share in allocation(implementation)}:
-        msg = f"agentic tool {name!r} is allotted to itself; take it out of its own tools"
-        raise InvalidDefinition(msg)
-    _check_mode(name, implementation)
-    check_prompt(name, implementation)
-    _check_steps(name, implementation)
-    _check_result(name, implementation)
+def _faults_alone(name: str, implementation: AgenticImplementation, input_schema: JsonSchema) -> DefinitionFaults:
+    """What can be said without a catalogue."""
+    found = DefinitionFaults(f"agentic tool {name!r}")
+    found.attempt(lambda: _check_mode(name, implementation), None, _work_field(implementation))
+    for share in allocation(implementation):
+        if share.ref.partition("@")[0] == name:
+            found.add(_place_of(share.ref, implementation), "it is allotted to itself; take it out of its own tools")
+    found.attempt(lambda: check_prompt(name, implementation, input_schema), None, "/system_prompt")
+    found.attempt(lambda: _check_steps(name, implementation), None, "/steps")
+    found.attempt(lambda: _check_result(name, implementation), None, "/result_schema")
+    found.attempt(lambda: _check_tokens(name, implementation), None, "/llm/max_tokens")
+    return found
+
+
+def _work_field(implementation: AgenticImplementation) -> str:
+    """Where what the tool works with stands in its definition."""
+    return "/steps" if implementation.mode == "deterministic" else "/tools"
+
+
+def _place_of(ref: str, implementation: AgenticImplementation) -> str:
+    """Where a reference to a tool stands in the definition."""
+    shares = implementation.steps if implementation.mode == "deterministic" else implementation.tools
+    places = (place for place, share in enumerate(shares) if share.tool == ref)
+    return f"{_work_field(implementation)}/{next(places)}/tool"
+
+
+def _check_tokens(name: str, implementation: AgenticImplementation) -> None:
     tokens = implementation.llm.max_tokens
     if tokens is not None and not _LEAST_TOKENS <= tokens <= _MOST_TOKENS:
         msg = f"agentic tool {name!r}: max_tokens is {tokens}; it must be {_LEAST_TOKENS} to {_MOST_TOKENS}"

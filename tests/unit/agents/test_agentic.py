@@ -8,7 +8,7 @@ import pytest
 
 from tests.unit.agents.crm import MODEL, Crm, asks, plan, positions, purposes, run_agent, run_tool, stopped, told
 from toolcrib import AgenticStep, AllocatedTool, Crib, ScriptedModel, tool
-from toolcrib.contracts import ErrorCode, ModelError, ModelStarted, RateLimit, Reason
+from toolcrib.contracts import ErrorCode, InvalidDefinition, ModelError, ModelStarted, RateLimit, Reason
 from toolcrib.llm import Message, Request
 
 SEARCH = ("search_deals", {"company": "Acme"})
@@ -211,16 +211,9 @@ async def test_a_provider_that_fails_ends_the_run_with_what_was_done(before: tup
 
 
 @pytest.mark.requirement("agents.loop")
-async def test_an_agent_without_tools_has_nothing_to_choose_from():
-    result, model = await run_agent(Crm(), tools=[])
-
-    assert (result.summary.status, result.summary.stop_reason) == ("failed", "no_tools")
-    assert result.summary.error is not None
-    assert (
-        "'agent@1.0.0' has no tools to choose from; allot at least one that is in service"
-        in result.summary.error.message
-    )
-    assert model.requests == []
+async def test_an_agentic_tool_without_tools_is_refused_when_it_is_saved():
+    with pytest.raises(InvalidDefinition, match="mode 'agentic' works with tools, and there are none"):
+        await run_agent(Crm(), tools=[])
 
 
 @pytest.mark.requirement("agents.result_schema")

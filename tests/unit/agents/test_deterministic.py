@@ -21,7 +21,7 @@ from tests.unit.agents.crm import (
     stopped,
 )
 from toolcrib import AgenticContext, AgenticStep, Crib, LLMConfig, ScriptedModel, tool
-from toolcrib.contracts import ErrorCode, ModelError, ModelStarted, Reason
+from toolcrib.contracts import ErrorCode, InvalidDefinition, ModelError, ModelStarted, Reason
 from toolcrib.llm import Reasoning
 
 
@@ -159,13 +159,9 @@ async def test_an_empty_list_is_a_step_without_calls_to_a_model_that_must_give_a
 
 
 @pytest.mark.requirement("agents.sequence")
-async def test_a_sequence_without_steps_has_nothing_to_do():
-    result, model = await run_sequence(Crm(), steps=[])
-
-    assert (result.summary.status, result.summary.stop_reason) == ("failed", "no_tools")
-    assert result.summary.error is not None
-    assert result.summary.error.reason is Reason.TOOL_NOT_ALLOWED
-    assert model.requests == []
+async def test_a_sequence_without_steps_is_refused_when_it_is_saved():
+    with pytest.raises(InvalidDefinition, match="mode 'deterministic' works with steps, and there are none"):
+        await run_sequence(Crm(), steps=[])
 
 
 @pytest.mark.requirement("agents.skip")

@@ -193,7 +193,7 @@ async def test_nesting_ends_at_a_fixed_depth():
 @pytest.mark.requirement("agents.depth", "agents.authoring")
 async def test_a_tool_cannot_be_allotted_to_itself():
     async with Crib("memory://", models={"scripted:m": ScriptedModel([])}) as crib:
-        with pytest.raises(InvalidDefinition, match="agentic tool 'a' is allotted to itself"):
+        with pytest.raises(InvalidDefinition, match="agentic tool 'a': it is allotted to itself"):
             crib.agentic_tool("a", mode="agentic", model="scripted:m", tools=["a@^1.0"])
 
 

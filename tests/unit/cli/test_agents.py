@@ -92,7 +92,10 @@ def test_an_agent_is_added_from_a_file_listed_shown_and_removed(store: str, tmp_
         ("name: [", "is no YAML"),
         ("- desk", "holds no object"),
         ("name: desk", "llm: Field required"),
-        ("name: desk\nllm: {model: 'openai:gpt-4o'}\ncolour: red", "colour: Extra inputs"),
+        (
+            "name: desk\nllm: {model: 'openai:gpt-4o'}\ncolour: red",
+            "desk.yaml:3: error: /colour: there is no field 'colour'",
+        ),
     ],
 )
 def test_a_file_that_is_no_agent_is_refused_in_one_line(store: str, tmp_path: Path, text: str, problem: str) -> None:

@@ -8,6 +8,7 @@ from typing import Any
 from urllib.parse import urlsplit
 
 import pytest
+from aiohttp import web
 from typer.testing import CliRunner
 
 from tests.twins import MASTER_KEYS
@@ -115,11 +116,11 @@ def test_a_provider_that_is_not_reached_fails_its_test(store: str) -> None:
     local = "name: crm\nbase_url: http://127.0.0.1:9\n"
     run("provider", "add", "-", store=store, given=local)
     tried = run("provider", "test", "crm", store=store)
-    assert (tried.exit_code, tried.stdout.startswith("reachable: no, authenticated: unknown: egress denied")) == (
+    assert (tried.exit_code, tried.stdout.startswith("reachable: unknown, authenticated: unknown: egress denied")) == (
         1,
         True,
     )
-    assert json.loads(run("provider", "test", "crm", "--json", store=store).stdout)["reachable"] is False
+    assert json.loads(run("provider", "test", "crm", "--json", store=store).stdout)["reachable"] is None
     found = run("provider", "discover", "crm", store=store)
     assert (found.exit_code, "egress denied" in found.stderr) == (1, True)
     assert run("provider", "sync", "crm", store=store).exit_code == 2
@@ -204,3 +205,39 @@ async def test_the_page_on_this_machine_lets_in_the_browser_with_the_right_state
         answer = await visit(page.redirect_uri, "GET /callback?code=1&state=right HTTP/1.1")
         assert answer == "HTTP/1.1 200 OK"
         assert await waiting == f"{page.redirect_uri}?code=1&state=right"
+
+
+@pytest.mark.requirement("cli.providers")
+@pytest.mark.parametrize(
+    ("path", "status", "said"),
+    [
+        ("", 1, "reachable: yes, authenticated: unknown: it answers with status 404"),
+        ("/me", 0, "reachable: yes, authenticated: yes: it answers with status 200"),
+        ("/other", 1, "reachable: yes, authenticated: no: it answers with status 403"),
+    ],
+)
+async def test_0_6_the_exit_status_is_0_only_if_the_credentials_are_known_to_be_accepted(
+    store: str, path: str, status: int, said: str
+) -> None:
+    async def answer(request: web.BaseRequest) -> web.StreamResponse:
+        known = 200 if "authorization" in request.headers else 401
+        return web.Response(status={"/me": known, "/other": 403}.get(request.path, 404))
+
+    async with serving(answer) as port:
+        auth = "{kind: bearer, token: '${env:TOOLCRIB_SECRET_T}'}"
+        crm = f"name: crm\nbase_url: http://127.0.0.1:{port}\nauth: {auth}\n"
+        around = {
+            "TOOLCRIB_STORE": store,
+            "TOOLCRIB_SECRET_T": "swordfish-0123456789",
+            "TOOLCRIB_EGRESS_ALLOW": f"127.0.0.1:{port}",
+        }
+        wanted = f"connection: {{kind: http, test_path: {path}}}\n" if path else ""
+
+        def command(*arguments: str, given: str | None = None) -> Any:
+            return CliRunner().invoke(app, ["provider", *arguments], env=around, input=given, catch_exceptions=False)
+
+        added = await asyncio.to_thread(command, "add", "-", given=crm + wanted)
+        tried = await asyncio.to_thread(command, "test", "crm")
+
+    assert added.exit_code == 0, added.output
+    assert (tried.exit_code, tried.stdout.startswith(said)) == (status, True), tried.output

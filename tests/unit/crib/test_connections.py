@@ -20,6 +20,7 @@ from toolcrib.contracts import (
     EgressDenied,
     ErrorCode,
     GrpcConnection,
+    HttpConnection,
     InvalidInput,
     McpConnection,
     NotFound,
@@ -65,7 +66,7 @@ async def test_a_system_that_answers_is_reachable_and_says_whether_the_credentia
         right, wrong, unset = [await crib.connections.test(name) for name in ways]
         assert (right.reachable, right.authenticated, right.http_status, right.error) == (True, True, 404, None)
         assert (wrong.reachable, wrong.authenticated, wrong.http_status) == (True, False, 401)
-        assert (unset.reachable, unset.authenticated, unset.http_status) == (False, False, None)
+        assert (unset.reachable, unset.authenticated, unset.http_status) == (None, False, None)
         assert unset.error is not None
         assert unset.error.code == ErrorCode.AUTH_REQUIRED
         found = await crib.connections.discover("right")
@@ -75,6 +76,52 @@ async def test_a_system_that_answers_is_reachable_and_says_whether_the_credentia
         assert (await crib.connections.discover("wrong")).items == ()
         with pytest.raises(ReconnectRequired):
             await crib.connections.discover("unset")
+
+
+async def open_front(request: web.BaseRequest) -> web.StreamResponse:
+    """A system whose base address is not there for anybody, and whose `/me` wants a key."""
+    if request.path == "/v1/me":
+        is_known = request.headers.get("authorization") == "Bearer key-0123456789"
+        return web.json_response({"me": 1}) if is_known else web.Response(status=401)
+    return web.Response(status=503 if request.path == "/v1/down" else 404)
+
+
+@pytest.mark.requirement("crib.probes")
+@pytest.mark.parametrize(
+    ("token", "path", "known", "said"),
+    [
+        (
+            "WRONG",
+            None,
+            None,
+            "does not tell whether it accepts the credentials at its base address; set",
+        ),
+        ("KEY", None, None, "answers with status 404, which does not tell"),
+        ("WRONG", "/me", False, "the credentials are not accepted"),
+        ("KEY", "/me", True, "it answers with status 200, and accepts the credentials"),
+        (
+            "KEY",
+            "/down",
+            None,
+            "which does not tell whether it accepts the credentials at this path",
+        ),
+    ],
+)
+async def test_0_6_a_probe_that_cannot_tell_of_the_credentials_says_so(
+    token: str, path: str | None, known: bool | None, said: str
+) -> None:
+    async with serving(open_front) as port, house(port, KEY="key-0123456789", WRONG="nope") as crib:
+        provider = ProviderDefinition(
+            name="crm",
+            base_url=f"http://127.0.0.1:{port}/v1",
+            auth=BearerAuth(token=f"${{env:{token}}}"),
+            connection=HttpConnection(test_path=path),
+        )
+        await crib.save_provider(provider)
+        check = await crib.connections.test("crm")
+
+    assert (check.reachable, check.authenticated, check.has_credentials) == (True, known, True)
+    assert said in check.message
 
 
 @pytest.mark.requirement("crib.probes")

@@ -168,7 +168,7 @@ async def test_a_clients_tool_is_prepared_handed_over_and_ends_with_what_the_cli
     [prepared] = rig.journal.handed
     assert prepared.requires_client_execution
     assert prepared.output == {"button": "ok"}
-    assert not envelope.requires_client_execution
+    assert envelope.requires_client_execution
     assert (envelope.status, envelope.output, envelope.metadata) == ("success", {"clicked": True}, {"screen": 2})
     assert envelope.call_id == prepared.call_id
     assert envelope.timings.wait == 90

@@ -54,7 +54,7 @@ async def test_an_agent_is_created_read_changed_and_removed(server: Server) -> N
     renamed = await server.client.patch(path, json={"name": "table"})
     assert "cannot be renamed" in checked(renamed, 422)["error"]["message"]
     wrong = checked(await server.client.patch(path, json={"limits": {"max_iterations": "many"}}), 422)
-    assert wrong["error"]["details"]["problems"][0]["path"] == "body.limits.max_iterations"
+    assert wrong["error"]["details"]["problems"][0]["path"] == "/limits/max_iterations"
 
     removal = checked(await server.client.delete(path), 200)
     assert removal["message"].startswith("desk is gone")

@@ -163,7 +163,7 @@ async def test_a_provider_is_defined_read_and_listed_and_no_value_of_a_secret_is
 async def test_a_provider_is_tested_and_asked_what_it_offers() -> None:
     async with connected() as (server, authority):
         before = await server.post("/providers/crm/test")
-        assert (before["reachable"], before["authenticated"]) == (False, False)
+        assert (before["reachable"], before["authenticated"], before["has_credentials"]) == (None, False, True)
         assert "reconnect with `toolcrib provider connect crm`" in before["message"]
         assert before["error"]["details"]["reason"] == "reconnect_required"
         await server.post("/providers", {"name": "open", "base_url": f"{authority.url}/.well-known/"}, 201)

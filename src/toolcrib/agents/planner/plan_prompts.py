@@ -8,10 +8,19 @@ from datetime import date
 
 from toolcrib.agents.evidence.plan_schema import Shapes, plan_example
 from toolcrib.agents.prepare.agentic_tool import Setup
+from toolcrib.agents.toolset.default_prompt import default_prompt
 from toolcrib.agents.toolset.placeholders import describe
 from toolcrib.agents.toolset.signatures import brief, signature
+from toolcrib.contracts.runs.runs import WITH_HINTS
 
-FORMAT_SYSTEM = "You report what was done for a task, truthfully and briefly, from the facts that you are given."
+_FORMAT_SYSTEM = "You report what was done for a task, truthfully and briefly, from the facts that you are given."
+_AUTHORS = """
+
+These are the instructions for the whole task. The operations are over: follow what is said here of the answer, such \
+as its language, form and content.
+
+{prompt}"""
+_LEFT_OUT = "(left out here)"
 
 _OPERATIONS = """The operations run in this order:
 {steps}
@@ -130,6 +139,23 @@ def format_question(setup: Setup, results: str, skipped: Sequence[str], problems
         skipped=", ".join(skipped) or "none",
         problems="; ".join(problems) or "none",
     )
+
+
+def format_system(setup: Setup) -> str:
+    """The system prompt of the answer: with the tool's own, without schemas, if its author has written one."""
+    if setup.context.request.plan_format < WITH_HINTS or _has_default_prompt(setup):
+        return _FORMAT_SYSTEM
+    prompt = setup.system_prompt(integration_schema=_LEFT_OUT, available_tools=_LEFT_OUT)
+    return f"{_FORMAT_SYSTEM}{_AUTHORS.format(prompt=prompt)}"
+
+
+def _has_default_prompt(setup: Setup) -> bool:
+    """Whether the prompt is the one of a tool whose author has written none: it speaks of the plan only."""
+    implementation = setup.implementation
+    pairs = zip(implementation.steps, setup.allotted, strict=True)
+    tools = {step.tool: item.tool.definition for step, item in pairs}
+    written = default_prompt(implementation, purpose=setup.tool.definition.description, tools=tools)
+    return implementation.system_prompt == written
 
 
 def _overview(setup: Setup) -> list[str]:

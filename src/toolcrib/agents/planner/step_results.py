@@ -15,7 +15,7 @@ from toolcrib.agents.evidence.plan_schema import StepPlan, expand, items_of, ste
 from toolcrib.agents.model.json_answers import AnswerFormat, UnusableAnswer, ask_json, end_without_output
 from toolcrib.agents.model.tool_calls import preview
 from toolcrib.agents.planner.caller_questions import NO, YES, QuestionDraft, consents
-from toolcrib.agents.planner.plan_prompts import FORMAT_SYSTEM, format_question, review_question
+from toolcrib.agents.planner.plan_prompts import format_question, format_system, review_question
 from toolcrib.agents.planner.planning import doubts_of_step
 from toolcrib.agents.prepare.agentic_tool import Setup
 from toolcrib.agents.toolset.allocation import ToolAllocation
@@ -323,7 +323,7 @@ async def conclude(
             question,
             schema,
             name="answer",
-            system=FORMAT_SYSTEM,
+            system=format_system(setup),
             reading=None
             if schema is not DEFAULT_RESULT or profile_of(setup.model.name).ends_texts
             else AnswerFormat(_ENDING),

@@ -5,9 +5,10 @@ same. An agent acts as its service account, otherwise as its caller. The account
 run is resumed, and its grants are read again before every call.
 """
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import replace
 from fnmatch import fnmatchcase
+from functools import partial
 from typing import Protocol
 
 import orjson
@@ -17,7 +18,7 @@ from toolcrib.agents.history.variables import ConversationStart, Recall, Recalle
 from toolcrib.agents.model.client import ModelClient
 from toolcrib.agents.model.context_window import ContextWindow
 from toolcrib.agents.prepare.agentic_tool import Models
-from toolcrib.agents.toolset.allocation import GrantedRevision, meant
+from toolcrib.agents.toolset.allocation import AllocationEntry, GrantedRevision, meant
 from toolcrib.agents.toolset.resolution import ToolRequester, resolve, shares_of
 from toolcrib.agents.toolset.tool_search import Folded
 from toolcrib.agents.toolset.toolset import Toolset, allot
@@ -27,6 +28,7 @@ from toolcrib.contracts import (
     AgentImplementation,
     ErrorCode,
     InvalidDefinition,
+    InvalidInput,
     Json,
     NotFound,
     Principal,
@@ -36,9 +38,10 @@ from toolcrib.contracts import (
     ToolDefinition,
     ToolRevision,
 )
+from toolcrib.contracts.runs.runs import WITH_HINTS
 from toolcrib.core.executor import CallFailed, error
 from toolcrib.core.policy import Accounts, least
-from toolcrib.core.registry import Registry, compile_schema, means_many
+from toolcrib.core.registry import DefinitionFaults, Registry, compile_schema, means_many
 from toolcrib.core.runs import RunContext
 from toolcrib.llm import Message
 
@@ -156,11 +159,12 @@ class AgentPreparer:
         """The tools as the run has found them; equal ones are laid out once."""
         rows = await self._resolve_tools(context, tool, agent, begun)
         in_words = agent.llm.tool_calling == "text"
-        key = (*rows, in_words)
+        hints = context.request.plan_format >= WITH_HINTS
+        key = (*rows, in_words, hints)
         if key not in self._offers:
             if len(self._offers) >= _MOST_OFFERS:
                 self._offers.clear()
-            self._offers[key] = await self._laid_out(context.run.realm, rows, in_words=in_words)
+            self._offers[key] = await self._laid_out(context.run.realm, rows, in_words=in_words, hints=hints)
         return self._offers[key]
 
     async def _resolve_tools(
@@ -196,7 +200,9 @@ class AgentPreparer:
         replaced = context.request.replaced
         return tuple((replaced.get(pinned, pinned), priority, shown) for pinned, priority, shown in rows)
 
-    async def _laid_out(self, realm: str, rows: tuple[tuple[str, int, bool], ...], *, in_words: bool) -> Toolset:
+    async def _laid_out(
+        self, realm: str, rows: tuple[tuple[str, int, bool], ...], *, in_words: bool, hints: bool
+    ) -> Toolset:
         found = [
             GrantedRevision(await self._registry.get_revision(realm, content_hash), priority=priority)
             for content_hash, priority, _ in rows
@@ -204,7 +210,7 @@ class AgentPreparer:
         allotted = allot(found, {})
         pairs = list(zip(allotted, (shown for _, _, shown in rows), strict=True))
         shown, hidden = (tuple(item for item, is_shown in pairs if is_shown is wanted) for wanted in (True, False))
-        return Toolset(allotted, Folded(shown, hidden), in_words=in_words)
+        return Toolset(allotted, Folded(shown, hidden), in_words=in_words, hints=hints)
 
     # Prompt -----------------------------------------------------------------------------------------------------------
 
@@ -254,30 +260,43 @@ def check_agent(definition: ToolDefinition, registry: Registry, realm: str, frag
     agent = definition.implementation
     if not isinstance(agent, AgentImplementation):
         return definition
-    for problem in _problems(definition, agent, realm, fragments):
-        msg = f"agent {definition.name!r}: {problem}"
-        raise InvalidDefinition(msg)
-    for reference in (*agent.delegates, *([agent.memory.summary_agent] if agent.memory.summary_agent else [])):
-        _require_agent(definition.name, reference, registry, realm)
-    effects = _effects(definition.name, agent, registry, realm)
+    found = DefinitionFaults(f"agent {definition.name!r}")
+    for path, problem in _problems(definition, agent, realm, fragments):
+        found.add(path, problem)
+    for path, reference in _agents_named(agent):
+        found.attempt(partial(_require_agent, definition.name, reference, registry, realm), None, path)
+    effects = _effects(definition.name, agent, registry, realm, found)
+    found.tell()
     return AgentDefinition.of(definition).tool().model_copy(update={"side_effects": effects})
 
 
 def _problems(
     definition: ToolDefinition, agent: AgentImplementation, realm: str, fragments: Fragments
-) -> Iterator[str]:
-    """What can be said without looking at tools."""
+) -> Iterator[tuple[str, str]]:
+    """What can be said without looking at tools: the place of each problem, and the problem."""
     if "message" not in definition.parameter_names():
-        yield "input_schema has no property 'message', which is what an agent is asked; add it"
-    yield from _format_problems(agent)
+        yield "/input_schema", "input_schema has no property 'message', which is what an agent is asked; add it"
+    for problem in _format_problems(agent):
+        yield ("/response_format" if agent.response_schema is None else "/response_schema"), problem
     if agent.realms and realm not in agent.realms:
-        yield f"it is saved in realm {realm!r} and may run in {', '.join(agent.realms)} only; add its own realm"
-    for name in agent.prompt_fragments:
+        allowed = ", ".join(agent.realms)
+        yield "/realms", f"it is saved in realm {realm!r} and may run in {allowed} only; add its own realm"
+    for place, name in enumerate(agent.prompt_fragments):
         if fragments.find(realm, name) is None:
-            yield f"there is no prompt fragment {name!r} in realm {realm!r}; save it first, or take it out"
-    for delegate in agent.delegates:
+            path = f"/prompt_fragments/{place}"
+            yield path, f"there is no prompt fragment {name!r} in realm {realm!r}; save it first, or take it out"
+    for place, delegate in enumerate(agent.delegates):
         if means_many(delegate):
-            yield f"delegate {delegate!r} is a pattern; name each agent that it may call"
+            yield f"/delegates/{place}", f"delegate {delegate!r} is a pattern; name each agent that it may call"
+
+
+def _agents_named(agent: AgentImplementation) -> Iterator[tuple[str, str]]:
+    """The agents that must exist, by their places."""
+    for place, delegate in enumerate(agent.delegates):
+        if not means_many(delegate):
+            yield f"/delegates/{place}", delegate
+    if agent.memory.summary_agent:
+        yield "/memory/summary_agent", agent.memory.summary_agent
 
 
 def _format_problems(agent: AgentImplementation) -> Iterator[str]:
@@ -307,14 +326,30 @@ def _require_agent(name: str, reference: str, registry: Registry, realm: str) ->
     return found
 
 
-def _effects(name: str, agent: AgentImplementation, registry: Registry, realm: str) -> SideEffects:
-    """The most that its calls may do."""
-    present = {
-        EFFECTS.index(tool.definition.side_effects)
-        for share in shares_of(agent)
-        for tool in meant(share, registry, realm, name)
-        if share.ref in agent.delegates or not any(fnmatchcase(tool.name, out) for out in agent.excluded_tools)
-    }
+def _effects(
+    name: str, agent: AgentImplementation, registry: Registry, realm: str, found: DefinitionFaults
+) -> SideEffects:
+    """The most that its calls may do; tools that there are not are added to what was found."""
+    delegates, present = set(agent.delegates), set[int]()
+    places = {item.tool: f"/tools/{place}/tool" for place, item in enumerate(agent.tools)}
+    for share in shares_of(agent):
+        if share.ref in delegates:
+            tools = _known(share, registry, realm, name)
+        else:
+            tools = found.attempt(partial(meant, share, registry, realm, name), (), places.get(share.ref, ""))
+        present |= {
+            EFFECTS.index(tool.definition.side_effects)
+            for tool in tools
+            if share.ref in delegates or not any(fnmatchcase(tool.name, out) for out in agent.excluded_tools)
+        }
     if agent.can_create_workflows or any(share.many for share in shares_of(agent)):
         return agent.side_effects
     return least(agent.side_effects, EFFECTS[max(present, default=0)])
+
+
+def _known(share: AllocationEntry, registry: Registry, realm: str, name: str) -> Sequence[ToolRevision]:
+    """The delegates that an entry means; that one is missing is told of the delegates."""
+    try:
+        return meant(share, registry, realm, name)
+    except (InvalidInput, NotFound):
+        return ()

@@ -20,6 +20,7 @@ from toolcrib.agents.toolset.schema_narrowing import enums_of
 from toolcrib.agents.toolset.tool_search import Folded, fold, summary
 from toolcrib.agents.toolset.toolset import Toolset, allot, each_once
 from toolcrib.contracts import AgenticImplementation, InvalidDefinition, Json, JsonObject, LLMConfig, ToolRevision
+from toolcrib.contracts.runs.runs import WITH_HINTS
 from toolcrib.core.expressions import Template
 from toolcrib.core.policy import is_in_service
 from toolcrib.core.providers import ReferenceList
@@ -63,13 +64,19 @@ class Setup(ModelClient, frozen=True, kw_only=True):
         """The tools that the embedded model may use."""
         return self.place.offer.allotted
 
-    def system_prompt(self, history: str = "") -> str:
-        """The system prompt with this run's task and what was done so far."""
+    def system_prompt(self, history: str = "", **instead: str) -> str:
+        """The system prompt with this run's task and what was done so far.
+
+        Args:
+            history: What was done so far.
+            **instead: What placeholders stand for here, by their names.
+        """
         scope = {
             **self.place.scope,
             "user_task": self.task,
             "input": self.context.request.input,
             "execution_history": history,
+            **instead,
         }
         return "\n\n".join(filter(None, (self.place.prompt.render_text(scope), self.place.documentation)))
 
@@ -151,15 +158,17 @@ class RunPreparer:
     ) -> SharedSetup:
         began = context.run.created_at
         ages = (values.fetched_at if values.fetched_at < began else None for values in references)
+        hints = context.request.plan_format >= WITH_HINTS
         key = (
             tool.content_hash,
+            hints,
             *(item.tool.content_hash for item in found),
             *zip((values.id for values in references), ages, strict=True),
         )
         if key not in self._places:
             if len(self._places) >= _MOST_PLACES:
                 self._places.clear()
-            self._places[key] = _furnish(implementation, found, references, began)
+            self._places[key] = _furnish(implementation, found, references, began, hints=hints)
         return self._places[key]
 
     async def _tell_drift(self, context: RunContext, tool: ToolRevision) -> None:
@@ -181,12 +190,14 @@ def _furnish(
     found: Sequence[GrantedRevision],
     references: Sequence[ReferenceList],
     began: datetime,
+    *,
+    hints: bool,
 ) -> SharedSetup:
     enums = enums_of(references)
     allotted = allot(found, enums)
     once = each_once(allotted)
     folded = fold(once) if implementation.mode == "agentic" else Folded(once, ())
-    offer = Toolset(allotted, folded, in_words=implementation.llm.tool_calling == "text")
+    offer = Toolset(allotted, folded, in_words=implementation.llm.tool_calling == "text", hints=hints)
     prompt = Template.parse(implementation.system_prompt, "{{}}")
     return SharedSetup(
         offer=offer,

@@ -35,6 +35,7 @@ _AGENTIC = """You carry out tasks with the tools that you are given.
 {values}
 # Instructions
 - Choose the tools that the task needs. Look at each result before you decide on the next step.
+- Whenever you call tools, first say in one sentence why.
 - Use field names and values exactly as the tools' schemas say{only_valid}.
 - After an error, read it, correct the input and try again once; then say what could not be done.
 

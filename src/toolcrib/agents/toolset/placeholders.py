@@ -4,7 +4,7 @@ A placeholder is a plain name; a prompt cannot call or compute anything.
 """
 
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from datetime import datetime
 
 from toolcrib.agents.toolset.allocation import ToolAllocation
@@ -13,13 +13,15 @@ from toolcrib.agents.toolset.signatures import signature
 from toolcrib.contracts import (
     AgenticContext,
     AgenticImplementation,
-    InvalidDefinition,
     InvalidExpression,
     Json,
+    JsonSchema,
     ToolRevision,
 )
 from toolcrib.core.expressions import Template
+from toolcrib.core.expressions.suggestions import listing, suggestion
 from toolcrib.core.providers import ReferenceList
+from toolcrib.core.registry import DefinitionFaults
 
 PLACEHOLDERS = (
     "integration_schema",
@@ -40,30 +42,68 @@ _SHORT_ID = 12
 """Characters of a snapshot's id in a prompt."""
 
 
-def check_prompt(name: str, implementation: AgenticImplementation) -> None:
+def check_prompt(name: str, implementation: AgenticImplementation, input_schema: JsonSchema | None = None) -> None:
     """Refuse a prompt that could not be filled in, or that is more than text with names in it.
 
     Args:
         name: The tool's name.
         implementation: What the prompt is for.
+        input_schema: Of the tool, if the parameters that the prompt reads are to be checked.
 
     Raises:
-        InvalidDefinition: A placeholder is unknown or is not a plain name.
+        InvalidDefinition: Placeholders are unknown, are not plain names, or read what need not exist; all are named.
+    """
+    found = DefinitionFaults(f"agentic tool {name!r}")
+    for problem in prompt_problems(implementation, input_schema):
+        found.add("/system_prompt", f"system_prompt: {problem}")
+    found.tell()
+
+
+def prompt_problems(implementation: AgenticImplementation, input_schema: JsonSchema | None) -> Iterator[str]:
+    """What is wrong with the placeholders of a prompt: each that could not be filled in.
+
+    Args:
+        implementation: What the prompt is for.
+        input_schema: Of the tool; what parameters there are is not checked if null.
     """
     known = {*PLACEHOLDERS, *(f"reference_data.{one}" for one in reference_names(implementation))}
     try:
         prompt = Template.parse(implementation.system_prompt, "{{}}")
-        prompt.check(known)
     except InvalidExpression as problem:
-        msg = f"agentic tool {name!r}: system_prompt: {problem}"
-        raise InvalidDefinition(msg) from problem
+        yield str(problem)
+        return
     for placeholder in prompt.placeholders:
-        if not _PLAIN_NAME.fullmatch(placeholder.source[2:-2]):
-            msg = (
-                f"agentic tool {name!r}: system_prompt: {placeholder.source!r} at {placeholder.place} is not a plain "
-                "name; a prompt computes nothing, so write one of the placeholders alone"
+        unknown = next(iter(placeholder.unknown(known, "{{}}")), None)
+        if unknown is not None:
+            yield unknown
+        elif not _PLAIN_NAME.fullmatch(placeholder.source[2:-2]):
+            yield (
+                f"{placeholder.source!r} at {placeholder.place} is not a plain name; a prompt computes nothing, so "
+                "write one of the placeholders alone"
             )
-            raise InvalidDefinition(msg)
+        else:
+            for reference in placeholder.expression.references:
+                reason = _missing_field(reference, input_schema)
+                if reason is not None:
+                    yield f"{placeholder.source!r} at {placeholder.place} {reason}"
+
+
+def _missing_field(reference: str, input_schema: JsonSchema | None) -> str | None:
+    """Why what a placeholder reads need not exist; null if it always does."""
+    root, *way = reference.split(".")
+    depth = {"reference_data": 1, "input": len(way)}.get(root, 0)
+    if len(way) > depth:
+        whole = ".".join((root, *way[:depth]))
+        return f"reads a field of {whole!r}, which is text; write '{{{{{whole}}}}}'"
+    if root != "input" or not way or input_schema is None:
+        return None
+    properties: JsonSchema = input_schema.get("properties", {})
+    if way[0] not in properties:
+        has = f"the tool has: {listing(way[0], properties)}" if properties else "the tool declares none"
+        return f"reads a parameter that there is not; {suggestion(way[0], properties)}{has}"
+    if way[0] in input_schema.get("required", ()) or "default" in properties[way[0]]:
+        return None
+    return f"reads {way[0]!r}, which may be left out; make it required, or give it a default"
 
 
 def scope_of(

@@ -5,17 +5,19 @@ finds from its next turn on. Only tools of the allocation are found.
 """
 
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 
 import msgspec
+import orjson
 
 from toolcrib.agents.toolset.allocation import ToolAllocation
 from toolcrib.agents.toolset.placeholders import describe, describe_with_priority
 from toolcrib.agents.toolset.schema_narrowing import schema_for_models
 from toolcrib.contracts import JsonObject
-from toolcrib.core.registry import ToolSearch, group_of
+from toolcrib.core.registry import ToolSearch, compile_schema, group_of
+from toolcrib.core.runs import clip_text
 from toolcrib.llm import Tool, ToolExample
 
 FIND_TOOLS = "find_tools"
@@ -26,6 +28,12 @@ MOST_BYTES = 32_000
 MOST_FOUND = 8
 _MOST_GROUPS = 60
 _LONGEST_DESCRIPTION = 300
+_MOST_EXAMPLES = 3
+"""Examples in a tool's description."""
+_LONGEST_EXAMPLE = 400
+"""Characters of one; a longer one is left out, or its output is."""
+_LONGEST_HINT = 200
+"""Characters of what a call costs."""
 
 
 @dataclass(frozen=True)
@@ -62,19 +70,47 @@ def fold(allotted: Sequence[ToolAllocation]) -> Folded:
     return Folded(tuple(shown), tuple(item for item in allotted if item.alias not in kept))
 
 
-def tool_for_model(item: ToolAllocation, *, in_words: bool = False) -> Tool:
+def tool_for_model(item: ToolAllocation, *, in_words: bool = False, hints: bool = False) -> Tool:
     """A tool as a model is offered it.
 
     Args:
         item: The tool.
         in_words: Whether the model writes its calls as text, and is therefore shown examples and the type of results.
+        hints: Whether its description has its examples, and what a call costs and takes.
     """
     schema: JsonObject = schema_for_models(item.schema)
+    lines = (describe_with_priority(item), *(_hints(item, in_words=in_words) if hints else ()))
+    description = "\n".join(filter(None, lines))
     if not in_words:
-        return Tool(item.alias, describe_with_priority(item), schema)
+        return Tool(item.alias, description, schema)
     definition = item.tool.definition
     examples = tuple(ToolExample(example.input, example.scenario) for example in definition.examples)
-    return Tool(item.alias, describe_with_priority(item), schema, examples=examples, returns=definition.output_schema)
+    return Tool(item.alias, description, schema, examples=examples, returns=definition.output_schema)
+
+
+def _hints(item: ToolAllocation, *, in_words: bool) -> Iterator[str]:
+    """Lines about the cost and time of a call, and the examples that fit the schema, unless they stand elsewhere."""
+    definition = item.tool.definition
+    if definition.cost_hint:
+        yield f"Cost: {clip_text(definition.cost_hint, _LONGEST_HINT)}"
+    if definition.estimated_latency_s is not None:
+        yield f"Takes about {definition.estimated_latency_s:g} s."
+    shown = () if in_words else _examples(item)
+    if shown:
+        yield "Examples:"
+        yield from shown
+
+
+def _examples(item: ToolAllocation) -> Sequence[str]:
+    """The first examples of a tool that are short enough and fit its schema: what for, the input, and the output."""
+    schema, shown = compile_schema(item.schema), list[str]()
+    for example in item.tool.definition.examples:
+        line = f"- {example.scenario}: {orjson.dumps(example.input).decode()}"
+        output = "" if example.output is None else f" returns {orjson.dumps(example.output).decode()}"
+        line = line + output if len(line + output) <= _LONGEST_EXAMPLE else line
+        if len(shown) < _MOST_EXAMPLES and len(line) <= _LONGEST_EXAMPLE and not schema.problems(example.input):
+            shown.append(line)
+    return shown
 
 
 def finder(hidden: Sequence[ToolAllocation]) -> Tool:

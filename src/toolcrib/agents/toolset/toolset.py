@@ -24,6 +24,8 @@ class Toolset:
     """The same once, in two parts: what the model is offered, and what it may find."""
     in_words: bool = False
     """Whether the model writes its calls as text."""
+    hints: bool = False
+    """Whether descriptions have examples, and what a call costs and takes."""
 
     @cached_property
     def tools(self) -> ToolSet:
@@ -66,7 +68,7 @@ class Toolset:
         return self._names.get(alias, alias)
 
     def _tools_for_model(self, items: Sequence[ToolAllocation]) -> Iterator[Tool]:
-        return (tool_for_model(item, in_words=self.in_words) for item in items)
+        return (tool_for_model(item, in_words=self.in_words, hints=self.hints) for item in items)
 
     @cached_property
     def _names(self) -> Mapping[str, str]:

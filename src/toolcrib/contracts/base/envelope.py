@@ -27,9 +27,17 @@ class Attachment(Contract):
 
     kind: AttachmentKind
     url: str
-    """`blob:sha256:…` inside the crib; a server shows it as an HTTP address."""
+    """`blob:sha256:…` inside the crib; a server shows the path at which it can be fetched."""
     content_type: str | None = None
     bytes: int | None = None
+
+    @property
+    def digest(self) -> str | None:
+        """SHA-256 of the payload as 64 hex characters; null if it is not kept in the crib."""
+        return self.url.removeprefix(_BLOB) if self.url.startswith(_BLOB) else None
+
+
+_BLOB: Final = "blob:sha256:"
 
 
 class Timings(Contract):
@@ -41,7 +49,7 @@ class Timings(Contract):
     policy: float = 0.0
     """Guard, permission, rate limit, cache look-up, secrets."""
     wait: float = 0.0
-    """Waiting for a person or a client, as far as this process saw it."""
+    """Waiting for a client, since the hand-off; for a person, as far as this process saw it."""
     execute: float = 0.0
     """All attempts with the waits between them."""
     serialize: float = 0.0
@@ -77,7 +85,7 @@ class ToolEnvelope(Contract):
     metadata: JsonObject = Field(default_factory=dict)
     """Allow-listed response headers and paging."""
     requires_client_execution: bool = False
-    """The output is a prepared payload that a client has to act on."""
+    """A client acts on the call: the output is the prepared payload, and in the end what the client brought."""
     approved_input: Json = None
     """The arguments as a person edited them while approving; the `call_id` stays that of the request."""
     run_id: str | None = None
@@ -111,7 +119,7 @@ class AgentOutputs(Contract):
     tools_by_id: dict[str, ToolEnvelope] = Field(default_factory=dict)
     """Envelopes by `call_id`, of all calls that have ended, denied ones included."""
     tool_order: tuple[str, ...] = ()
-    """`call_id`s in the order in which the calls began."""
+    """`call_id`s in the order in which the calls were asked for: those of one answer of a model as it names them."""
     last_tool: ToolEnvelope | None = None
     """The last of them that succeeded."""
     traces_url: str | None = None

@@ -17,6 +17,9 @@ class HttpConnection(Contract):
     """Requests to the provider's `base_url`."""
 
     kind: Literal["http"] = "http"
+    test_path: str | None = Field(default=None, pattern=r"^/", max_length=2_000)
+    """Path below `base_url` of a GET that changes nothing and needs credentials, such as `/me`, for connection tests;
+    the base address itself if null."""
 
 
 class McpConnection(Contract):
@@ -55,13 +58,16 @@ Connection: TypeAlias = Annotated[
 
 
 class ProviderCheck(Contract):
-    """One harmless request or connection to a provider, made with the caller's credentials."""
+    """What harmless requests or a connection to a provider have shown, made with the caller's credentials."""
 
     provider: str
-    reachable: bool
-    """Whether it answered at all."""
+    reachable: bool | None
+    """Whether it answered at all; null if nothing was sent, because a secret is missing or an address is forbidden."""
     authenticated: bool | None
-    """Whether it accepted the credentials; null if unknown: it was not reached, or requires none here."""
+    """Whether it accepted the credentials; null if unknown: it was not reached, requires none, or answers alike without
+    them."""
+    has_credentials: bool = False
+    """Whether its definition names credentials."""
     message: str
     seconds: float
     http_status: int | None = None

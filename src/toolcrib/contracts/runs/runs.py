@@ -1,6 +1,6 @@
 """Runs: one execution of a tool, an agentic tool, an agent or a workflow, with request, state, result and signals."""
 
-from typing import Literal, TypeAlias
+from typing import Final, Literal, TypeAlias
 
 from pydantic import Field
 
@@ -81,8 +81,10 @@ class Rerun(Contract):
     """Calls with an unknown outcome are repeated."""
 
 
-PLAN_FORMAT = 2
-"""How new runs plan."""
+WITH_HINTS: Final = 3
+"""The first plan format in which an author's prompt, examples and hints reach every request."""
+PLAN_FORMAT = WITH_HINTS
+"""How new runs ask models."""
 END_FORMAT = 2
 """How new runs end."""
 PLANNED_ANEW = "planned_anew"
@@ -125,7 +127,9 @@ class RunRequest(Contract):
     callers: dict[str, str] = Field(default_factory=dict)
     """The tools that are open above this run, outermost first: `name@version` by content hash."""
     plan_format: int = 1
-    """How a fixed sequence is planned. 1: as releases did that held a plan against words; 2: by evidence."""
+    """How models are asked. 1: as releases did that held the plan of a fixed sequence against words; 2: by evidence;
+    3: likewise, the author's system prompt goes with the request for the answer of a fixed sequence, and the
+    descriptions of tools have their examples and hints."""
     end_format: int = 1
     """How it ends. 1: as releases did in which limits and denied parts completed; 2: those are `incomplete`."""
     side_effects: SideEffects = "writes"

@@ -111,7 +111,7 @@ class LLMStep(Contract):
     input: str = ""
     """What was new to the model: the question, shortened, or whose results it got."""
     reasoning: str | None = None
-    """What the model gave as its reasons: its thinking, or `reasoning` in an answer of JSON."""
+    """The reasons of the model: its thinking and what it said beside its calls, or `reasoning` in an answer of JSON."""
     decision: str | None = None
     """The model's decision: the tools that it called, or its answer, shortened. Null until there is one."""
     tokens: int = 0

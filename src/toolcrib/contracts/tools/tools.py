@@ -39,7 +39,7 @@ Surface: TypeAlias = Literal["tool", "workflow_step", "mcp_tool"]
 
 
 class Example(Contract):
-    """One use of a tool, for the model and for tests."""
+    """One use of a tool, which models are shown with its description if it is short and fits the input schema."""
 
     scenario: str
     input: JsonObject
@@ -125,11 +125,13 @@ class ToolDefinition(Contract):
     error_handling: tuple[ErrorRule, ...] = ()
     rate_limit: RateLimit | None = None
     estimated_latency_s: float | None = None
+    """Seconds of a typical call, which models are told."""
     cost_usd_per_call: Usd | None = None
     """The cost that is reserved before each call, and charged unless its output has another one."""
     cost_from: str | None = None
     """RFC 9535 path of what a call cost, in US dollars, in what the implementation returns."""
     cost_hint: str | None = None
+    """What a call costs, in words for models, such as `expensive` or `3 credits`; it is not counted."""
     requires_confirmation: bool = False
     """Every call waits for a person."""
     confirmation_expires_s: float | None = Field(default=None, gt=0, le=31_536_000)

@@ -107,6 +107,8 @@ class EnvelopeBuilder:
         """Whether the tool has done what it was asked, whatever becomes of what it brought."""
         self.as_it_was = True
         """Whether what it brings is what the tool brought: no guardrail has changed it."""
+        self.handed_over = False
+        """Whether a client performs it."""
         self.capped: CapReservation | None = None
         """What was reserved under the caps on what many runs spend."""
         self.redactor = _NOTHING
@@ -156,8 +158,12 @@ class EnvelopeBuilder:
         self._canonical = None
 
     def continue_prepared(self, prepared: ToolEnvelope) -> None:
-        """Go on where an earlier life of the run handed the call to a client, with the id that it had."""
+        """Go on where the call was handed to a client: with the id and the start that it had; since then it waits."""
         self._id = prepared.call_id
+        self._started = prepared.t_start
+        self._spans = prepared.timings.model_dump(by_alias=True)
+        waited_s = (self._clock.now() - prepared.t_end).total_seconds()
+        self._last = self._clock.monotonic() - max(0.0, waited_s)
         self.set_arguments(prepared.input)
         self.approved_input = prepared.approved_input
         self.attempts = prepared.attempts
@@ -214,7 +220,7 @@ class EnvelopeBuilder:
             attachments=self._redact_attachments(attachments) if attachments else (),
             http_status=http_status,
             metadata=self._clean(all_metadata) if all_metadata else {},
-            requires_client_execution=for_client,
+            requires_client_execution=for_client or self.handed_over,
             run_id=self.context.run_id,
             conversation_id=self.context.conversation_id,
             session_id=self.context.session_id,

@@ -596,6 +596,7 @@ class Executor:
         self, builder: EnvelopeBuilder, tool: ToolRevision, prepared: ToolEnvelope, promised: SchemaValidator | None
     ) -> ToolEnvelope:
         """What a client makes of a prepared call. The tool's output is what the client brings."""
+        builder.handed_over = True
         result = await builder.context.journal.hand_off(prepared)
         builder.lap("wait")
         builder.tainted |= result.tainted

@@ -52,6 +52,16 @@ class Placeholder:
         except InvalidExpression as error:
             raise _error_at(self.source, self.place, error) from None
 
+    def unknown(self, known: Collection[str], style: Style) -> Iterator[str]:
+        """What is wrong with each name that it reads and that is not known, as in `Template.check`."""
+        opening, closing = _MARKS[style]
+        for reference in sorted(self.expression.references):
+            if not _is_known(reference, known):
+                yield (
+                    f"unknown placeholder '{opening}{shorten(reference)}{closing}' at {self.place}; "
+                    f"{suggestion(reference, known)}known: {listing(reference, known)}"
+                )
+
 
 @dataclass(frozen=True, slots=True)
 class Template:
@@ -130,14 +140,9 @@ class Template:
         Raises:
             InvalidExpression: A name is not known; the message has its place and the closest known names.
         """
-        opening, closing = _MARKS[self.style]
         for placeholder in self.placeholders:
-            for reference in sorted(placeholder.expression.references):
-                if not _is_known(reference, known):
-                    raise InvalidExpression(
-                        f"unknown placeholder '{opening}{shorten(reference)}{closing}' at {placeholder.place}; "
-                        f"{suggestion(reference, known)}known: {listing(reference, known)}"
-                    )
+            for problem in placeholder.unknown(known, self.style):
+                raise InvalidExpression(problem)
 
 
 def _is_known(reference: str, known: Collection[str]) -> bool:

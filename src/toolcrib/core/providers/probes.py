@@ -1,14 +1,24 @@
 """Connection tests of providers: the port, and its implementation for HTTP."""
 
 from collections.abc import Iterable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Final, Protocol
 from urllib.parse import quote
 
-from toolcrib.contracts import Discovery, ErrorCode, InvalidInput, NoAuth, Principal, ProviderDefinition, Reason
+from toolcrib.contracts import (
+    Discovery,
+    ErrorCode,
+    HttpConnection,
+    InvalidInput,
+    MutualTlsAuth,
+    NoAuth,
+    Principal,
+    ProviderDefinition,
+    Reason,
+)
 from toolcrib.core.executor import CallFailed, error
-from toolcrib.core.providers.auth.credentials import ProviderAccess
-from toolcrib.infrastructure.net import EgressDenied, HttpSession, NetworkError, TimedOut, Timeouts
+from toolcrib.core.providers.auth.credentials import Credentials, ProviderAccess
+from toolcrib.infrastructure.net import EgressDenied, HttpSession, NetworkError, TimedOut, Timeouts, TlsIdentity
 
 _TIMEOUTS: Final = Timeouts(connect_s=10.0, read_idle_s=10.0, total_s=15.0)
 _DOCUMENTS: Final = (
@@ -23,6 +33,9 @@ _DOCUMENTS: Final = (
 """Where systems customarily describe themselves."""
 _MARKS: Final = (b'"openapi"', b'"swagger"', b"openapi:", b"swagger:")
 _HEAD: Final = 4_096
+_REFUSED: Final = frozenset({401, 403})
+_TOO_MANY: Final = 429
+_FAILED: Final = 500
 
 
 @dataclass(frozen=True, slots=True)
@@ -50,9 +63,14 @@ class Probe(Protocol):
         ...
 
 
+def has_credentials(provider: ProviderDefinition) -> bool:
+    """Whether a provider asks for credentials."""
+    return not isinstance(provider.auth, NoAuth) or bool(provider.security)
+
+
 def let_in(provider: ProviderDefinition) -> bool | None:
     """Whether an answer means that the credentials were accepted; null if the provider asks for none."""
-    return None if isinstance(provider.auth, NoAuth) and not provider.security else True
+    return True if has_credentials(provider) else None
 
 
 def discovery(provider: ProviderDefinition, items: Iterable[str], kind: str, how: str) -> Discovery:
@@ -68,7 +86,7 @@ def discovery(provider: ProviderDefinition, items: Iterable[str], kind: str, how
 
 
 class HttpProbe:
-    """Asks the provider's base address, whose answer's body is not read.
+    """Asks the provider's base address or its `test_path`. The bodies of the answers are not read.
 
     Args:
         session: The way out.
@@ -80,19 +98,40 @@ class HttpProbe:
         self._providers = providers
 
     async def test(self, provider: ProviderDefinition, principal: Principal) -> ProbeResult:
-        """Ask with GET: 401 and 403 mean that the credentials are not accepted; see `Probe.test`."""
-        status, _ = await self._head(provider.address, provider, principal, 0)
-        if status in {401, 403}:
+        """Ask with GET, and once more without credentials; see `Probe.test`.
+
+        401 and 403 mean that the credentials are not accepted. They are accepted if only the request without them is
+        refused so. If both get on alike, the answer tells nothing of the credentials.
+        """
+        connection = provider.connection
+        path = connection.test_path if isinstance(connection, HttpConnection) else None
+        url = provider.address if path is None else provider.locate(path)
+        status, _ = await self._head(url, provider, principal, 0)
+        if status in _REFUSED:
             return ProbeResult(
                 f"it answers with status {status}: the credentials are not accepted",
                 authenticated=False,
                 http_status=status,
             )
-        anonymous = isinstance(provider.auth, NoAuth) and not provider.security
-        verdict = "it needs no credentials here" if anonymous else "and does not refuse the credentials"
-        return ProbeResult(
-            f"it answers with status {status}, {verdict}", authenticated=None if anonymous else True, http_status=status
-        )
+        if not has_credentials(provider):
+            said, accepted = "it needs no credentials here", None
+        elif await self._tells_nothing(url, provider, principal, status):
+            where = "this path" if path else "its base address"
+            advice = "set connection.test_path to the path of a GET that needs them, such as '/me'"
+            said, accepted = f"which does not tell whether it accepts the credentials at {where}; {advice}", None
+        else:
+            said, accepted = "and accepts the credentials", True
+        return ProbeResult(f"it answers with status {status}, {said}", authenticated=accepted, http_status=status)
+
+    async def _tells_nothing(self, url: str, provider: ProviderDefinition, principal: Principal, status: int) -> bool:
+        """Whether an answer is no sign of accepted credentials: who has none gets on as well, or it was a failure."""
+        if status == _TOO_MANY or status >= _FAILED:
+            return True
+        try:
+            anonymous, _ = await self._head(url, provider, principal, 0, anonymous=True)
+        except CallFailed:
+            return not isinstance(provider.auth, MutualTlsAuth)  # without our certificate there is no connection
+        return anonymous not in _REFUSED
 
     async def discover(self, provider: ProviderDefinition, principal: Principal) -> Discovery:
         """Look for OpenAPI documents where they customarily are; see `Probe.discover`."""
@@ -107,9 +146,13 @@ class HttpProbe:
         status, head = await self._head(url, provider, principal, _HEAD)
         return status == 200 and any(mark in head for mark in _MARKS)
 
-    async def _head(self, url: str, provider: ProviderDefinition, principal: Principal, size: int) -> tuple[int, bytes]:
+    async def _head(
+        self, url: str, provider: ProviderDefinition, principal: Principal, size: int, *, anonymous: bool = False
+    ) -> tuple[int, bytes]:
         """Status and first bytes of what is at a URL of the provider."""
         held = await self._providers.credentials(provider, url, principal)
+        if anonymous:
+            held = Credentials(secrets=held.secrets, tls=_without_certificate(held.tls))
         cookies = {"cookie": "; ".join(f"{name}={text}" for name, text in held.cookies.items())} if held.cookies else {}
         query = "&".join(f"{quote(name, safe='')}={quote(text, safe='')}" for name, text in held.query.items())
         try:
@@ -134,6 +177,11 @@ class HttpProbe:
             raise _probe_failure(ErrorCode.NETWORK_ERROR, Reason.TOOL_FAILED, problem, held.secrets) from None
         except InvalidInput as problem:
             raise _probe_failure(ErrorCode.AUTH_REQUIRED, Reason.MISSING_SECRET, problem, held.secrets) from None
+
+
+def _without_certificate(tls: TlsIdentity | None) -> TlsIdentity | None:
+    """How the server is known, without who we are."""
+    return None if tls is None else replace(tls, certificate=None, key=None, password=None)
 
 
 def _probe_failure(code: ErrorCode, reason: Reason, problem: Exception, secrets: tuple[str, ...]) -> CallFailed:

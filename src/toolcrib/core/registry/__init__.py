@@ -26,7 +26,7 @@ from toolcrib.core.registry.changes.adoption import (
 )
 from toolcrib.core.registry.changes.classification import classify, compare_input, compare_output
 from toolcrib.core.registry.checks.arguments import misfits
-from toolcrib.core.registry.checks.definitions import check_definition
+from toolcrib.core.registry.checks.definitions import DefinitionFaults, check_definition
 from toolcrib.core.registry.checks.providers import (
     ABSOLUTE,
     all_references_of,
@@ -53,6 +53,7 @@ __all__ = [
     "ABSOLUTE",
     "LABELS",
     "Decision",
+    "DefinitionFaults",
     "Facet",
     "Hit",
     "ItemT",

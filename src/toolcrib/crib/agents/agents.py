@@ -10,22 +10,52 @@ Example:
         print(each.tool, each.availability, each.reason)
 """
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
+from typing import Final
+
+from pydantic import ValidationError
+from pydantic_core import ErrorDetails
 
 from toolcrib.agents import ToolRequester, identity_of, resolve
 from toolcrib.contracts import (
     AgentDefinition,
     AgentImplementation,
+    InvalidDefinition,
+    InvalidInput,
+    InvalidSettings,
+    JsonObject,
     NotFound,
     PermissionDenied,
     ResolvedTool,
     ToolRevision,
 )
 from toolcrib.core.executor import CallFailed
-from toolcrib.core.registry import Facet
+from toolcrib.core.expressions.suggestions import suggestion
+from toolcrib.core.registry import DefinitionFaults, Facet
 from toolcrib.crib.container.access import Actor
 from toolcrib.crib.container.container import CribServices
 from toolcrib.crib.tools.listing import ToolListing, ToolsPage
+from toolcrib.workflows.checks.documents import is_on_one_way, place_of, rest_of
+
+
+def shape_of(document: JsonObject) -> AgentDefinition | None:
+    """The agent that a document is, without what is wrong in its form; null if that leaves no agent."""
+    try:
+        return AgentDefinition.model_validate(document)
+    except ValidationError as problem:
+        return rest_of(AgentDefinition, document, problem.errors(include_url=False, include_input=False))[0]
+
+
+def _told(error: ErrorDetails) -> str:
+    """What is wrong at a place; no value is repeated, because it may be a secret."""
+    field = ".".join(map(str, error["loc"]))
+    if error["type"] != _UNKNOWN:
+        return f"{field}: {error['msg'].removeprefix('Value error, ')}"
+    meant = suggestion(str(error["loc"][-1]), AgentDefinition.model_fields) if len(error["loc"]) == 1 else ""
+    return f"there is no field {field!r}; {meant or 'take it out'}".rstrip()
+
+
+_UNKNOWN: Final = "extra_forbidden"
 
 
 class Agents:
@@ -42,16 +72,16 @@ class Agents:
         self._listing = listing
         self._actor = actor
 
-    async def save(self, agent: AgentDefinition, *, after: int | None = None) -> ToolRevision:
+    async def save(self, agent: AgentDefinition | JsonObject, *, after: int | None = None) -> ToolRevision:
         """Check a definition and store it as a revision, whose warnings say what its author should know.
 
         Args:
-            agent: The definition.
+            agent: The definition, or a document that may be one.
             after: Number of the revision that the author has changed; 0 for a new agent; null to save over anything.
 
         Raises:
-            InvalidDefinition: It is not well formed.
-            NotFound: It names a tool, an agent or an account that does not exist.
+            InvalidDefinition: It is not well formed; `problems` has all that is wrong, in its form and its names.
+            NotFound: Only one thing is wrong: it names a tool, an agent or an account that does not exist.
             PermissionDenied: It acts as an account that its author may not use.
             Conflict: Another revision has been saved since `after`.
 
@@ -61,7 +91,43 @@ class Agents:
             saved = await crib.agents.save(clerk)
             print(saved.ref, saved.warnings)
         """
-        return await self._parts.catalogue.save(agent.tool(), await self._actor.authorize(), after=after)
+        definition = agent if isinstance(agent, AgentDefinition) else await self.read(agent)
+        return await self._parts.catalogue.save(definition.tool(), await self._actor.authorize(), after=after)
+
+    async def read(self, document: JsonObject) -> AgentDefinition:
+        """The definition that a document is; it may still name what there is not.
+
+        Raises:
+            InvalidDefinition: It has not the shape of one. `problems` has all that is wrong, also with its names.
+
+        Example:
+            desk = await crib.agents.read({"name": "desk", "llm": {"model": "anthropic:claude-sonnet-4"}})
+            print(desk.tools)
+        """
+        try:
+            return AgentDefinition.model_validate(document)
+        except ValidationError as problem:
+            found = problem.errors(include_url=False, include_input=False)
+        who = await self._actor.authorize(newest=True)
+        faults = DefinitionFaults(f"agent {document.get('name')!r}")
+        for error in found:
+            faults.add(place_of(error, document)[0], _told(error))
+        rest, removed = rest_of(AgentDefinition, document, found)
+        if rest is not None:
+            for path, text in self._further(rest, who.realm):
+                if not any(is_on_one_way(path, taken) for taken in removed):
+                    faults.add(path, text)
+        faults.tell()
+        raise InvalidDefinition(str(faults.texts))
+
+    def _further(self, agent: AgentDefinition, realm: str) -> Iterator[tuple[str, str]]:
+        """What is wrong with a definition that has the right shape: places and texts."""
+        try:
+            self._parts.catalogue.check_tool(agent.tool(), realm)
+        except InvalidInput as problem:
+            yield from ((str(each["path"]), str(each["problem"])) for each in problem.problems)
+        except (NotFound, InvalidSettings) as problem:
+            yield "", str(problem)
 
     async def get(self, ref: str) -> ToolRevision:
         """The revision of an agent.

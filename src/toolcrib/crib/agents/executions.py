@@ -10,6 +10,7 @@ from contextlib import aclosing
 from toolcrib.contracts import (
     AgentRequest,
     AgentResponse,
+    Attachment,
     Conflict,
     InvalidInput,
     JsonObject,
@@ -20,7 +21,16 @@ from toolcrib.contracts import (
     ToolDefinition,
     Unavailable,
 )
-from toolcrib.core.runs import BEGINNING, StreamMessage, listen, read_response, read_tree, signals_for, turn_run_id
+from toolcrib.core.runs import (
+    BEGINNING,
+    StreamMessage,
+    calls_of,
+    listen,
+    read_response,
+    read_tree,
+    signals_for,
+    turn_run_id,
+)
 from toolcrib.crib.agents.conversations import Conversations
 from toolcrib.crib.agents.questions import Questions
 from toolcrib.crib.container.access import Actor, RunVerb, run_for
@@ -125,6 +135,47 @@ class Executions:
         run = await self.run_for(run_id, who, "read")
         tool = await self._parts.registry.get_revision(run.realm, run.request.content_hash)
         return await read_response(self._journal, run_id, tool)
+
+    async def attachments(self, run_id: str) -> Sequence[Attachment]:
+        """What accompanies the outputs of a run's calls: whole outputs that were cut, tables, images; each once.
+
+        Raises:
+            NotFound: The realm has no such run.
+            PermissionDenied: It belongs to another principal, and the principal has no grant to read it.
+
+        Example:
+            answer = await desk("Which deals has Acme?")
+            for kept in await crib.executions.attachments(answer.run_id):
+                print(kept.kind, kept.content_type, kept.bytes, "bytes", kept.digest)
+        """
+        await self.run_for(run_id, await self._actor.authorize(), "read")
+        calls = calls_of(await self._journal.events(run_id))
+        return list(dict.fromkeys(kept for call in calls for kept in call.attachments))
+
+    async def read_attachment(self, run_id: str, digest: str) -> tuple[Attachment, bytes]:
+        """An attachment of a run, with the whole of its payload.
+
+        Args:
+            run_id: The run, whose calls have the attachment.
+            digest: Its `digest`, or its `url`.
+
+        Raises:
+            NotFound: The realm has no such run, no call of it has such an attachment, or the payload was deleted.
+            PermissionDenied: The run belongs to another principal, and the principal has no grant to read it.
+
+        Example:
+            answer = await desk("Which deals has Acme?")
+            for kept in await crib.executions.attachments(answer.run_id):
+                described, payload = await crib.executions.read_attachment(answer.run_id, kept.digest)
+                print(described.content_type, len(payload))
+        """
+        wanted = digest.rpartition(":")[2]
+        found = [kept for kept in await self.attachments(run_id) if kept.digest == wanted]
+        if not found:
+            msg = f"run {run_id} has no attachment {digest[:100]!r}; its attachments are in the envelopes of its calls"
+            raise NotFound(msg)
+        store = self._parts.outside.store
+        return found[0], await store.blobs.get((await self._journal.run(run_id)).realm, wanted)
 
     async def follow(
         self, run_id: str, *, after: str = BEGINNING, drive: bool = False

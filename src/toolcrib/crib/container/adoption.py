@@ -208,7 +208,7 @@ class Adoptions:
         known = await self._baselines(who.realm)
         decisions: list[Decision] = []
         for offer in imported.tools:
-            checked = self._catalogue.check_tool(offer, who.realm)
+            checked = self._catalogue.check_tool(offer, who.realm, provider=imported.provider)
             standing = await self._standing(who.realm, offer.name, known.get(offer.name), checked.content_hash())
             decisions.append(plan_adoption(provider, checked, standing, at=at, accept=accept))
         offered = {offer.name for offer in imported.tools}

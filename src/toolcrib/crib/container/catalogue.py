@@ -6,13 +6,15 @@ Added definitions are saved, in order, when the crib is opened or next used.
 import asyncio
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any, Self, TypeAlias
+from functools import partial
+from typing import Any, Final, Self, TypeAlias
 
 from toolcrib.agents import check_agent, check_agentic, check_provider_data, default_prompt, with_basis
 from toolcrib.contracts import (
     AgenticImplementation,
     AgentImplementation,
     Implementation,
+    InvalidDefinition,
     InvalidInput,
     NotFound,
     PermissionDenied,
@@ -30,8 +32,10 @@ from toolcrib.contracts.workflows import (
     WorkflowImplementation,
 )
 from toolcrib.core.executor import Clock
+from toolcrib.core.expressions.suggestions import listing, suggestion
 from toolcrib.core.policy import permits, require_publish
 from toolcrib.core.registry import (
+    DefinitionFaults,
     Named,
     Providers,
     Registry,
@@ -60,6 +64,12 @@ from toolcrib.workflows.checks import (
 
 Addition: TypeAlias = ToolDefinition | FunctionTool[..., Any]
 """What a program adds: a definition, or a function with one."""
+_CALLED: Final[Mapping[type[Implementation], str]] = {
+    AgenticImplementation: "agentic tool",
+    AgentImplementation: "agent",
+    WorkflowImplementation: "workflow",
+}
+"""What messages call a definition, by its implementation; anything else is a tool."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -190,11 +200,18 @@ class Catalogue:
             await self.refresh(realm)
         return self._registry.require(realm, ref)
 
-    def check_tool(self, definition: ToolDefinition, realm: str) -> ToolDefinition:
+    def check_tool(
+        self, definition: ToolDefinition, realm: str, *, provider: ProviderDefinition | None = None
+    ) -> ToolDefinition:
         """The definition as it is stored.
 
+        Args:
+            definition: As its author gave it.
+            realm: Where it is to be saved.
+            provider: The one that is saved together with it.
+
         Raises:
-            InvalidDefinition: It is not well formed.
+            InvalidDefinition: It is not well formed; several problems are told together.
             InvalidSettings: Its model cannot be opened.
             NotFound: It names a tool that does not exist.
         """
@@ -203,7 +220,7 @@ class Catalogue:
             if found.errors:
                 raise refusal(definition.name, found.errors)
             return found.tool
-        return self._check_and_complete(definition, realm)
+        return self._check_and_complete(definition, realm, provider)
 
     def around(self, realm: str) -> CheckContext:
         """What the workflows of a realm are checked against."""
@@ -215,7 +232,9 @@ class Catalogue:
         try:
             self._check_and_complete(found.tool, realm)
         except (InvalidInput, NotFound) as problem:
-            found = found.with_error(str(problem))
+            told = problem.problems if isinstance(problem, InvalidInput) else ()
+            for text in [each["problem"] for each in told] if len(told) > 1 else [str(problem)]:
+                found = found.with_error(text)
         if who is not None:
             for problem in self._account_problems(found.tool, who):
                 found = found.with_error(problem)
@@ -230,26 +249,62 @@ class Catalogue:
         del who
         check_condition(condition)
 
-    def _check_and_complete(self, definition: ToolDefinition, realm: str) -> ToolDefinition:
-        check_tool(definition)
-        self._plugins.check(definition)
-        checked = check_agentic(definition, self._registry, realm)
-        checked = check_callees(checked, self._registry, realm, complete_tool)
-        checked = check_agent(checked, self._registry, realm, self._fragments)
-        check_provider_data(checked, realm, self._providers)
+    def _check_and_complete(
+        self, definition: ToolDefinition, realm: str, provider: ProviderDefinition | None = None
+    ) -> ToolDefinition:
+        checked = self._check_parts(definition, realm, provider)
         implementation = checked.implementation
-        if isinstance(implementation, AgentImplementation):
-            check_pins(checked.name, implementation.pins)
-            self._models.check(implementation.llm, realm)
         if not isinstance(implementation, AgenticImplementation):
             return checked
-        self._models.check(implementation.llm, realm)
         prompt = implementation.system_prompt
         is_default = prompt == default_prompt(implementation, purpose=checked.description)
         if is_default:
             written = implementation.model_copy(update={"system_prompt": self.default_prompt(checked, realm)})
             checked = checked.model_copy(update={"implementation": written})
         return with_basis(checked, realm, self._registry, self._providers, is_default=is_default)
+
+    def _check_parts(
+        self, definition: ToolDefinition, realm: str, provider: ProviderDefinition | None
+    ) -> ToolDefinition:
+        """The definition with what follows from its parts; each of them is looked at, whatever is wrong with others."""
+        implementation = definition.implementation
+        kind = _CALLED.get(type(implementation), "tool")
+        found = DefinitionFaults(f"{kind} {definition.name!r}")
+        found.attempt(lambda: check_tool(definition), None)
+        found.attempt(lambda: self._plugins.check(definition), None)
+        found.attempt(lambda: self._check_provider(definition, realm, provider), None, "/implementation/provider")
+        checked = found.attempt(lambda: check_agentic(definition, self._registry, realm), definition)
+        checked = found.attempt(
+            partial(check_callees, checked, self._registry, realm, complete_tool), checked, "/implementation"
+        )
+        checked = found.attempt(partial(check_agent, checked, self._registry, realm, self._fragments), checked)
+        found.attempt(lambda: check_provider_data(definition, realm, self._providers), None, "/context/provider_data")
+        if isinstance(implementation, AgentImplementation):
+            pins = implementation.pins
+            found.attempt(lambda: check_pins(definition.name, pins), None, "/pins")
+        if isinstance(implementation, AgentImplementation | AgenticImplementation):
+            llm = implementation.llm
+            found.attempt(lambda: self._models.check(llm, realm), None, "/llm")
+        found.tell()
+        return checked
+
+    def _check_provider(self, definition: ToolDefinition, realm: str, saved: ProviderDefinition | None) -> None:
+        """Refuse a provider that there is not, unless the tool is disabled.
+
+        Raises:
+            InvalidDefinition: Names it, and the closest ones that there are.
+        """
+        name = definition.provider
+        if name is None or not definition.enabled or (saved is not None and saved.name == name):
+            return
+        if self._providers.find(realm, name) is None:
+            known = [each.name for each in self._providers.current(realm)]
+            has = f"there is: {listing(name, known)}" if known else "there is none"
+            msg = (
+                f"tool {definition.name!r}: there is no provider {name!r} in realm {realm!r}; "
+                f"{suggestion(name, known)}{has}. Save the provider first, or save the tool with enabled: false"
+            )
+            raise InvalidDefinition(msg)
 
     def default_prompt(self, definition: ToolDefinition, realm: str) -> str:
         """The default prompt of an agentic tool, with what its steps' tools are for; empty for any other tool."""
@@ -262,6 +317,8 @@ class Catalogue:
 
     async def save(self, definition: ToolDefinition, who: Principal, *, after: int | None = None) -> ToolRevision:
         """Check a definition and store it; raises as `checked`, `Conflict` as the registry, and `PermissionDenied`."""
+        if definition.provider is not None and self._providers.find(who.realm, definition.provider) is None:
+            await self.refresh(who.realm)  # another process may have saved it
         return await self.keep(self.check_tool(definition, who.realm), who, after=after)
 
     async def keep(self, checked: ToolDefinition, who: Principal, *, after: int | None = None) -> ToolRevision:

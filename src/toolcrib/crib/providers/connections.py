@@ -6,6 +6,7 @@ await crib.connections.finish("http://127.0.0.1:8765/callback?code=…&state=…
 """
 
 from collections.abc import Mapping, Sequence
+from typing import Final
 
 from toolcrib.contracts import (
     AuthorizationCodeAuth,
@@ -18,6 +19,7 @@ from toolcrib.contracts import (
     Principal,
     ProviderCheck,
     ProviderDefinition,
+    Reason,
     Revocation,
     ToolcribError,
     ToolError,
@@ -25,7 +27,7 @@ from toolcrib.contracts import (
 from toolcrib.core.executor import CallFailed
 from toolcrib.core.providers import Client, answer_of
 from toolcrib.core.providers.import_names import as_a_call, in_the_tree
-from toolcrib.core.providers.probes import Probe
+from toolcrib.core.providers.probes import Probe, has_credentials
 from toolcrib.crib.container.access import Actor
 from toolcrib.crib.container.container import CribServices
 from toolcrib.infrastructure.secrets import Redactor
@@ -63,7 +65,7 @@ class Connections:
         return self._provider(name, await self._actor.authorize(newest=True))
 
     async def test(self, name: str) -> ProviderCheck:
-        """Reach a provider with the caller's credentials, by one harmless request or connection.
+        """Reach a provider with the caller's credentials, by harmless requests or a connection.
 
         Raises:
             NotFound: There is no such provider. All other errors are in the result.
@@ -80,13 +82,14 @@ class Connections:
         except CallFailed as failure:
             shown = Redactor(failure.secrets)
             tool_error = failure.error.model_copy(update={"message": shown.text(failure.error.message)})
-            return _check_from_error(name, tool_error, failure.http_status, self._clock.monotonic() - started)
+            return _check_from_error(provider, tool_error, failure.http_status, self._clock.monotonic() - started)
         except ToolcribError as problem:
-            return _check_from_error(name, as_a_call(problem), None, self._clock.monotonic() - started)
+            return _check_from_error(provider, as_a_call(problem), None, self._clock.monotonic() - started)
         return ProviderCheck(
             provider=name,
             reachable=True,
             authenticated=look.authenticated,
+            has_credentials=has_credentials(provider),
             message=look.message,
             seconds=self._clock.monotonic() - started,
             http_status=look.http_status,
@@ -242,11 +245,21 @@ class Connections:
         return Client.of(auth, values)
 
 
-def _check_from_error(name: str, problem: ToolError, status: int | None, seconds: float) -> ProviderCheck:
+_NOT_SENT: Final = frozenset(
+    {Reason.MISSING_SECRET, Reason.RECONNECT_REQUIRED, Reason.SSRF_BLOCKED, Reason.PROVIDER_DISABLED}
+)
+"""Why nothing was sent to a provider."""
+
+
+def _check_from_error(
+    provider: ProviderDefinition, problem: ToolError, status: int | None, seconds: float
+) -> ProviderCheck:
+    is_sent = status is not None or problem.reason not in _NOT_SENT
     return ProviderCheck(
-        provider=name,
-        reachable=status is not None,
+        provider=provider.name,
+        reachable=status is not None if is_sent else None,
         authenticated=False if problem.code is ErrorCode.AUTH_REQUIRED else None,
+        has_credentials=has_credentials(provider),
         message=problem.message,
         seconds=seconds,
         http_status=status,

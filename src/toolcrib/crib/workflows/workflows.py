@@ -49,7 +49,7 @@ from toolcrib.crib.tools.lifecycle import ToolLife
 from toolcrib.crib.tools.listing import ToolListing, ToolsPage
 from toolcrib.crib.workflows.materialize import Materials
 from toolcrib.infrastructure.store import Definition, Definitions
-from toolcrib.workflows.checks import Checked, draw, read_definition, refusal
+from toolcrib.workflows.checks import Checked, DefinitionDocument, draw, read_definition, refusal
 from toolcrib.workflows.edit.published_status import standing_of
 
 _STORED: Final = {"definition", "note", "authored_by", "run_id", "tainted_by"}
@@ -201,7 +201,7 @@ class Workflows:
         found = read_definition(definition)
         if found.definition is None:
             name = definition.get("name") if isinstance(definition, dict) else None
-            return WorkflowGraph(workflow=str(name or ""), problems=found.problems)
+            return WorkflowGraph(workflow=str(name or ""), problems=self._all_problems(found, who))
         checked = self._parts.catalogue.check_workflow(found.definition, who.realm, who)
         callees = self._parts.catalogue.around(who.realm).callees(checked.implementation)
         return draw(checked.tool, checked.problems, callees)
@@ -470,11 +470,17 @@ class Workflows:
         known = self._parts.registry.find_by_ref(who.realm, tool.name)
         return None if known is None else await self._life.impact(tool.name, proposed=tool)
 
+    def _all_problems(self, found: DefinitionDocument, who: Principal) -> tuple[WorkflowProblem, ...]:
+        """What is wrong with the form of a document, and with what of it has the right form."""
+        if found.rest is None:
+            return found.problems
+        return found.with_further(self._parts.catalogue.check_workflow(found.rest, who.realm, who).problems)
+
     def _sound(self, definition: WorkflowDefinition | JsonObject, who: Principal) -> Checked:
         found = read_definition(definition)
         if found.definition is None:
             name = definition.get("name") if isinstance(definition, dict) else None
-            raise refusal(str(name or ""), found.problems)
+            raise refusal(str(name or ""), self._all_problems(found, who))
         checked = self._parts.catalogue.check_workflow(found.definition, who.realm, who)
         if checked.errors:
             raise refusal(checked.tool.name, checked.errors)

@@ -3,10 +3,12 @@
 Pydantic finds the problems; this module only words them.
 """
 
+import copy
 import json
 import re
-from collections.abc import Iterator, Mapping, Sequence
-from typing import Any, Final, NamedTuple, cast
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from difflib import get_close_matches
+from typing import Any, Final, NamedTuple, TypeVar, cast
 
 from pydantic import ValidationError
 from pydantic_core import ErrorDetails
@@ -131,6 +133,12 @@ _PARTS: Final[Mapping[str, type[Contract]]] = {
     "wait": Wait,
 }
 """What the fields of a step are made of."""
+ContractT = TypeVar("ContractT", bound=Contract)
+
+_DECIDES: Final = frozenset(
+    {"agent", "approval", "for_each", "handler_ref", "input_schema", "name", "save_as", "tool", "wait", "workflow"}
+)
+"""Fields on which it depends what can be said of the other fields of a step, or of all steps."""
 _MOST_SHOWN: Final = 5
 
 
@@ -139,6 +147,29 @@ class DefinitionDocument(NamedTuple):
 
     definition: WorkflowDefinition | None
     problems: tuple[WorkflowProblem, ...] = ()
+    rest: WorkflowDefinition | None = None
+    """What was given without the parts that are wrong, if that is a definition: its other problems are told as well."""
+    removed: frozenset[str] = frozenset()
+    """JSON pointers of these parts, and of what unknown fields were probably meant as."""
+
+    def with_further(self, found: Iterable[WorkflowProblem]) -> tuple[WorkflowProblem, ...]:
+        """All problems: those of the form, and those of the rest that are none of the parts that were taken out.
+
+        Args:
+            found: What is wrong with the rest.
+        """
+        return (*self.problems, *(problem for problem in found if self._stands(problem)))
+
+    def _stands(self, problem: WorkflowProblem) -> bool:
+        """Whether a problem of the rest is one of the whole: none of what it looks at was taken out."""
+        if not problem.is_error or any(is_on_one_way(problem.path, path) for path in self.removed):
+            return False
+        wholes = {path.rsplit("/", 1)[0] for path in self.removed if path.rpartition("/")[2] in _DECIDES}
+        steps = [*self.rest.steps] if self.rest is not None else []
+        names = {step.name for place, step in enumerate(steps) if f"/steps/{place}" in wholes}
+        if "" in wholes or any(is_on_one_way(problem.path, path) for path in wholes):
+            return False
+        return not any(name in f"{problem.message} {problem.reference}" for name in names)
 
 
 def read_definition(given: WorkflowDefinition | Mapping[str, object]) -> DefinitionDocument:
@@ -157,7 +188,56 @@ def read_definition(given: WorkflowDefinition | Mapping[str, object]) -> Definit
         return DefinitionDocument(WorkflowDefinition.model_validate(given))
     except ValidationError as problem:
         found = _meant_so(problem.errors(include_url=False, include_input=False))
-        return DefinitionDocument(None, _problems_by_place(found, given))
+        rest, removed = rest_of(WorkflowDefinition, given, found)
+        return DefinitionDocument(None, _problems_by_place(found, given), rest, removed)
+
+
+def rest_of(
+    contract: type[ContractT], given: Mapping[str, object], found: Sequence[ErrorDetails]
+) -> tuple[ContractT | None, frozenset[str]]:
+    """A document without what is wrong in it, if that has the shape of a definition.
+
+    Args:
+        contract: The shape.
+        given: The document.
+        found: What pydantic has found.
+
+    Returns:
+        The definition, or null; and JSON pointers of what was taken out, and of what unknown fields may have meant.
+    """
+    document: Json = copy.deepcopy(dict(given))
+    paths = {place_of(error, document)[0] for error in found}
+    if any(error["type"] == MISSING for error in found) or "" in paths:
+        return None, frozenset()
+    meant = {
+        f"{place_of(error, document)[0].rpartition('/')[0]}/{field}"
+        for error in found
+        if error["type"] == _UNKNOWN and (field := _meant_field(contract, error["loc"])) is not None
+    }
+    outermost = [path for path in paths if not any(path.startswith(f"{other}/") for other in paths)]
+    if not all(_take_out(document, path) for path in outermost):
+        return None, frozenset()
+    try:
+        return contract.model_validate(document), frozenset(paths | meant)
+    except ValidationError:
+        return None, frozenset()
+
+
+def _take_out(document: Json, path: str) -> bool:
+    """Remove the member that a pointer leads to; false for an element of a list, whose place others have then."""
+    *way, last = (part.replace("~1", "/").replace("~0", "~") for part in path.split("/")[1:])
+    node: Any = document
+    for part in way:
+        node = cast("Sequence[Any]", node)[int(part)] if isinstance(node, list | tuple) else node[part]
+    if not isinstance(node, dict):
+        return False
+    cast("JsonObject", node).pop(last, None)
+    return True
+
+
+def is_on_one_way(one: str, other: str) -> bool:
+    """Whether one of two places is the other, or within it."""
+    return f"{one}/".startswith(f"{other}/") or f"{other}/".startswith(f"{one}/")
 
 
 def _without_contracts(given: Mapping[str, object]) -> dict[str, object]:
@@ -192,7 +272,7 @@ def _problems_by_place(found: Sequence[ErrorDetails], document: Json) -> tuple[W
     """One problem for each place: whatever else a value may be stands in its message, not in a problem of its own."""
     places: dict[str, list[tuple[ErrorDetails, Json]]] = {}
     for error in found:
-        path, value = _place(error, document)
+        path, value = place_of(error, document)
         places.setdefault(path, []).append((error, value))
     return tuple(_problem(path, [error for error, _ in there], there[0][1]) for path, there in places.items())
 
@@ -206,7 +286,7 @@ def _problem(path: str, errors: Sequence[ErrorDetails], value: Json) -> Workflow
     return WorkflowProblem(path=path, message=message, suggestion=suggestion)
 
 
-def _place(error: ErrorDetails, document: Json) -> tuple[str, Json]:
+def place_of(error: ErrorDetails, document: Json) -> tuple[str, Json]:
     """Where an error is, and what stands there. Alternatives in its location are no part of the document."""
     path, node = "", document
     for place, part in enumerate(error["loc"]):
@@ -227,11 +307,22 @@ def _below(node: Json, part: int | str) -> tuple[bool, Json]:
 
 
 def _meant(location: tuple[int | str, ...]) -> str | None:
-    """The field that an unknown one may have been meant as, of the definition, of its steps or of their parts."""
-    name = str(location[-1])
+    """The field that an unknown one may have been meant as, in words."""
+    contract = _contract_at(location)
+    return None if contract is None else near(str(location[-1]), contract.model_fields)
+
+
+def _meant_field(whole: type[Contract], location: tuple[int | str, ...]) -> str | None:
+    """The field that an unknown one may have been meant as, its name only."""
+    contract = whole if len(location) == 1 else _contract_at(location)
+    names = () if contract is None else get_close_matches(str(location[-1]), contract.model_fields, n=1)
+    return next(iter(names), None)
+
+
+def _contract_at(location: tuple[int | str, ...]) -> type[Contract] | None:
+    """Whose fields stand at a place: those of the definition, of its steps or of their parts."""
     if len(location) == 1:
-        return near(name, WorkflowDefinition.model_fields)
+        return WorkflowDefinition
     if location[0] != "steps" or len(location) < _STEP_FIELD:
         return None
-    contract = WorkflowStep if len(location) == _STEP_FIELD else _PARTS.get(str(location[_STEP_FIELD - 1]))
-    return None if contract is None else near(name, contract.model_fields)
+    return WorkflowStep if len(location) == _STEP_FIELD else _PARTS.get(str(location[_STEP_FIELD - 1]))

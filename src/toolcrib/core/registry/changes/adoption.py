@@ -11,6 +11,7 @@ The first offer of a tool is trusted and becomes its baseline. From then on:
   when it is offered again, unchanged.
 """
 
+import json
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from datetime import datetime
@@ -21,6 +22,7 @@ from toolcrib.contracts import (
     Adoption,
     Baseline,
     Conflict,
+    Contract,
     ProviderDefinition,
     ToolChange,
     ToolDefinition,
@@ -34,6 +36,8 @@ _MADE_BY_IMPORTS: Final = frozenset({"imported", "auto_generated"})
 _REACH: Final = ("base_url", "variables", "connection", "auth", "schemes", "security", "headers")
 """Fields of a provider that decide where requests go and what they carry."""
 _MOST_SAID: Final = 3
+_LONGEST_PART: Final = 200
+"""Characters of a part of a provider in a message."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -160,12 +164,22 @@ def plan_provider(
     }
     moved = [name for name in _REACH if name in changes]
     if moved and not accept:
+        told = "; ".join(
+            f"{name}: now {_brief(getattr(current, name))}, then {_brief(getattr(offered, name))}" for name in moved
+        )
         msg = (
-            f"provider {current.name!r} would be reached in another way ({', '.join(moved)}: now {current.base_url!r}, "
-            f"then {offered.base_url!r}); nothing was imported: accept changes to import it so"
+            f"provider {current.name!r} would be reached in another way ({told}); nothing was imported: accept changes "
+            "to import it so"
         )
         raise Conflict(msg)
     return current.model_copy(update=changes)
+
+
+def _brief(value: object) -> str:
+    """A part of a provider in short; it has references to secrets and no secrets."""
+    shown = value.model_dump(mode="json", exclude_none=True) if isinstance(value, Contract) else value
+    text = repr(shown) if isinstance(shown, str) else json.dumps(shown, ensure_ascii=False, default=str)
+    return text if len(text) <= _LONGEST_PART else f"{text[:_LONGEST_PART]}…"
 
 
 def calls(provider: str, definition: ToolDefinition) -> bool:

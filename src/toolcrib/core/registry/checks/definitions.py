@@ -4,37 +4,131 @@ What only one kind of tool can say is checked in the folder of that kind.
 """
 
 import re
-from typing import Final
+from collections.abc import Callable, Sequence
+from typing import Final, TypeVar
 
-from toolcrib.contracts import SECRET_REFERENCE, InvalidDefinition, InvalidExpression, JsonSchema, ToolDefinition
+from toolcrib.contracts import (
+    SECRET_REFERENCE,
+    InvalidDefinition,
+    InvalidExpression,
+    InvalidInput,
+    InvalidSettings,
+    JsonObject,
+    JsonSchema,
+    NotFound,
+    ToolDefinition,
+)
 from toolcrib.core.expressions.jsonpath import check_path
 from toolcrib.core.registry.checks.versions import Version
 from toolcrib.core.registry.schema.validation import compile_schema
 
+_TYPES: Final = ("array", "boolean", "integer", "null", "number", "string")
 _SEGMENT: Final = re.compile(r"[^/*]+")
 _SECURITY_URI: Final = re.compile(r"ai://[^/*]+(?:/[^/*]+)+")
 
 
+T = TypeVar("T")
+
+_MOST_TOLD: Final = 20
+"""Problems in one message; `problems` of the error has all of them."""
+_PREFIX: Final = re.compile(r"^(?:tool|agent|agentic tool|workflow) '[^']*': ")
+
+
+class DefinitionFaults:
+    """Collects what is wrong with one definition, so that its author is told all of it at once.
+
+    Args:
+        subject: What the messages call it: `agent 'desk'`.
+
+    Example:
+        faults = DefinitionFaults("agent 'desk'")
+        faults.add("/tools/0", "there is no tool 'serch'")
+        print(faults.texts)
+    """
+
+    def __init__(self, subject: str) -> None:
+        self._subject = subject
+        self._first: InvalidInput | NotFound | InvalidSettings | None = None
+        self._problems: dict[str, JsonObject] = {}
+        """By the text."""
+
+    @property
+    def texts(self) -> Sequence[str]:
+        """What is wrong, without the name of the definition."""
+        return tuple(self._problems)
+
+    def add(self, path: str, problem: str) -> None:
+        """Something is wrong at a place, a JSON pointer into the author's document; empty for the whole."""
+        self._take(InvalidDefinition(f"{self._subject}: {problem}"), path)
+
+    def attempt(self, check: Callable[[], T], otherwise: T, path: str = "") -> T:
+        """What a check returns; if it refuses the definition, that is kept, and something else is returned."""
+        try:
+            return check()
+        except (InvalidInput, NotFound, InvalidSettings) as problem:
+            self._take(problem, path)
+            return otherwise
+
+    def tell(self) -> None:
+        """Refuse the definition if anything is wrong with it: one problem as it was raised, several together.
+
+        Raises:
+            InvalidDefinition: Several problems, or the only one.
+            NotFound: The only problem.
+            InvalidSettings: Likewise.
+        """
+        if self._first is None:
+            return
+        problems = tuple(self._problems.values())
+        if len(problems) == 1:
+            if isinstance(self._first, InvalidInput):
+                self._first.problems = problems
+            raise self._first
+        texts = self.texts
+        more = f"; and {len(texts) - _MOST_TOLD} more" if len(texts) > _MOST_TOLD else ""
+        listed = "; ".join(texts[:_MOST_TOLD])
+        raise InvalidDefinition(f"{self._subject} has {len(texts)} problems: {listed}{more}", problems)
+
+    def _take(self, problem: InvalidInput | NotFound | InvalidSettings, path: str) -> None:
+        self._first = self._first or problem
+        told = problem.problems if isinstance(problem, InvalidInput) else ()
+        for each in told or ({"path": path, "problem": str(problem)},):
+            text = _PREFIX.sub("", str(each["problem"]))
+            self._problems.setdefault(text, {"path": each["path"], "problem": text})
+
+
 def check_definition(definition: ToolDefinition) -> None:
-    """Refuse a definition that could not run.
+    """Refuse a definition that could not run; all that is wrong is told at once.
 
     Raises:
-        InvalidDefinition: Names the tool, the field, what is wrong and what to do.
+        InvalidDefinition: Names the tool, the fields, what is wrong and what to do.
     """
-    Version.parse(definition.version)
-    _check_security(definition)
-    _check_secrets(definition)
-    _check_schema(definition.name, "input_schema", definition.input_schema)
-    if definition.output_schema is not None:
-        _check_schema(definition.name, "output_schema", definition.output_schema)
-    _check_defaults(definition)
-    _check_path(definition.name, "select", definition.select)
-    _check_path(definition.name, "cost_from", definition.cost_from)
-    _check_rules(definition)
+    name, found = definition.name, DefinitionFaults(f"tool {definition.name!r}")
+    found.attempt(lambda: Version.parse(definition.version), None, "/version")
+    found.attempt(lambda: _check_category(definition), None, "/category")
+    found.attempt(lambda: _check_security(definition), None, "/security_uri")
+    found.attempt(lambda: _check_secrets(definition), None, "/secrets")
+    found.attempt(lambda: _check_schema(name, "input_schema", definition.input_schema), None, "/input_schema")
+    found.attempt(lambda: _check_schema(name, "output_schema", definition.output_schema), None, "/output_schema")
+    found.attempt(lambda: _check_defaults(definition), None, "/input_schema")
+    found.attempt(lambda: _check_path(name, "select", definition.select), None, "/select")
+    found.attempt(lambda: _check_path(name, "cost_from", definition.cost_from), None, "/cost_from")
+    found.attempt(lambda: _check_rules(definition), None, "/error_handling")
+    found.attempt(lambda: _check_type(definition), None, "/input_schema/type")
+    found.attempt(lambda: _check_cache(definition), None, "/cache")
+    found.tell()
+
+
+def _check_type(definition: ToolDefinition) -> None:
+    """Arguments are an object."""
     kind = definition.input_schema.get("type", "object")
-    if kind != "object":
+    if kind != "object" and (not isinstance(kind, str) or kind in _TYPES):  # what is no type is told of the schema
         msg = f"tool {definition.name!r}: input_schema has type {kind!r}; arguments are an object, so use type 'object'"
         raise InvalidDefinition(msg)
+
+
+def _check_cache(definition: ToolDefinition) -> None:
+    """Results are kept for some time, and only of tools that change nothing."""
     if definition.cache == "ttl" and definition.cache_ttl_s is None:
         msg = f"tool {definition.name!r}: cache is 'ttl' without cache_ttl_s; give the seconds"
         raise InvalidDefinition(msg)
@@ -52,11 +146,15 @@ def _check_rules(definition: ToolDefinition) -> None:
             raise InvalidDefinition(f"{msg}; name the tool that is called instead for 'fallback', and for nothing else")
 
 
-def _check_security(definition: ToolDefinition) -> None:
-    """Permissions name a tool by its URI, so that must be one, and no pattern."""
+def _check_category(definition: ToolDefinition) -> None:
+    """A category is a segment of a tool's URI."""
     if not _SEGMENT.fullmatch(definition.category):
         msg = f"tool {definition.name!r}: category {definition.category!r} is no segment of a security URI"
         raise InvalidDefinition(f"{msg}; give it at least one character, none of them / or *")
+
+
+def _check_security(definition: ToolDefinition) -> None:
+    """Permissions name a tool by its URI, so that must be one, and no pattern."""
     if definition.security_uri is not None and not _SECURITY_URI.fullmatch(definition.security_uri):
         msg = f"tool {definition.name!r}: security_uri {definition.security_uri!r} is none"
         raise InvalidDefinition(f"{msg}; write e.g. ai://tools/crm/search_deals/execute, without *")
@@ -72,7 +170,9 @@ def _check_secrets(definition: ToolDefinition) -> None:
             raise InvalidDefinition(f"{msg}; write a reference such as ${{env:CRM_TOKEN}} or ${{secret:CRM_TOKEN}}")
 
 
-def _check_schema(name: str, field: str, schema: JsonSchema) -> None:
+def _check_schema(name: str, field: str, schema: JsonSchema | None) -> None:
+    if schema is None:
+        return
     try:
         compile_schema(schema)
     except InvalidDefinition as error:
@@ -92,7 +192,10 @@ def _check_path(name: str, field: str, path: str | None) -> None:
 
 def _check_defaults(definition: ToolDefinition) -> None:
     """A default is filled in before arguments are checked: an invalid one would refuse the calls that leave it out."""
-    wrong = compile_schema(definition.input_schema).invalid_defaults()
+    try:
+        wrong = compile_schema(definition.input_schema).invalid_defaults()
+    except InvalidDefinition:
+        return  # the schema is told
     if wrong:
         msg = (
             f"tool {definition.name!r}: the default of {wrong[0].path} in input_schema is not valid: {wrong[0].problem}"

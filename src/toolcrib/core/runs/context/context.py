@@ -635,7 +635,7 @@ class RunContext:
     def close_open_calls(self, reason: Reason) -> None:
         """Give every call that was cut off its envelope, so that the journal tells what is known of it."""
         for intent in list(self.log.open_calls.values()):
-            envelope = self._around.in_doubt.cut_off(intent, self.run, reason)
+            envelope = self._client_calls.as_handed_over(self._around.in_doubt.cut_off(intent, self.run, reason))
             self._deeds.wrote |= has_acted(envelope)
             self.log.add(CallFinished(position=intent.position, envelope=envelope))
 

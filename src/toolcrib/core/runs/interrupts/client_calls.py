@@ -168,6 +168,17 @@ class ClientCalls:
         handed = self._history.handoffs.get(position)
         return handed.envelope if handed is not None else None
 
+    def as_handed_over(self, envelope: ToolEnvelope) -> ToolEnvelope:
+        """The envelope of a call that was cut off, with its hand-off if it waited for a client."""
+        prepared = self.find_client_call(envelope.position)
+        if prepared is None:
+            return envelope
+        waited_s = max(0.0, (envelope.t_end - prepared.t_end).total_seconds())
+        timings = prepared.timings.model_copy(update={"wait": prepared.timings.wait + waited_s})
+        return envelope.model_copy(
+            update={"requires_client_execution": True, "t_start": prepared.t_start, "timings": timings}
+        )
+
     def count_anew(self, position: str) -> None:
         """Count a call that goes on after it was handed over here as one of a run that was taken up."""
         if position in self._counted:

@@ -4,6 +4,7 @@ A pin names a tool, which can be disabled, unallocated or removed. Every run has
 its kind and end. A run fails if a required handle is empty. Pure: events in, outputs out.
 """
 
+import re
 from collections.abc import AsyncIterator, Iterable, Mapping, Sequence
 from typing import Final, NamedTuple, assert_never, cast
 
@@ -65,7 +66,7 @@ def resolve_pins(
 
     Args:
         pins: The handles.
-        calls: The calls of the run, in the order in which they began.
+        calls: The calls of the run, in the order of `calls_of`.
         earlier: What handles held before, by name; null for those that are not among them.
     """
     found = {pin.name: select_call(pin.selector, calls) for pin in pins}
@@ -109,10 +110,11 @@ def outputs_of(events: Sequence[Logged]) -> AgentOutputs:
 
 
 def calls_of(events: Iterable[Logged]) -> Sequence[ToolEnvelope]:
-    """The calls that have ended, in the order in which they began.
+    """The calls that have ended, in the order in which they were asked for.
 
-    A call begins with its intent: after it was approved, and for a client's tool before it is prepared. One that was
-    never dispatched (denied, skipped, from the cache) has no intent, and begins where it ends.
+    The calls of one answer of a model are in the order of the answer, the calls of code in the order of the code, and
+    the elements of a `for_each` in the order of their list, whatever the store, a cache or a person took to let each
+    begin. Everything else is in the order of its intents; what was never dispatched has none, and stands where it ends.
     """
     places: dict[str, ToolEnvelope | None] = {}
     for entry in events:
@@ -123,7 +125,25 @@ def calls_of(events: Iterable[Logged]) -> Sequence[ToolEnvelope]:
                 places[position] = envelope
             case _:
                 pass
-    return [envelope for envelope in places.values() if envelope is not None]
+    return _as_asked([envelope for envelope in places.values() if envelope is not None])
+
+
+_NUMBERED: Final = re.compile(r"(t\d+\.c|.+\[)(\d+)\]?")
+"""Positions of calls that were asked for together: `t3.c1` by a model, `fetch[17]` by a step."""
+
+
+def _as_asked(calls: Sequence[ToolEnvelope]) -> Sequence[ToolEnvelope]:
+    """The calls with those that were asked for together in the order of their numbers, in the places that they have."""
+    together: dict[str, list[tuple[int, int]]] = {}
+    for place, call in enumerate(calls):
+        found = _NUMBERED.fullmatch(call.position)
+        if found is not None:
+            together.setdefault(found[1], []).append((int(found[2]), place))
+    ordered = list(calls)
+    for numbered in together.values():
+        for place, (_, source) in zip(sorted(place for _, place in numbered), sorted(numbered), strict=True):
+            ordered[place] = calls[source]
+    return ordered
 
 
 def response_of(output: Json) -> str | None:

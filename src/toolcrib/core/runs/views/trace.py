@@ -127,11 +127,14 @@ def costs_of(steps: Sequence[Step], *, total_usd: Decimal | None, tokens: int) -
 
 
 def reasoning_of(response: Response) -> str | None:
-    """The model's thinking as far as it was shown, else the field `reasoning` of an answer of JSON."""
+    """The model's thinking as far as it was shown, and its words beside its calls; or the `reasoning` of its JSON."""
     thought = "\n".join(
         part.text for part in response.message.parts if isinstance(part, Thinking) and part.text and not part.redacted
     )
-    given = _object(response.message.text).get("reasoning")
+    said = response.message.text.strip()
+    if response.message.calls:
+        return "\n".join(filter(None, (thought, said))) or None
+    given = _object(said).get("reasoning")
     return thought or (given if isinstance(given, str) and given else None)
 
 

@@ -130,10 +130,15 @@ def _print_check(found: "ProviderCheck") -> None:
     print(f"reachable: {marks[found.reachable]}, authenticated: {marks[found.authenticated]}: {found.message}")
 
 
+def _is_in_doubt(found: "ProviderCheck") -> bool:
+    """Whether a provider is not known to be reached and, if it has credentials, to accept them."""
+    return not found.reachable or (found.authenticated is not True and found.has_credentials)
+
+
 @app.command("test")
-@shows(_print_check, fails=lambda found: not found.reachable or found.authenticated is False)
+@shows(_print_check, fails=_is_in_doubt)
 async def try_out(crib: "Crib", name: Name) -> "ProviderCheck":
-    """Test the connection and credentials of a provider with a harmless request; exit status 1 on failure."""
+    """Test the connection and credentials of a provider with harmless requests; exit status 1 unless both are good."""
     return await crib.connections.test(name)
 
 

@@ -17,7 +17,7 @@ from toolcrib.interfaces.cli.support.commands import (
     says,
     shows,
 )
-from toolcrib.interfaces.cli.support.inputs import object_in, to_contract
+from toolcrib.interfaces.cli.support.inputs import object_in, telling_lines
 from toolcrib.interfaces.cli.support.session import DEFAULT_STORE, AsJson, Store, with_crib
 
 if TYPE_CHECKING:
@@ -40,11 +40,10 @@ _ANY = 1_000_000
 
 @app.command("add")
 def add(file: File, store: Store = DEFAULT_STORE) -> None:
-    """Store an agent as a new revision."""
-    from toolcrib.contracts import AgentDefinition
-
-    agent = to_contract(AgentDefinition, object_in(file), f"agent {file}")
-    saved = with_crib(store, lambda crib: crib.agents.save(agent), new=True)
+    """Store an agent as a new revision; every problem of the definition is reported by line."""
+    content = object_in(file)
+    with telling_lines(file):
+        saved = with_crib(store, lambda crib: crib.agents.save(content), new=True)
     print(f"agent {saved.ref} is saved as revision {saved.revision}")
     for warning in saved.warnings:
         print(f"toolcrib: {warning}", file=sys.stderr)

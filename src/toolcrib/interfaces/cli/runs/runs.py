@@ -2,18 +2,19 @@
 
 import sys
 from collections.abc import Sequence
+from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
 from toolcrib.interfaces.cli.render.console import console
-from toolcrib.interfaces.cli.render.tables import print_runs
+from toolcrib.interfaces.cli.render.tables import print_rows, print_runs
 from toolcrib.interfaces.cli.support.commands import is_unsuccessful, print_json, shows
 from toolcrib.interfaces.cli.support.inputs import json_object
 from toolcrib.interfaces.cli.support.session import DEFAULT_STORE, AsJson, Position, RunId, Store, with_crib
 
 if TYPE_CHECKING:
-    from toolcrib.contracts import OpenQuestion, Run, Trace
+    from toolcrib.contracts import Attachment, OpenQuestion, Run, Trace
     from toolcrib.crib import Crib
 
 app = typer.Typer(help="Inspect, approve, resume, cancel, fork, replay and export runs.", no_args_is_help=True)
@@ -35,6 +36,15 @@ Edit = Annotated[
 ]
 
 
+Digest = Annotated[
+    str, typer.Argument(metavar="DIGEST", help="Of the attachment, as `run attachments` lists it.", show_default=False)
+]
+Into = Annotated[
+    Path | None,
+    typer.Option("-o", "--output", metavar="FILE", dir_okay=False, help="Where to; standard output if not given."),
+]
+
+
 @app.command("list")
 @shows(print_runs)
 async def list_runs(crib: "Crib", tool: Tool = None, limit: Limit = 20) -> "Sequence[Run]":
@@ -51,6 +61,34 @@ def trace(run_id: RunId, follow: Follow = False, store: Store = DEFAULT_STORE, a
         print_json(with_crib(store, lambda crib: last_trace(crib, run_id, follow=follow)))
     else:
         with_crib(store, lambda crib: show_until_ended(crib, run_id, follow=follow))
+
+
+def _print_attachments(found: "Sequence[Attachment]") -> None:
+    cells = [(kept.kind, kept.content_type or "", str(kept.bytes or ""), kept.digest or kept.url) for kept in found]
+    print_rows(("Kind", "Type", "Bytes", "Digest"), cells)
+
+
+@app.command("attachments")
+@shows(_print_attachments)
+async def attachments(crib: "Crib", run_id: RunId) -> "Sequence[Attachment]":
+    """List what accompanies the outputs of a run's calls: whole outputs that were cut, tables, images."""
+    return await crib.executions.attachments(run_id)
+
+
+@app.command("attachment")
+def attachment(run_id: RunId, digest: Digest, output: Into = None, store: Store = DEFAULT_STORE) -> None:
+    """Write an attachment of a run to a file, or to standard output."""
+    from toolcrib.contracts import InvalidInput
+
+    kept, payload = with_crib(store, lambda crib: crib.executions.read_attachment(run_id, digest))
+    if output is None:
+        typer.get_binary_stream("stdout").write(payload)
+        return
+    try:
+        output.write_bytes(payload)
+    except OSError as problem:
+        raise InvalidInput(f"{output} cannot be written: {problem.strerror}; name another file with -o") from problem
+    print(f"wrote {output}: {len(payload)} bytes, {kept.content_type or 'of no known type'}")
 
 
 def _draw(found: "Trace") -> None:

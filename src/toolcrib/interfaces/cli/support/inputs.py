@@ -1,12 +1,16 @@
 """Reads the inputs of commands: files, contracts and JSON objects. An invalid input is one error that names it."""
 
 import json
+import sys
+from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING, TypeVar, cast
 
 import typer
 
 if TYPE_CHECKING:
+    from collections.abc import Generator
+
     from toolcrib.contracts import Json, JsonObject
 
 
@@ -98,6 +102,28 @@ def object_in(file: Path) -> "JsonObject":
     return cast("JsonObject", content)
 
 
+@contextmanager
+def telling_lines(file: Path) -> "Generator[None]":
+    """Report the problems of a definition by the lines of its file, and end with status 2.
+
+    Args:
+        file: What the definition was read from.
+    """
+    from toolcrib.contracts import InvalidInput
+    from toolcrib.interfaces.cli.support.yaml_text import line_of
+
+    try:
+        yield
+    except InvalidInput as problem:
+        if not problem.problems:
+            raise
+        text = text_of(file)
+        told = [(line_of(text, each["path"]), each["path"], each["problem"]) for each in problem.problems]
+        for line, path, what in sorted(told):
+            print(f"{file}:{line}: error: {path}: {what}", file=sys.stderr)
+        raise typer.Exit(2) from None
+
+
 def to_contract(contract: type[ContractT], content: "JsonObject", what: str) -> ContractT:
     """A contract of what was given.
 
@@ -107,7 +133,7 @@ def to_contract(contract: type[ContractT], content: "JsonObject", what: str) -> 
         what: How an error calls it: `tool 'x'`.
 
     Raises:
-        InvalidDefinition: A field is missing, unknown or not of its type; the message names it.
+        InvalidDefinition: Fields are missing, unknown or not of their type; the message names all.
     """
     from pydantic import ValidationError
 
@@ -116,7 +142,8 @@ def to_contract(contract: type[ContractT], content: "JsonObject", what: str) -> 
     try:
         return contract.model_validate(content)
     except ValidationError as problem:
-        found = problem.errors()[0]
-        place = ".".join(map(str, found["loc"]))
-        message = found["msg"].removeprefix("Value error, ")
-        raise InvalidDefinition(": ".join(filter(None, (what, place, message)))) from None
+        told = [
+            ": ".join(filter(None, (".".join(map(str, found["loc"])), found["msg"].removeprefix("Value error, "))))
+            for found in problem.errors()
+        ]
+        raise InvalidDefinition(f"{what}: {'; '.join(told)}") from None

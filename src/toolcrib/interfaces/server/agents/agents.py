@@ -10,7 +10,7 @@ from toolcrib.core.registry import Facet, means_many
 from toolcrib.crib import ActingCrib
 from toolcrib.crib.tools.listing import ToolsPage
 from toolcrib.interfaces.server.http.caller_rights import Author, Caller, CribDep, demand_sight, demand_write, may_see
-from toolcrib.interfaces.server.http.errors import apply_patch
+from toolcrib.interfaces.server.http.errors import merge_patch
 from toolcrib.interfaces.server.http.requests import (
     IfMatch,
     JsonRoute,
@@ -19,8 +19,8 @@ from toolcrib.interfaces.server.http.requests import (
     refuse_new_name,
 )
 from toolcrib.interfaces.server.views.agent_views import (
-    AgentBody,
     AgentCount,
+    AgentDocument,
     AgentFilter,
     AgentPage,
     AgentQuery,
@@ -59,9 +59,10 @@ async def count_agents(crib: CribDep, wanted: Annotated[AgentFilter, Query()]) -
 
 
 @router.post("", status_code=201)
-async def create_agent(body: AgentBody, author: Author, response: Response) -> AgentView:
+async def create_agent(body: AgentDocument, author: Author, response: Response) -> AgentView:
     """Store the first revision of a new agent."""
-    return _to_view(await author.create(body.tool(), response, path=router.prefix), response)
+    agent = await author.agent_of(body)
+    return _to_view(await author.create(agent.tool(), response, path=router.prefix), response)
 
 
 @router.get("/{name}")
@@ -73,7 +74,7 @@ async def get_agent(name: str, crib: CribDep, caller: Caller, response: Response
 @router.put("/{name}")
 async def replace_agent(
     name: str,
-    body: AgentBody,
+    body: AgentDocument,
     *,
     author: Author,
     crib: CribDep,
@@ -83,7 +84,8 @@ async def replace_agent(
 ) -> AgentView:
     """Store a new revision; with `If-Match`, only if there is no newer one."""
     current = await find_agent(crib, caller, name)
-    return _to_view(await _save(author, current, body, expected_revision(if_match)), response)
+    agent = await author.agent_of(body)
+    return _to_view(await _save(author, current, agent, expected_revision(if_match)), response)
 
 
 @router.patch("/{name}")
@@ -104,8 +106,9 @@ async def change_agent(
     """
     current = await find_agent(crib, caller, name)
     demand_write(caller, current.definition)
-    body = apply_patch(AgentBody, AgentDefinition.of(current.definition).model_dump(mode="json"), patch)
-    return _to_view(await _save(author, current, body, expected_revision(if_match, current.revision)), response)
+    before = AgentDefinition.of(current.definition).model_dump(mode="json")
+    agent = await author.agent_of(merge_patch(before, patch))
+    return _to_view(await _save(author, current, agent, expected_revision(if_match, current.revision)), response)
 
 
 @router.delete("/{name}")
@@ -162,7 +165,7 @@ def _to_page_view(page: ToolsPage) -> AgentPage:
     return AgentPage(items=items, next=items[-1].name if page.more else None)
 
 
-async def _save(author: Author, current: ToolRevision, body: AgentBody, after: int | None) -> ToolRevision:
+async def _save(author: Author, current: ToolRevision, body: AgentDefinition, after: int | None) -> ToolRevision:
     refuse_new_name(current, body.name)
     return await author.save(body.tool(), after=after)
 

@@ -16,6 +16,7 @@ from fastapi.security import HTTPBearer
 from toolcrib.contracts import (
     LOOKS,
     SECRET_REFERENCE,
+    AgentDefinition,
     AgenticImplementation,
     AgentImplementation,
     Conflict,
@@ -34,9 +35,11 @@ from toolcrib.contracts.workflows import Publication, WorkflowDefinition, Workfl
 from toolcrib.core.policy import permits, require_publish
 from toolcrib.core.registry import all_references_of
 from toolcrib.crib import ActingCrib, Crib
+from toolcrib.crib.agents.agents import shape_of
 from toolcrib.infrastructure.net.addresses import denied_range
 from toolcrib.infrastructure.store import Definition, DefinitionKind
 from toolcrib.llm import PROVIDERS
+from toolcrib.workflows.checks import read_definition
 
 BEARER = HTTPBearer(auto_error=False, description="An API key of this server: `tcb_…`")
 """Documents in OpenAPI what `Authentication` enforces."""
@@ -322,16 +325,31 @@ class DefinitionWriter:
         revision = drafted.revision if draft is None else draft
         return await workflows.publish(name, after=after, draft=revision)
 
+    async def agent_of(self, body: AgentDefinition | JsonObject) -> AgentDefinition:
+        """The agent that a request sends.
+
+        Raises:
+            PermissionDenied: It is none, and the caller may not save what of it is one.
+            InvalidDefinition: It is none; all that is wrong is told, also with its names.
+        """
+        if isinstance(body, AgentDefinition):
+            return body
+        agent = shape_of(body)
+        if agent is not None:
+            demand_write(self.caller, agent.tool())
+        return await self.crib.agents.read(body)
+
     async def demand_parts(self, definition: WorkflowDefinition | JsonObject) -> None:
         """Require that the caller may see a workflow's tools, whose schemas its check reveals, and use its secrets.
 
-        A document without the shape of a definition names no definition, and is not compared with one.
+        Of a document without the shape of a definition this holds for the part of it that has that shape.
         """
-        if not isinstance(definition, WorkflowDefinition):
+        named = definition if isinstance(definition, WorkflowDefinition) else read_definition(definition).rest
+        if named is None:
             return
-        demand_secrets(self.caller, (secret.reference for secret in definition.secrets))
+        demand_secrets(self.caller, (secret.reference for secret in named.secrets))
         handlers = {handler.name: handler for handler in await self.crib.steps.list()}
-        for ref in {step.callee(handlers) for step in definition.steps} - {None}:
+        for ref in {step.callee(handlers) for step in named.steps} - {None}:
             tool = self.crib.registry.find_by_ref(self.caller.realm, str(ref))
             if tool is not None:
                 demand_sight(self.caller, tool.definition)

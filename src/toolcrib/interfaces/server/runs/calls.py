@@ -66,7 +66,7 @@ async def execute_tool(
         as_call=True,
     )
     if result.envelopes:
-        return EnvelopeView.of(result.envelopes[-1])
+        return EnvelopeView.of(result.envelopes[-1], result.run_id)
     return _mark_accepted(response, RunAccepted(run_id=result.run_id, status=result.summary.status))
 
 

@@ -25,10 +25,11 @@ from toolcrib.interfaces.server.http.caller_rights import (
     run_of,
 )
 from toolcrib.interfaces.server.http.requests import JsonRoute
-from toolcrib.interfaces.server.http.streaming import event_stream, follow
+from toolcrib.interfaces.server.http.streaming import PARTIAL, RangeRequest, event_stream, file_response, follow
 from toolcrib.interfaces.server.runs.calls import SelfApproval, run_view
 from toolcrib.interfaces.server.views.run_views import (
     AnswerBody,
+    AttachmentList,
     CancelBody,
     ClientResultBody,
     DecisionBody,
@@ -39,6 +40,7 @@ from toolcrib.interfaces.server.views.run_views import (
     RunPage,
     RunView,
     SettleBody,
+    address_of,
 )
 
 router = APIRouter(prefix="/executions", route_class=JsonRoute, tags=["executions"])
@@ -78,6 +80,29 @@ async def get_bundle(run_id: str, crib: WholeCrib, caller: Caller) -> Response:
         data = file.read()
     named = {"content-disposition": f'attachment; filename="{run_id}.bundle"'}
     return Response(data, media_type="application/zip", headers=named)
+
+
+@router.get("/{run_id}/attachments")
+async def list_attachments(run_id: str, crib: CribDep) -> AttachmentList:
+    """What accompanies the outputs of a run's calls: whole outputs that were cut, tables, images."""
+    found = await crib.executions.attachments(run_id)
+    return AttachmentList(items=tuple(address_of(kept, run_id) for kept in found))
+
+
+@router.get("/{run_id}/attachments/{digest}", response_class=Response, responses=PARTIAL)
+async def get_attachment(
+    *,
+    run_id: str,
+    digest: str,
+    crib: CribDep,
+    byte_range: Annotated[str | None, Header(alias="range", description="One range: `bytes=0-1023`.")] = None,
+    if_range: Annotated[str | None, Header(description="The ETag that the range was meant for.")] = None,
+    if_none_match: Annotated[str | None, Header(description="The ETag of what the client has.")] = None,
+) -> Response:
+    """The bytes of an attachment, for callers who may read the run; one range of them if `Range` asks for it."""
+    kept, payload = await crib.executions.read_attachment(run_id, digest)
+    asked = RangeRequest(byte_range, if_range, if_none_match)
+    return file_response(payload, kept.digest or "", kept.content_type, asked)
 
 
 @router.get("/{run_id}")

@@ -1,6 +1,6 @@
 """Requests and responses of agents and agentic tools: flat objects for nested contracts."""
 
-from typing import Any, Final, Literal, Self, TypeAlias
+from typing import Annotated, Any, Final, Literal, Self, TypeAlias
 
 from pydantic import AliasPath, Field
 
@@ -334,6 +334,10 @@ async def remove_tool(crib: ActingCrib, caller: Principal, tool: ToolRevision) -
 
 class AgentBody(AgentDefinition, defer_build=False):
     """An agent, as an author sends it."""
+
+
+AgentDocument: TypeAlias = Annotated[AgentBody | JsonObject, Field(union_mode="left_to_right")]
+"""An agent, or what is to be one: it is refused with all that is wrong with it."""
 
 
 class AskBody(AgentRequest, defer_build=False):

@@ -10,6 +10,7 @@ from toolcrib.contracts import (
     AgenticMode,
     AgentResponse,
     ApprovalRequested,
+    Attachment,
     ClientResult,
     Contract,
     ImportOutcome,
@@ -236,9 +237,33 @@ class EnvelopeView(ToolEnvelope):
         return self.status == "success"
 
     @classmethod
-    def of(cls, envelope: ToolEnvelope) -> Self:
-        """The view of an envelope."""
-        return cls.model_validate(envelope.model_dump(by_alias=True))
+    def of(cls, envelope: ToolEnvelope, run_id: str | None = None) -> Self:
+        """The view of an envelope, with the addresses of its attachments.
+
+        Args:
+            envelope: The envelope.
+            run_id: The run that has the call, if the envelope may be one that it reuses.
+        """
+        return cls.model_validate(with_addresses(envelope, run_id or envelope.run_id or "").model_dump(by_alias=True))
+
+
+def with_addresses(envelope: ToolEnvelope, run_id: str) -> ToolEnvelope:
+    """The envelope with the path of each attachment on this server in the place of its name in the store."""
+    if not envelope.attachments:
+        return envelope
+    shown = tuple(address_of(kept, run_id) for kept in envelope.attachments)
+    return envelope.model_copy(update={"attachments": shown})
+
+
+def address_of(kept: Attachment, run_id: str) -> Attachment:
+    """An attachment of a run with its path on this server."""
+    if kept.digest is None:
+        return kept
+    return kept.model_copy(update={"url": f"/api/v1/executions/{run_id}/attachments/{kept.digest}"})
+
+
+class AttachmentList(ListView[Attachment]):
+    """The attachments of a run's calls; the `url` of each is its path on this server."""
 
 
 class RunView(Contract):
@@ -331,8 +356,10 @@ class Answering:
     def to_answer(self, found: AgentResponse) -> AgentAnswer:
         """The response, with the address of the run's trace."""
         shown = {
-            "tools_by_id": {call_id: EnvelopeView.of(call) for call_id, call in found.tools_by_id.items()},
-            "last_tool": None if found.last_tool is None else EnvelopeView.of(found.last_tool),
+            "tools_by_id": {
+                call_id: EnvelopeView.of(call, found.run_id) for call_id, call in found.tools_by_id.items()
+            },
+            "last_tool": None if found.last_tool is None else EnvelopeView.of(found.last_tool, found.run_id),
             "tool_calls": tuple(map(EnvelopeView.of, found.tool_calls)),
             "traces_url": f"{self._server}/api/v1/executions/{found.run_id}",
         }

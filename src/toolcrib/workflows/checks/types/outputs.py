@@ -111,6 +111,8 @@ class Outputs:
     def visible_output(self, step: WorkflowStep, reader: WorkflowStep | None) -> Shape:
         """What another step, or the output of the workflow, reads of a step."""
         shape = self.put_out(step)
+        if reader is not None and _looks_at(reader, step):
+            shape = _as_looked_at(shape)
         why = self._why_missing(step, reader)
         if why is not None and self._is_always_there(step):
             return union_of(_without_output(form, why) for form in shape)
@@ -154,7 +156,7 @@ class Outputs:
             "response": STRING,
             "tools_by_id": of_kinds("object"),
             "tool_order": list_shape(STRING),
-            "last_tool": or_null(of_kinds("object")),
+            "last_tool": or_null(of_kinds("object"), f"no call of {step.name!r} succeeds"),
             "traces_url": or_null(STRING),
             "handles": object_shape({pin.name: ANYTHING for pin in pins}),
         }
@@ -184,6 +186,16 @@ def _with_defaults(schema: JsonSchema) -> JsonSchema:
         return schema
     filled = [name for name, part in properties.items() if is_object(part) and "default" in part]
     return {**schema, "required": [*required, *(name for name in filled if name not in required)]}
+
+
+def _as_looked_at(shape: Shape) -> Shape:
+    """The outputs of a step for a reader whose condition has looked at them: it knows of the last call."""
+    return union_of(
+        object_shape({**form.members, "last_tool": ANYTHING}, form.optional)
+        if isinstance(form, Made) and form.members is not None and "last_tool" in form.members
+        else (form,)
+        for form in shape
+    )
 
 
 def _without_output(form: Form, why: str) -> Shape:

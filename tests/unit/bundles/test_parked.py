@@ -47,3 +47,26 @@ async def test_a_nested_run_is_replayed_with_its_caller_and_told_about_by_itself
     assert (whole.same, part.same) == (True, True)
     assert whole.nested == (part,)
     assert [envelope.name for envelope in part.envelopes] == ["pay"]
+
+
+@pytest.mark.requirement("bundles.same_events")
+@pytest.mark.parametrize("store", ["memory://", "sqlite:///{folder}/crib.db"])
+async def test_a_short_wait_before_a_question_is_not_longer_in_a_replay(tmp_path: Path, store: str):
+    async with Crib(store.format(folder=tmp_path)) as crib:
+        await crib.workflows.publish(
+            {
+                "name": "rests",
+                "steps": [
+                    {"name": "wait", "wait": {"seconds": 0.05}},
+                    {"name": "asked", "approval": {"message": "go on?"}, "depends_on": ["wait"]},
+                ],
+            }
+        )
+        waiting = await crib.invoke("rests", {})
+        [approval] = (await crib.approvals.page()).items
+        await crib.decide(approval.run_id, approval.position, approve=True)
+        await crib.resume(waiting.run_id)
+
+        found = await crib.replay(waiting.run_id)
+
+    assert (found.same, found.divergence) == (True, None)

@@ -165,6 +165,7 @@ class ReplayClock:
     """Time as the recording tells it: the moment of what happens next. Nobody waits longer than the others need."""
 
     def __init__(self, stage: ReplayState) -> None:
+        self._stage = stage
         self._score = stage.score
         self._started = self._score.now()
 
@@ -178,7 +179,7 @@ class ReplayClock:
 
     async def sleep(self, seconds: float) -> None:
         """Wait for the recorded time to pass."""
-        await self._score.rest(seconds)
+        await self._score.rest(seconds, self._stage.life(RUN.get()).events[-1])
 
 
 class Deadlines:

@@ -71,6 +71,7 @@ from toolcrib.core.executor.retries import (
     crash_failure,
     error_with_effect,
     time_limit,
+    time_out,
     wait_before_retry,
     with_author_message,
     with_reason,
@@ -433,9 +434,7 @@ class Executor:
             async with self._deadline(limit.seconds):
                 return await self._attempt_until_done(builder, tool, auth)
         except TimeoutError:
-            message = f"tool {tool.name!r} did not end within {limit.whose}; the effect is unknown"
-            late = error(ErrorCode.TIMEOUT, Reason.TOOL_TIMEOUT, message)
-            raise CallFailed(with_author_message(definition, late, None)) from None
+            raise CallFailed(with_author_message(definition, time_out(definition, limit), None)) from None
         except CallFailed as failure:
             failure.error = with_author_message(definition, failure.error, failure.http_status)
             builder.tainted |= failure.tainted

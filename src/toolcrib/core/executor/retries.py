@@ -152,6 +152,13 @@ def time_limit(tool: ToolDefinition, call: CallRequest) -> TimeLimit:
     return TimeLimit(seconds, given, by_caller=True)
 
 
+def time_out(tool: ToolDefinition, limit: TimeLimit) -> ToolError:
+    """The error of a call that took longer than its limit: of one that writes, the effect is unknown."""
+    doubt = f"; the {_TOLD}" if tool.side_effects == "writes" else ""
+    message = f"tool {tool.name!r} did not end within {limit.whose}{doubt}"
+    return error(ErrorCode.TIMEOUT, Reason.TOOL_TIMEOUT, message)
+
+
 def crash_failure(tool: ToolDefinition, crash: BaseException) -> CallFailed:
     """The failure that an unforeseen exception of a tool is."""
     match crash:

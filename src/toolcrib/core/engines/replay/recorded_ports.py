@@ -149,6 +149,7 @@ RUN: Final[ContextVar[str]] = ContextVar("RUN")
 _CALL: Final[ContextVar[tuple[str, str] | None]] = ContextVar("_CALL", default=None)
 """Run and position of the call that this task makes."""
 _NOT_HELD: Final = "(a secret that the recording does not hold)"
+_OLD_DOUBT: Final = "; the effect is unknown"
 _UNRESOLVED: Final = "which cannot be resolved: "
 
 
@@ -279,7 +280,7 @@ class ReplayExecutor:
         """Make a call up to the tool, and give it the outcome that it had."""
         token = _CALL.set((context.run_id, call.position))
         try:
-            return await self._executor.execute(call, context)
+            return self._with_old_time_out(await self._executor.execute(call, context))
         except _Given as given:
             return self._to_envelope(given, context)
         finally:
@@ -292,6 +293,15 @@ class ReplayExecutor:
             return self._executor.passes(call, context)
         finally:
             _CALL.reset(token)
+
+    def _with_old_time_out(self, made: ToolEnvelope) -> ToolEnvelope:
+        """An envelope with what an older release said of a read that took too long: that its effect is unknown."""
+        found = self._stage.outcome(made.run_id, made.position) if _reason(made) is Reason.TOOL_TIMEOUT else None
+        recorded = None if found is None else found[1].envelope.error
+        if made.error is None or recorded is None:
+            return made
+        is_worded_anew = recorded.message.replace(_OLD_DOUBT, "") == made.error.message
+        return made.model_copy(update={"error": recorded}) if is_worded_anew else made
 
     def _to_envelope(self, given: _Given, context: CallContext) -> ToolEnvelope:
         """What the tool brought, as the outcome of the call that was made now."""

@@ -1,5 +1,7 @@
 """Replays of runs that wait, of nested runs by themselves, and of runs that lie in a database."""
 
+import io
+from importlib import metadata
 from pathlib import Path
 
 import pytest
@@ -8,6 +10,7 @@ from tests.unit.agents.crm import MODEL, asks
 from tests.unit.bundles.corpus import pay
 from toolcrib import Crib, ScriptedModel
 from toolcrib.contracts import Conflict
+from toolcrib.crib.runs.bundles import replay_file
 
 
 def crib_at(store: str) -> Crib:
@@ -70,3 +73,22 @@ async def test_a_short_wait_before_a_question_is_not_longer_in_a_replay(tmp_path
         found = await crib.replay(waiting.run_id)
 
     assert (found.same, found.divergence) == (True, None)
+
+
+@pytest.mark.requirement("bundles.alone")
+async def test_agent_suites_a_run_is_replayed_where_the_package_is_not_installed(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+):
+    def not_there(name: str) -> str:
+        raise metadata.PackageNotFoundError(name)
+
+    monkeypatch.setattr(metadata, "version", not_there)
+    async with Crib(f"sqlite:///{tmp_path / 'crib.db'}", models={MODEL: ScriptedModel(["Done."])}) as crib:
+        crib.add(pay)
+        crib.agentic_tool("idle", mode="agentic", model=MODEL, tools=["pay"])
+        ended = await crib.invoke("idle", {"task": "go"})
+        file = io.BytesIO()
+        manifest = await crib.export_run(ended.run_id, file)
+        found = await replay_file(file)
+
+    assert (manifest.release, found.same) == ("source", True)

@@ -179,7 +179,7 @@ class DelegateRuntime:
         )
         metadata, cost = facts_of(result), cost_of(result)
         if result.error is not None:
-            raise CallFailed(result.error, metadata=metadata, cost_usd=cost, tainted=result.tainted)
+            raise CallFailed(result.error, metadata=metadata, cost_usd=cost, tainted=result.tainted, sent=True)
         return Outcome(
             result.output, metadata=metadata, attachments=result.attachments, cost_usd=cost, tainted=result.tainted
         )

@@ -73,6 +73,7 @@ from toolcrib.core.executor.retries import (
     time_limit,
     time_out,
     wait_before_retry,
+    was_sent,
     with_author_message,
     with_reason,
 )
@@ -291,6 +292,9 @@ class Executor:
                 outcome = await self._dispatch(builder, tool, auth)
             except CallFailed as failure:
                 reservation.paid = False
+                if not was_sent(failure, builder) and fallback_of(definition, failure) is None:
+                    reservation.dispatched = False
+                    failure.metadata = {**failure.metadata, "sent": False}
                 return await self._fall_back(builder, tool, failure, schemas.output)
         finally:
             reservation.settle()

@@ -164,6 +164,7 @@ class CallFailed(Exception):
         cost_usd: Decimal | None = None,
         tainted: bool = False,
         effect: Effect | None = None,
+        sent: bool | None = None,
     ) -> None:
         super().__init__(error.message)
         self.error = error
@@ -177,6 +178,8 @@ class CallFailed(Exception):
         """As in `Outcome`: what it says was made of what outsiders can write."""
         self.effect: Effect | None = effect
         """What the failed call has changed all the same, where the runtime knows; null for what its code says."""
+        self.sent: bool | None = sent
+        """Whether anything of the call has left this process; null for what its reason says."""
         self.retry: RetryPolicy | None = None
         """How often a tool is tried again whose own policy has no retries: what its provider says."""
 

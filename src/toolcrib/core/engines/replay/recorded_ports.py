@@ -307,6 +307,8 @@ class ReplayExecutor:
         """What the tool brought, as the outcome of the call that was made now."""
         tool, known = given.dispatch.tool, given.envelope
         intent = self._stage.parts[context.run_id].intents[given.dispatch.position]
+        if known.metadata.get("sent") is False:
+            context.budget.return_tool_call()
         context.budget.add_cost((known.cost_usd or Decimal(0)) - (tool.definition.cost_usd_per_call or Decimal(0)))
         return known.model_copy(
             update={

@@ -163,6 +163,8 @@ class ExecutionRules(NamedTuple):
     """Ends a call after so many seconds; in a replay when it ended then."""
     take_call: TakeCall = take_call
     """Counts a call against the limits of its run."""
+    shares_calls: bool = True
+    """Whether a call waits for the result of an equal one that is being made; not in a replay."""
 
 
 class Executor:
@@ -195,7 +197,7 @@ class Executor:
         self._tools = tools
         self._dispatcher = dispatcher
         self._secrets = secrets
-        self._results = EnvelopeCache(results, clock)
+        self._results = EnvelopeCache(results, clock, shares=rules.shares_calls)
         self._blob_sink = blob_sink
         self._rates = rates
         self._clock = clock
@@ -233,6 +235,9 @@ class Executor:
             return builder.build(
                 "error", error=failure.error, http_status=failure.http_status, metadata=failure.metadata
             )
+        finally:
+            if builder.ongoing is not None:
+                self._results.end(builder.ongoing)
 
     def admit(self, call: CallRequest, context: CallContext) -> ToolRevision:
         """Resolve, guard, permit and validate without running: the door for what becomes a run of its own.
@@ -278,7 +283,7 @@ class Executor:
                 await self._confirm(builder, tool, decision)
             await self._limit_rate(builder, tool)
             key = self._results.key(builder, tool)
-            kept = await self._results.recall(key)
+            kept = await self._results.recall(key, builder, tool)
             if kept is not None:
                 builder.lap("policy")
                 return self._envelope_from_cache(builder, tool, kept)

@@ -268,7 +268,9 @@ class ReplayExecutor:
             blob_sink=blob_sink,
             rates=world,
             clock=clock,
-            rules=ExecutionRules(guardrails, accounts, self.caps, deadlines.of_call, world.take_call),
+            rules=ExecutionRules(
+                guardrails, accounts, self.caps, deadlines.of_call, world.take_call, shares_calls=False
+            ),
         )
 
     @property
@@ -280,7 +282,7 @@ class ReplayExecutor:
         """Make a call up to the tool, and give it the outcome that it had."""
         token = _CALL.set((context.run_id, call.position))
         try:
-            return self._with_old_time_out(await self._executor.execute(call, context))
+            return self._with_old_time_out(await self._executor.execute(call, context), context.run_id)
         except _Given as given:
             return self._to_envelope(given, context)
         finally:
@@ -294,9 +296,9 @@ class ReplayExecutor:
         finally:
             _CALL.reset(token)
 
-    def _with_old_time_out(self, made: ToolEnvelope) -> ToolEnvelope:
+    def _with_old_time_out(self, made: ToolEnvelope, run_id: str) -> ToolEnvelope:
         """An envelope with what an older release said of a read that took too long: that its effect is unknown."""
-        found = self._stage.outcome(made.run_id, made.position) if _reason(made) is Reason.TOOL_TIMEOUT else None
+        found = self._stage.outcome(run_id, made.position) if _reason(made) is Reason.TOOL_TIMEOUT else None
         recorded = None if found is None else found[1].envelope.error
         if made.error is None or recorded is None:
             return made

@@ -6,7 +6,7 @@ from typing import Any
 import pytest
 
 from tests.twins import make_definition
-from tests.unit.runs.house import House, ask, hang
+from tests.unit.runs.house import House, any_done, ask, hang
 from toolcrib.contracts import (
     OWNER,
     Approval,
@@ -355,7 +355,7 @@ async def test_while_a_part_of_the_run_works_the_question_is_asked_and_the_answe
         working = context.start(release.wait())
         envelope = await paying
         release.set()
-        await context.wait_any([working])
+        await any_done(context, [working])
         return [envelope.status, envelope.output]
 
     house = House(script, world)

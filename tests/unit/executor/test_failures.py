@@ -167,6 +167,19 @@ async def stall_once(dispatch: Dispatch) -> Outcome:
         raise ValueError("stopped") from None
 
 
+@pytest.mark.requirement("executor.failures", "executor.logged")
+async def test_the_log_of_an_exception_names_the_run_and_the_call_and_tells_no_secret(
+    caplog: pytest.LogCaptureFixture,
+):
+    caplog.set_level("INFO", logger="toolcrib")
+    envelope = await Rig(make_tool(), behaviour=raises(ValueError("key sk-123"))).run()
+
+    [line] = [record.getMessage() for record in caplog.records]
+    assert line.startswith(f"run {envelope.run_id}, call {envelope.call_id}: tool 'look_up' at {envelope.position} ")
+    assert f"raised ValueError in {__file__}, line " in line
+    assert "sk-123" not in line
+
+
 @pytest.mark.requirement("executor.timeout")
 async def test_a_tool_that_does_not_end_is_stopped():
     rig = Rig(make_tool(timeout_s=0.001, retry=RetryPolicy(count=3)), behaviour=hang)

@@ -7,6 +7,8 @@ cancellation, suspension, or a journal that does not accept the intent. Compiled
 """
 
 import asyncio
+import logging
+import traceback
 from collections.abc import Awaitable, Callable, Mapping, Sequence
 from decimal import Decimal
 from typing import NamedTuple, TypeVar, cast
@@ -91,6 +93,8 @@ from toolcrib.core.policy import (
     take_call,
 )
 from toolcrib.core.registry import SchemaProblem, SchemaValidator, compile_schema
+
+_logger = logging.getLogger(__name__)
 
 _MOST = 4096
 
@@ -469,7 +473,7 @@ class Executor:
                 timeout_s=builder.call.timeout_s,
             )
             try:
-                return await _catch_failures(self._dispatcher.dispatch(dispatch), tool.definition)
+                return await _catch_failures(self._dispatcher.dispatch(dispatch), tool.definition, builder)
             except CallFailed as failure:
                 wait = wait_before_retry(tool.definition, failure, builder.attempts)
                 if wait is None:
@@ -502,7 +506,7 @@ class Executor:
                 instead_of=record,
                 timeout_s=builder.call.timeout_s,
             )
-            result = await _catch_failures(spawned, fallback.definition)
+            result = await _catch_failures(spawned, fallback.definition, builder)
         except (CallFailed, InvalidInput) as problem:
             raise with_fallback_problem(failure, ref, str(problem)) from problem
         finally:
@@ -609,8 +613,8 @@ def _invalid(tool: ToolRevision, problems: Sequence[SchemaProblem]) -> ToolError
     return error(ErrorCode.VALIDATION_ERROR, Reason.INPUT_SCHEMA_MISMATCH, message, problems=found)
 
 
-async def _catch_failures(work: Awaitable[T], tool: ToolDefinition) -> T:
-    """What a tool brings; whatever it raises is its failure."""
+async def _catch_failures(work: Awaitable[T], tool: ToolDefinition, builder: EnvelopeBuilder) -> T:
+    """What a tool brings; whatever it raises is its failure, and is logged where it was raised."""
     try:
         return await work
     except (CallFailed, Fenced, StoreUnavailable):
@@ -620,7 +624,23 @@ async def _catch_failures(work: Awaitable[T], tool: ToolDefinition) -> T:
             raise
         raise crash_failure(tool, crash) from crash
     except (Exception, SystemExit) as crash:
+        _log(crash, tool, builder)
         raise crash_failure(tool, crash) from crash
+
+
+def _log(crash: BaseException, tool: ToolDefinition, builder: EnvelopeBuilder) -> None:
+    """Log an exception of a tool, without its message, which may hold secrets: the envelope has it, redacted."""
+    last = traceback.extract_tb(crash.__traceback__)[-1]
+    _logger.info(
+        "run %s, call %s: tool %r at %s raised %s in %s, line %s",
+        builder.context.run_id,
+        builder.call_id,
+        tool.name,
+        builder.call.position,
+        type(crash).__name__,
+        last.filename,
+        last.lineno,
+    )
 
 
 def _is_cancelled() -> bool:

@@ -105,7 +105,7 @@ class _Reply:
             return await self._answer_as_object(turns, response, self.answer_schema)
         text, warnings = response.message.text, stop_warnings(response)
         if response.wants_format:
-            text = await turns.final_words(response.message)
+            text = _given_words(response) or await turns.final_words(response.message)
         if warnings:
             return end_cut_off({"response": text}, warnings)
         return RunEnd(output={"response": text}) if text.strip() else turns.nothing(response)
@@ -114,7 +114,7 @@ class _Reply:
         text = response.message.text.strip()
         if not text and not response.wants_format:
             return turns.nothing(response)
-        found = None if response.wants_format else fitting_object(text, schema)
+        found = fitting_object(response.answer if response.wants_format else text, schema)
         if found is None:
             try:
                 found = await turns.format_answer(response.message, _FORMAT, schema)
@@ -124,6 +124,12 @@ class _Reply:
             if isinstance(read_object(text), dict):
                 text = ""  # no words, but an object that has been put right since
         return RunEnd(output={"response": text or orjson.dumps(found).decode(), "output": found})
+
+
+def _given_words(response: Response) -> str:
+    """The answer that a model has given when it said that it was ready, in words; empty if it has given none."""
+    given = orjson.loads(response.answer) if response.answer else ""
+    return given.strip() if isinstance(given, str) else response.answer
 
 
 def _names_tools(agent: AgentImplementation) -> bool:
@@ -189,12 +195,12 @@ class _Task:
         if warnings and not is_old:
             return end_cut_off(partial, warnings)
         if response.wants_format and schema is None:
-            text = await turns.final_words(response.message)
+            text = _given_words(response) or await turns.final_words(response.message)
         if not text.strip() and not (response.wants_format and schema):
             return turns.nothing(response)
         if schema is None:
             return RunEnd(output={"summary": text}, warnings=warnings)
-        found = fitting_object(text, schema)
+        found = fitting_object(response.answer or text, schema)
         if found is not None:
             return RunEnd(output=found, warnings=warnings)
         try:

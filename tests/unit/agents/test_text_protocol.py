@@ -1,13 +1,14 @@
 """Agents and agentic tools whose models write their calls: the loop of the text protocol from the outside."""
 
 from collections.abc import Sequence
+from pathlib import Path
 from typing import Any
 
 import orjson
 import pytest
 
 from tests.unit.agents.crm import MODEL, Crm, Found, asks, positions, purposes
-from tests.unit.agents.desk import ask, output_of
+from tests.unit.agents.desk import agent, ask, output_of
 from toolcrib import AgenticTool, Crib, LLMConfig, Result, ScriptedModel, tool
 from toolcrib.contracts import AgentDefinition, AgentRequest, Example
 from toolcrib.llm import Request, Tool, ToolSet
@@ -213,3 +214,97 @@ async def test_who_follows_a_run_sees_the_words_and_the_calls_and_no_block():
 def test_the_configuration_of_an_agent_names_the_protocol():
     agent = AgentDefinition.model_validate({"name": "desk", "llm": {**TEXT, "on_malformed": "skip"}})
     assert (agent.llm.tool_calling, agent.llm.on_malformed) == ("text", "skip")
+
+
+@pytest.mark.requirement("text.final_response")
+@pytest.mark.parametrize(
+    ("given", "schema", "output", "asked"),
+    [
+        ('"Two."', None, {"response": "Two."}, 2),
+        ("{n: 2}", None, {"response": '{"n": 2}'}, 2),
+        ("{n: 2}", SCHEMA, {"response": '{"n":2}', "output": {"n": 2}}, 2),
+        ('{n: "two"}', SCHEMA, {"response": '{"n":3}', "output": {"n": 3}}, 3),
+        ('""', None, {"response": '{"n": 3}'}, 3),
+    ],
+)
+async def test_the_arguments_of_final_response_are_the_answer(given: str, schema: Any, output: Any, asked: int):
+    fields: dict[str, Any] = {} if schema is None else {"response_format": "structured", "response_schema": schema}
+    ready = f"```tool\nreturn finalResponse({given});\n```"
+    result, model = await ask([SEARCH, ready, '{"n": 3}'], llm=TEXT, **fields)
+
+    assert (result.ok, result.output, len(model.requests)) == (True, output, asked)
+
+
+@pytest.mark.requirement("text.final_response")
+@pytest.mark.parametrize(("schema", "output"), [(None, {"summary": '{"n": 2}'}), (SCHEMA, {"n": 2})])
+async def test_an_agentic_tool_takes_the_arguments_of_final_response_too(schema: Any, output: Any):
+    model = ScriptedModel([SEARCH, "```tool\nreturn finalResponse({n: 2});\n```"])
+    async with Crib("memory://", models={MODEL: model}) as crib:
+        crib.add(*Crm(2).tools)
+        count = crib.agentic_tool(
+            "count", mode="agentic", model=LLMConfig.model_validate(TEXT), tools=["search_deals"], result_schema=schema
+        )
+        result = await count("How many?")
+
+    assert (result.ok, result.output, len(model.requests)) == (True, output, 2)
+
+
+HERMES = '<tool_call>\n{"name": "search_deals", "arguments": {"company": "Acme"}}\n</tool_call>'
+FOREIGN = [
+    (HERMES, "<tool_call>"),
+    (f"I look.\n\n{HERMES}", "<tool_call>"),
+    (f"<think>\nAcme it is.\n</think>\n{HERMES}", "<tool_call>"),
+    ('```tool_call\n{"name": "search_deals"}\n```', "```tool_call"),
+    ('[TOOL_CALLS] [{"name": "search_deals"}]', "[TOOL_CALLS]"),
+    ("<function=search_deals>{}</function>", "<function=search_deals>"),
+    ('<invoke name="search_deals">\n</invoke>', '<invoke name="search_deals">'),
+    ("<|python_tag|>search_deals()", "<|python_tag|>"),
+]
+
+
+@pytest.mark.requirement("text.foreign_calls")
+@pytest.mark.parametrize("calling", ["text", "native"])
+@pytest.mark.parametrize(("written", "mark"), FOREIGN)
+async def test_a_tool_call_in_words_is_told_and_not_taken_for_the_answer(
+    tmp_path: Path, calling: str, written: str, mark: str
+):
+    call = SEARCH if calling == "text" else asks(("search_deals", {"company": "Acme"}))
+    model = ScriptedModel([written, call, "Two."])
+    async with Crib(f"sqlite:///{tmp_path}/crib.db", models={MODEL: model}) as crib:
+        crib.add(*Crm(2).tools)
+        await crib.agents.save(
+            agent(llm=LLMConfig.model_validate({**TEXT, "tool_calling": calling}), tools=["search_deals"])
+        )
+        result = await crib.invoke("desk", {"message": "How many?"})
+        replayed = await crib.replay(result.run_id)
+
+    assert (result.output, positions(result)) == ({"response": "Two."}, ["t2.c1"])
+    assert words(model.requests[1])[-2].strip() == written
+    assert words(model.requests[1])[-1].startswith(f"Nothing was called: you wrote a call as text ({mark})")
+    [warning] = result.summary.warnings
+    assert warning.startswith(f"the model {model.name!r} wrote a call as text ({mark}), which was not made;")
+    assert (replayed.same, replayed.divergence) == (True, None)
+
+
+@pytest.mark.requirement("text.foreign_calls")
+async def test_a_model_that_writes_such_a_call_again_has_it_taken_for_its_answer_and_the_run_says_so():
+    result, model = await ask([HERMES, HERMES], llm=TEXT)
+
+    assert (result.output, len(model.requests)) == ({"response": HERMES}, 2)
+    assert [" and is taken for its answer" in warning for warning in result.summary.warnings] == [False, True]
+
+
+@pytest.mark.requirement("text.foreign_calls")
+@pytest.mark.parametrize(
+    "text",
+    [
+        "It writes <tool_call> and ends with </tool_call>.",
+        f"This is what Hermes writes:\n```xml\n{HERMES}\n```\nThat is all.",
+        "```python\n[TOOL_CALLS]\n```",
+        "<think>\n<tool_call>\n</think>\nTwo.",
+    ],
+)
+async def test_what_is_said_of_such_calls_is_an_answer(text: str):
+    result, model = await ask([text], llm=TEXT)
+
+    assert (result.output, len(model.requests), result.summary.warnings) == ({"response": text}, 1, ())

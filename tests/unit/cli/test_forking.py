@@ -46,6 +46,28 @@ def test_a_run_is_forked_with_another_input_and_what_differs_is_shown(store: str
     assert found["diff"]["output"] == [{"path": "", "before": "a and b", "after": "a and c"}]
     assert (diff.exit_code, "a and c" in diff.stdout) == (0, True)
     assert json.loads(told.stdout) == found["diff"]
+    assert found["diff"]["input"] == [{"path": "/other", "before": "b", "after": "c"}]
+    words = " ".join(diff.stdout.split())
+    assert f"is a fork of {run_id} at event 1. It changes: input (below)." in words
+    assert "/other b c" in words
+
+
+@pytest.mark.parametrize(
+    ("change", "said"),
+    [
+        ('policy={"limits": {"timeout_s": 5}}', "policy.limits.timeout_s 5"),
+        (None, "It changes: nothing."),
+    ],
+)
+def test_run_diff_names_what_a_fork_changed(store: str, change: str | None, said: str):
+    run_id = asyncio.run(run(store))
+    options = ("--set", change) if change else ()
+    fork = json.loads(toolcrib("run", "fork", run_id, *options, "--json", store=store).stdout)["run"]["run_id"]
+
+    words = " ".join(toolcrib("run", "diff", run_id, fork, store=store).stdout.split())
+
+    assert f"{fork} is a fork of {run_id} at event 1. It changes: " in words
+    assert said in words
 
 
 def test_a_fork_that_fails_is_told_and_what_cannot_be_read_is_refused(store: str):

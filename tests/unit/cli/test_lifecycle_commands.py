@@ -45,6 +45,20 @@ def said(*command: str | Path, store: str, status: int = 0) -> str:
     return " ".join(done.stdout.split())
 
 
+def test_the_list_has_deprecated_and_blocked_tools_only_if_it_is_asked_for_them(store: str) -> None:
+    def names(*options: str) -> list[str]:
+        listed = json.loads(said("tool", "list", "--json", *options, store=store))
+        return [each["definition"]["name"] for each in listed]
+
+    everything = names()
+    for state, command in (("deprecated", "deprecate"), ("blocked", "block")):
+        said("tool", command, "deals", store=store)
+
+        assert names() == [name for name in everything if name != "deals"]
+        assert names("--status", state) == ["deals"]
+        assert names("--status", "all") == everything
+
+
 def test_a_tool_is_deprecated_blocked_and_brought_back(store: str) -> None:
     deprecated = said(
         *("tool", "deprecate", "deals@1.0.0", "--message", "Old.", "--sunset", "2999-01-31", "--replacement", "front"),

@@ -56,10 +56,10 @@ async def test_runs_that_ended_long_ago_go_and_the_others_stay(tmp_path: Path):
         assert await runs(crib) == {young.run_id}
         with pytest.raises(NotFound, match=r"that ended before 2026-02-10 may have been pruned"):
             await crib.trace(old.run_id)
-        (noted,) = await crib.store.retention.prunings("default")
+        (noted,) = await crib.retention.history()
         assert (noted.counts, noted.made_by, noted.ended_before) == (pruned.gone, "owner", clock.now() - MONTH)
         assert (await crib.retention.prune(older_than=MONTH)).gone == PrunedCounts()
-        assert len(await crib.store.retention.prunings("default")) == 1
+        assert len(await crib.retention.history()) == 1
 
 
 @pytest.mark.requirement("retention.families")

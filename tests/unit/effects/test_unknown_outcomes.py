@@ -6,7 +6,7 @@ from typing import Any
 import pytest
 
 from tests.twins import make_definition
-from tests.unit.runs.house import House, ask, hang
+from tests.unit.runs.house import House, any_done, ask, hang
 from toolcrib.contracts import (
     OWNER,
     Approval,
@@ -221,7 +221,7 @@ async def test_a_person_is_asked_what_became_of_a_call_and_their_word_is_its_out
     world = World(None)
     house, run_id = await crashed(writing(on_unknown="ask"), world)
 
-    assert (await go_on(house, run_id)).status == "awaiting_approval"
+    assert (await go_on(house, run_id, LIMIT_S)).status == "awaiting_approval"
     [question] = await inbox(house)
     assert (question.tool, question.input, question.position) == ("act", {"to": 1}, "a.outcome1")
     assert "was started at 2026-01-31 12:00:00 UTC" in question.message
@@ -236,18 +236,44 @@ async def test_a_person_is_asked_what_became_of_a_call_and_their_word_is_its_out
 async def test_a_call_that_did_not_happen_is_made_once_more_with_its_key():
     world = World(None)
     house, run_id = await crashed(writing(on_unknown="ask"), world)
-    await go_on(house, run_id)
+    await go_on(house, run_id, LIMIT_S)
     await answer(house, run_id, approve=True, happened=False)
 
     assert (await go_on(house, run_id)).output == ["success", "acted"]
     assert world.acted == [(f"{run_id}/a", 2)]
 
 
+@pytest.mark.requirement("effects.ask_late")
+async def test_ask_0_nobody_is_asked_while_the_process_that_was_cut_off_may_still_act():
+    house, run_id = await crashed(writing(on_unknown="ask"), World(None))
+
+    assert (await go_on(house, run_id)).status == "awaiting_client"
+    assert (await go_on(house, run_id, LIMIT_S / 2)).status == "awaiting_client"
+    assert await inbox(house) == []
+    assert (await go_on(house, run_id, LIMIT_S / 2)).status == "awaiting_approval"
+
+    [question] = await inbox(house)
+    begun = (await house.store.journal.events(run_id))[0].at
+    [asked] = [one.at for one in await house.store.journal.events(run_id) if one.event.type == "approval_requested"]
+    assert (asked - begun).total_seconds() >= LIMIT_S
+    assert question.position == "a.outcome1"
+
+
+@pytest.mark.requirement("effects.label")
+async def test_d2_an_outcome_that_a_crash_left_unknown_says_so_in_its_details():
+    house, run_id = await crashed(writing(), World(None))
+
+    assert (await go_on(house, run_id)).output == ["error", None]
+    failure = (await envelope_of(house, run_id)).error
+    assert failure is not None
+    assert failure.details == {"reason": "outcome_unknown", "effect": "unknown"}
+
+
 @pytest.mark.requirement("effects.ask")
 async def test_a_call_that_is_given_up_has_an_unknown_outcome():
     world = World(None)
     house, run_id = await crashed(writing(on_unknown="ask"), world)
-    await go_on(house, run_id)
+    await go_on(house, run_id, LIMIT_S)
     await answer(house, run_id, approve=False)
 
     assert (await go_on(house, run_id)).output == ["error", None]
@@ -261,9 +287,9 @@ async def test_a_call_that_is_given_up_has_an_unknown_outcome():
 @pytest.mark.requirement("effects.ask")
 async def test_nobody_who_answers_in_time_gives_the_call_up():
     house, run_id = await crashed(writing(on_unknown="ask", confirmation_expires_s=60), World(None))
-    await go_on(house, run_id)
+    await go_on(house, run_id, LIMIT_S)
 
-    assert (await go_on(house, run_id, LIMIT_S + 60)).output == ["error", None]
+    assert (await go_on(house, run_id, 60)).output == ["error", None]
     assert [each.status for each in await inbox(house)] == ["expired"]
 
 
@@ -276,19 +302,20 @@ async def test_the_lookup_is_asked_first_and_a_person_only_where_it_cannot_tell(
     assert await inbox(house) == []
 
     house, run_id = await crashed(writing(on_unknown="ask", reconcile="find"), silent)
-    assert (await go_on(house, run_id)).status == "awaiting_approval"
+    assert (await go_on(house, run_id)).status == "awaiting_client"
+    assert (await go_on(house, run_id, LIMIT_S)).status == "awaiting_approval"
 
 
 @pytest.mark.requirement("effects.ask")
 async def test_a_call_that_is_cut_off_twice_is_asked_about_twice():
     house, run_id = await crashed(writing(on_unknown="ask"), World(None))
-    await go_on(house, run_id)
+    await go_on(house, run_id, LIMIT_S)
     await answer(house, run_id, approve=True, happened=False)
     third = House(pay, hang, other=house, owner="third")
     await third.crash(asyncio.create_task(third.engine.resume(run_id)))
 
     fourth = House(pay, World(None), other=house, owner="fourth")
-    assert (await go_on(fourth, run_id)).status == "awaiting_approval"
+    assert (await go_on(fourth, run_id, LIMIT_S)).status == "awaiting_approval"
     await answer(fourth, run_id, approve=True, happened=True, output="the second time")
 
     assert (await go_on(fourth, run_id)).output == ["success", "the second time"]
@@ -328,7 +355,7 @@ async def test_while_a_part_of_the_run_works_the_question_is_asked_and_the_answe
         working = context.start(release.wait())
         envelope = await paying
         release.set()
-        await context.wait_any([working])
+        await any_done(context, [working])
         return [envelope.status, envelope.output]
 
     house = House(script, world)

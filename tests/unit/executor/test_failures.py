@@ -8,7 +8,17 @@ from typing import Any
 import pytest
 
 from tests.twins import Rig, echo, make_tool
-from toolcrib.contracts import ErrorCode, ErrorRule, Fenced, Reason, RetryPolicy, ToolEnvelope, ToolError
+from toolcrib.contracts import (
+    ErrorCode,
+    ErrorRule,
+    Fenced,
+    JsonObject,
+    Reason,
+    RetryPolicy,
+    SideEffects,
+    ToolEnvelope,
+    ToolError,
+)
 from toolcrib.core.executor import CallFailed, Dispatch, Outcome, error
 from toolcrib.core.executor.retries import with_reason
 from toolcrib.core.runs import Suspended
@@ -157,6 +167,19 @@ async def stall_once(dispatch: Dispatch) -> Outcome:
         raise ValueError("stopped") from None
 
 
+@pytest.mark.requirement("executor.failures", "executor.logged")
+async def test_the_log_of_an_exception_names_the_run_and_the_call_and_tells_no_secret(
+    caplog: pytest.LogCaptureFixture,
+):
+    caplog.set_level("INFO", logger="toolcrib")
+    envelope = await Rig(make_tool(), behaviour=raises(ValueError("key sk-123"))).run()
+
+    [line] = [record.getMessage() for record in caplog.records]
+    assert line.startswith(f"run {envelope.run_id}, call {envelope.call_id}: tool 'look_up' at {envelope.position} ")
+    assert f"raised ValueError in {__file__}, line " in line
+    assert "sk-123" not in line
+
+
 @pytest.mark.requirement("executor.timeout")
 async def test_a_tool_that_does_not_end_is_stopped():
     rig = Rig(make_tool(timeout_s=0.001, retry=RetryPolicy(count=3)), behaviour=hang)
@@ -165,8 +188,27 @@ async def test_a_tool_that_does_not_end_is_stopped():
 
     assert outcome(envelope) == (ErrorCode.TIMEOUT, Reason.TOOL_TIMEOUT)
     assert envelope.error is not None
-    assert "timeout_s=0.001; the effect is unknown" in envelope.error.message
+    assert envelope.error.message.endswith("within timeout_s=0.001")
     assert envelope.attempts == 1
+
+
+@pytest.mark.requirement("executor.timeout", "effects.told")
+@pytest.mark.parametrize(
+    ("side_effects", "says", "details"),
+    [
+        ("none", "within timeout_s=0.001", {"reason": "tool_timeout"}),
+        ("reads", "within timeout_s=0.001", {"reason": "tool_timeout"}),
+        ("writes", "timeout_s=0.001; the effect is unknown", {"reason": "tool_timeout", "effect": "unknown"}),
+    ],
+)
+async def test_the_time_out_of_a_read_is_no_unknown_effect(side_effects: SideEffects, says: str, details: JsonObject):
+    rig = Rig(make_tool(timeout_s=0.001, side_effects=side_effects), behaviour=hang)
+
+    envelope = await rig.run()
+
+    assert envelope.error is not None
+    assert envelope.error.message.endswith(says)
+    assert envelope.error.details == details
 
 
 @pytest.mark.requirement("executor.timeout")

@@ -330,9 +330,27 @@ async def test_final_response_beside_other_calls_waits_and_the_model_is_told() -
 
 
 @pytest.mark.requirement("text.final_response")
-@pytest.mark.parametrize("written", ["finalResponse()", "return finalResponse({won: 1});", "await finalResponse('x')"])
-async def test_what_final_response_is_given_does_not_matter(written: str) -> None:
-    assert (await answer(f"```tool\n{written}\n```")).wants_format
+@pytest.mark.parametrize(
+    ("written", "given"),
+    [
+        ("finalResponse()", ""),
+        ("return finalResponse({won: 1});", '{"won": 1}'),
+        ("await finalResponse('x')", '"x"'),
+        ("finalResponse(won: 1)", '{"won": 1}'),
+        ("finalResponse(undefined)", ""),
+        ("finalResponse([1, null])", "[1, null]"),
+    ],
+)
+async def test_what_final_response_is_given_is_the_answer(written: str, given: str) -> None:
+    response = await answer(f"```tool\n{written}\n```")
+    assert (response.wants_format, response.answer, response.problems) == (True, given, ())
+
+
+@pytest.mark.requirement("text.final_response")
+async def test_final_response_takes_one_argument_and_says_so() -> None:
+    response = await answer("```tool\nfinalResponse('won', 1)\n```")
+    assert not response.wants_format
+    assert response.problems == ("line 2, column 1: finalResponse() takes at most one argument, the whole answer",)
 
 
 @pytest.mark.requirement("text.final_response")

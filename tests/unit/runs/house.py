@@ -4,7 +4,7 @@ import asyncio
 import heapq
 from collections.abc import Awaitable, Callable, Sequence
 from itertools import count
-from typing import Any, TypeAlias
+from typing import Any, TypeAlias, TypeVar
 
 from tests.twins import AT, Behaviour, DictSecrets, FunctionDispatcher, ManualClock, echo, make_definition
 from toolcrib.contracts import (
@@ -24,8 +24,10 @@ from toolcrib.core.engines import DriveResult, EngineSettings, LocalEngine
 from toolcrib.core.executor import CallRequest, Dispatch, Executor, Outcome, SlidingWindow
 from toolcrib.core.registry import Registry
 from toolcrib.core.runs import RunContext, RunEnd
+from toolcrib.core.runs.context.pending import Pending
 from toolcrib.infrastructure.store import MemoryStore, Store
 
+T = TypeVar("T")
 Script: TypeAlias = Callable[[RunContext], Awaitable[Json]]
 """What a test's program does; its return value is the run's output."""
 
@@ -172,6 +174,14 @@ class House:
     def dispatched(self) -> list[str]:
         """Positions of the calls that this process has executed, in order."""
         return [dispatch.position for dispatch in self.dispatcher.dispatched]
+
+
+async def any_done(context: RunContext, pending: Sequence[Pending[T]]) -> set[Pending[T]]:
+    """Wait until at least one part of a program is done; all that are."""
+    underway = context.underway()
+    for part in pending:
+        underway.add(part, part)
+    return {part for part, _ in await underway.next()}
 
 
 def ask(position: str, name: str = "look_up", **arguments: Json) -> CallRequest:

@@ -7,7 +7,7 @@ from decimal import Decimal
 import pytest
 
 from tests.twins import make_definition
-from tests.unit.runs.house import House, ask, hang, settled
+from tests.unit.runs.house import House, any_done, ask, hang, settled
 from toolcrib.contracts import (
     ApprovalDecided,
     CallFinished,
@@ -101,7 +101,7 @@ async def test_waiting_for_any_returns_all_that_are_done_while_others_run():
 
     async def script(context: RunContext) -> Json:
         pending = {position: context.call(ask(position)) for position in ("slow", "quick", "quicker")}
-        done = await context.wait_any(list(pending.values()))
+        done = await any_done(context, list(pending.values()))
         release.set()
         rest = await context.wait_all(list(pending.values()))
         return [sorted(call.result().position for call in done), [found.output for found in rest]]
@@ -118,7 +118,7 @@ async def test_waiting_for_any_returns_all_that_are_done_while_others_run():
 async def test_waiting_for_any_skips_a_call_that_waits_for_a_person():
     async def script(context: RunContext) -> Json:
         pending = [context.call(ask("a", "confirmed")), context.call(ask("b"))]
-        (done,) = await context.wait_any(pending)
+        (done,) = await any_done(context, pending)
         return done.result().position
 
     house = House(script)
@@ -132,7 +132,7 @@ async def test_waiting_for_any_skips_a_call_that_waits_for_a_person():
 async def test_when_all_calls_wait_for_somebody_the_run_waits_for_each_of_them():
     async def script(context: RunContext) -> Json:
         pending = [context.call(ask("a", "client")), context.call(ask("b", "confirmed"))]
-        return [call.result().position for call in await context.wait_any(pending)]
+        return [call.result().position for call in await any_done(context, pending)]
 
     house = House(script)
     await house.save(make_definition("confirmed", requires_confirmation=True))
@@ -204,7 +204,7 @@ async def test_a_pending_call_tells_whether_it_is_done_or_waits():
         call = context.call(ask("a", "confirmed"))
         seen.append((call.done, call.parked))
         with pytest.raises(Suspended):
-            await context.wait_any([call])
+            await any_done(context, [call])
         seen.append((call.done, call.parked))
         return len(seen)
 

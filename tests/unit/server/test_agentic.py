@@ -147,7 +147,7 @@ async def test_runs_under_way_are_named_when_their_tool_is_removed() -> None:
         )
         gone = checked(await server.client.delete(f"{PATH}/deals"), 200)
 
-    assert gone["under_way"] == [{"run_id": accepted["run_id"], "status": "queued"}]
+    assert gone["under_way"] == [{"run_id": accepted["meta"]["run_id"], "status": "queued"}]
     assert "1 runs that are under way go on" in gone["message"]
 
 

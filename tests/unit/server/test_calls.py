@@ -75,9 +75,13 @@ async def test_arguments_that_do_not_fit_end_an_agentic_run_before_it_starts(ser
 async def test_a_run_that_is_not_waited_for_goes_on_by_itself(server: Server) -> None:
     response = await server.client.post("/api/v1/ai/tools/search/invoke", json={**ACME, "wait": False})
     accepted = checked(response, 202)
-    assert accepted["status"] == "queued"
-    assert response.headers["location"] == f"/api/v1/executions/{accepted['run_id']}"
-    run = (await server.finished(accepted["run_id"]))["run"]
+    ended = await server.post("/ai/tools/search/invoke", ACME)
+    assert (accepted.keys(), accepted["meta"].keys()) == (ended.keys(), ended["meta"].keys())
+    assert (accepted["success"], accepted["data"], accepted["error"]) == (False, None, None)
+    assert accepted["meta"]["status"] in {"queued", "running", "completed"}
+    run_id = accepted["meta"]["run_id"]
+    assert response.headers["location"] == f"/api/v1/executions/{run_id}"
+    run = (await server.finished(run_id))["run"]
     assert (run["status"], run["output"]) == ("completed", [{"name": "Acme"}])
 
 
@@ -112,12 +116,34 @@ async def test_a_call_that_waits_is_answered_with_its_run(server: Server) -> Non
 
 
 @pytest.mark.requirement("server.execute", "server.grants")
-async def test_a_caller_without_the_grant_gets_a_denied_envelope(server: Server) -> None:
+@pytest.mark.parametrize(
+    ("path", "body"),
+    [
+        ("/ai/tools/pick/execute", {"params": {"question": "?"}}),
+        ("/ai/tools/pick@1/execute", {"params": {"question": "?"}}),
+        ("/ai/tools/pick/invoke", {"params": {"question": "?"}}),
+        ("/ai/tools/pick/invoke", {"params": {"question": "?"}, "wait": False}),
+        ("/agentic-tools/invoke", {"tool": "pick", "params": {"question": "?"}}),
+    ],
+)
+async def test_a_caller_without_the_grant_is_refused_with_403_and_has_no_run(
+    server: Server, path: str, body: dict[str, Any]
+) -> None:
     async with server.client_of("reader") as reader:
         allowed = checked(await reader.post("/api/v1/ai/tools/search/execute", json=ACME), 200)
-        denied = checked(await reader.post("/api/v1/ai/tools/pick/execute", json={"params": {"question": "?"}}), 200)
+        refused = checked(await reader.post(f"/api/v1{path}", json=body), 403)["error"]
+        runs = checked(await reader.get("/api/v1/executions"), 200)["items"]
     assert allowed["status"] == "success"
-    assert (denied["status"], denied["error"]["details"]["reason"]) == ("denied", "permission_missing")
+    assert refused["code"] == "permission_denied"
+    assert "has no grant for 'ai://tools/" in refused["message"]
+    assert [run["request"]["tool"] for run in runs] == ["search@1.0.0"]
+
+
+@pytest.mark.requirement("server.execute")
+async def test_a_call_that_policy_denies_is_an_envelope(server: Server) -> None:
+    await server.post("/ai/tools/search/status", {"status": "blocked"})
+    denied = await server.post("/ai/tools/search/execute", ACME)
+    assert (denied["status"], denied["error"]["details"]["reason"]) == ("denied", "tool_blocked")
 
 
 @pytest.mark.requirement("server.validate")

@@ -23,7 +23,7 @@ async def test_a_waiting_run_is_cancelled_with_a_reason_that_the_record_keeps(se
 
 async def test_a_second_wish_to_cancel_a_run_that_still_goes_on_is_told_of_the_first() -> None:
     async with serving(driven=False) as server:
-        run_id = (await server.post("/ai/tools/search/invoke", {**ACME, "wait": False}, status=202))["run_id"]
+        run_id = (await server.post("/ai/tools/search/invoke", {**ACME, "wait": False}, status=202))["meta"]["run_id"]
         journal, now = server.crib.store.journal, server.crib.clock.now()
         assert await journal.claim(run_id, owner="another process", now=now, lease_s=60)
 

@@ -125,7 +125,7 @@ async def test_a_stream_ends_where_the_run_waits_and_goes_on_after_the_decision(
 async def test_the_run_of_another_process_is_followed_too() -> None:
     store = MemoryStore()
     async with serving(store, driven=False) as server:
-        run_id = (await server.post("/ai/tools/search/invoke", {**ACME, "wait": False}, status=202))["run_id"]
+        run_id = (await server.post("/ai/tools/search/invoke", {**ACME, "wait": False}, status=202))["meta"]["run_id"]
         stream = follow(store.journal, QuickClock(), run_id, 0)
         assert "event: run_started" in await anext(stream)
         async with serving(store):
@@ -137,7 +137,7 @@ async def test_the_run_of_another_process_is_followed_too() -> None:
 async def test_silence_is_broken_by_comments() -> None:
     store, clock = MemoryStore(), ManualClock()
     async with serving(store, driven=False) as server:
-        run_id = (await server.post("/ai/tools/search/invoke", {**ACME, "wait": False}, status=202))["run_id"]
+        run_id = (await server.post("/ai/tools/search/invoke", {**ACME, "wait": False}, status=202))["meta"]["run_id"]
         stream = follow(store.journal, clock, run_id, 1)
         assert await anext(stream) == ": keep-alive\n\n"
         assert KEEP_ALIVE_S <= clock.elapsed < KEEP_ALIVE_S + 2 * POLL_S
@@ -224,7 +224,7 @@ async def test_of_two_answers_at_the_same_moment_the_first_counts(
 @pytest.mark.requirement("server.resume")
 async def test_a_run_is_carried_on_by_request() -> None:
     async with serving(driven=False) as server:
-        run_id = (await server.post("/ai/tools/search/invoke", {**ACME, "wait": False}, status=202))["run_id"]
+        run_id = (await server.post("/ai/tools/search/invoke", {**ACME, "wait": False}, status=202))["meta"]["run_id"]
         answer = await server.post(f"/executions/{run_id}/resume")
         assert (answer["success"], answer["data"]) == (True, [{"name": "Acme"}])
         assert await server.post(f"/executions/{run_id}/resume") == answer
@@ -236,7 +236,7 @@ async def test_a_run_is_carried_on_by_request() -> None:
 async def test_runs_that_another_process_left_are_carried_on_after_the_start() -> None:
     store = MemoryStore()
     async with serving(store, driven=False) as server:
-        run_id = (await server.post("/ai/tools/search/invoke", {**ACME, "wait": False}, status=202))["run_id"]
+        run_id = (await server.post("/ai/tools/search/invoke", {**ACME, "wait": False}, status=202))["meta"]["run_id"]
     async with serving(store) as restarted:
         assert (await restarted.finished(run_id))["run"]["status"] == "completed"
 
@@ -255,6 +255,6 @@ async def test_runs_are_driven_again_once_the_store_is_back(
 
     monkeypatch.setattr(LocalEngine, "serve", fail_once)
     async with serving() as server:
-        run_id = (await server.post("/ai/tools/search/invoke", {**ACME, "wait": False}, status=202))["run_id"]
+        run_id = (await server.post("/ai/tools/search/invoke", {**ACME, "wait": False}, status=202))["meta"]["run_id"]
         assert (await server.finished(run_id))["run"]["status"] == "completed"
     assert "trying again" in caplog.text

@@ -50,7 +50,23 @@ async def test_searches_leave_out_what_is_not_in_service_unless_they_ask_for_it(
     assert "search" not in names(await server.get("/ai/tools", {"q": "find deals"}))
     assert "search" not in names(await server.get("/ai/tools", {"q": "search"}))
     assert names(await server.get("/ai/tools", {"q": "search", "status": "deprecated"})) == ["search"]
-    assert "search" in names(await server.get("/ai/tools"))
+    assert names(await server.get("/ai/tools", {"search": "find deals", "status": "deprecated"})) == ["search"]
+    assert "search" in names(await server.get("/ai/tools", {"search": "find deals", "status": "all"}))
+
+
+@pytest.mark.parametrize("state", ["deprecated", "blocked"])
+async def test_lists_have_deprecated_and_blocked_tools_only_if_they_ask_for_them(server: Server, state: str) -> None:
+    async def names(path: str, **query: Any) -> set[str]:
+        items = (await server.get(path, query))["items"]
+        return {item["definition"]["name"] if "definition" in item else item["name"] for item in items}
+
+    everything = await names("/ai/tools")
+    await server.post("/ai/tools/search/status", {"status": state})
+
+    for path in ("/ai/tools", "/ai-tools"):
+        assert await names(path) == everything - {"search"}
+        assert await names(path, status=state) == {"search"}
+        assert await names(path, status="all") == everything
 
 
 async def test_a_change_that_was_held_is_reviewed_and_decided(server: Server) -> None:

@@ -119,7 +119,7 @@ def test_a_killed_server_s_run_is_finished_by_the_next_one_which_shows_no_key(tm
             with client(address, key) as session:
                 checked(session.post("/api/v1/ai/tools", json=body_of(http_tool("deals", deals.url))), 201)
                 invoked = session.post("/api/v1/ai/tools/deals/invoke", json={"wait": False})
-                run_id = checked(invoked, 202)["run_id"]
+                run_id = checked(invoked, 202)["meta"]["run_id"]
                 assert deals.asked.acquire(timeout=60)
             process.kill()
             out, err = process.communicate()
@@ -147,7 +147,9 @@ def test_a_subscriber_whose_server_was_killed_goes_on_at_another_one_where_it_wa
             key = process.stdout.readline().split()[-1]
             with client(address, key) as session:
                 checked(session.post("/api/v1/ai/tools", json=body_of(http_tool("deals", deals.url))), 201)
-                run_id = checked(session.post("/api/v1/ai/tools/deals/invoke", json={"wait": False}), 202)["run_id"]
+                run_id = checked(session.post("/api/v1/ai/tools/deals/invoke", json={"wait": False}), 202)["meta"][
+                    "run_id"
+                ]
                 assert deals.asked.acquire(timeout=60)
                 with server_process(store, settings) as (_, other), client(other, key) as elsewhere:
                     path = f"/api/v1/executions/{run_id}/events/stream"
@@ -223,7 +225,7 @@ def test_a_server_that_is_told_to_stop_lets_a_call_end_and_leaves_its_run_to_the
                 twice = {"definition": {"name": "twice", "steps": steps}}
                 checked(session.post("/api/v1/ai/workflows/twice/publish", json=twice), 200)
                 invoked = session.post("/api/v1/ai/tools/twice/invoke", json={"wait": False})
-                run_id = checked(invoked, 202)["run_id"]
+                run_id = checked(invoked, 202)["meta"]["run_id"]
                 assert deals.asked.acquire(timeout=60)
             process.send_signal(signal.SIGTERM)
             deals.let_first_through()

@@ -50,6 +50,7 @@ from toolcrib.core.registry import compile_schema
 from toolcrib.core.runs import BudgetExhausted, RunContext, RunEnd, clip_text
 from toolcrib.llm import Message, Request, Response, ToolResult, ToolSet, user
 from toolcrib.llm import ToolCall as ModelToolCall
+from toolcrib.llm.text import foreign_call
 
 
 class CallResult(NamedTuple):
@@ -256,6 +257,14 @@ class FinalAnswer:
 _EMPTY = "Your answer was empty. Call a tool, or answer the task in words."
 _UNREADABLE = "Nothing was called, because your answer could not be read. Write all its calls again, corrected:\n"
 _PARTLY_UNREADABLE = "Calls of your answer that could not be read were left out:\n"
+_FOREIGN = (
+    "Nothing was called: you wrote a call as text ({mark}), in a format that is not read here. Call the tool in the "
+    "way that you were given, or give your final answer in words."
+)
+_FOREIGN_WARNING = (
+    "the model {model!r} wrote a call as text ({mark}), which was not made{end}; see whether its address can call "
+    "tools, or set tool_calling"
+)
 _FINISH = "Give your final answer now, in words, to whoever asked."
 
 
@@ -333,6 +342,7 @@ class Turns:
         self._was_empty = False
         self._failures: list[CallResult] = []
         """The calls that failed or were refused."""
+        self._was_foreign = False
 
     async def run(self) -> RunEnd:
         """Run to the end; whatever goes wrong is an end too, with what was reached until then."""
@@ -361,7 +371,7 @@ class Turns:
             elif response.problems:
                 ended = self._unreadable(response)
             else:
-                ended = await self._answer(response)
+                ended = await self._answer(turn, response)
         return ended
 
     async def final_words(self, ready: Message) -> str:
@@ -486,7 +496,10 @@ class Turns:
 
     # The end ----------------------------------------------------------------------------------------------------------
 
-    async def _answer(self, response: Response) -> RunEnd | None:
+    async def _answer(self, turn: int, response: Response) -> RunEnd | None:
+        may_call = bool(self._acting.tools) and not response.wants_format and not stop_warnings(response)
+        if may_call and await self._is_foreign(turn, response):
+            return None
         is_empty = not response.message.text.strip() and not response.wants_format
         if is_empty and not self._was_empty and not stop_warnings(response):
             self._was_empty = True
@@ -496,6 +509,27 @@ class Turns:
         if not self._failures or self._model_client.context.request.end_format == 1:
             return ended
         return msgspec.structs.replace(ended, warnings=(*ended.warnings, _in_numbers(self._failures)))
+
+    async def _is_foreign(self, turn: int, response: Response) -> bool:
+        """Whether an answer was a call in the format of other models, of which the model was told now; once in a run.
+
+        What the model was told stands in the journal: in runs of older releases it was told nothing.
+        """
+        mark, context = foreign_call(response.message.text), self._model_client.context
+        key, ahead = f"t{turn}.foreign", context.ahead
+        is_told = key in context.progress_keys or any(getattr(event, "key", None) == key for event in ahead or ())
+        if mark is None or (ahead is not None and not is_told):
+            return False
+        end = " and is taken for its answer" if self._was_foreign else ""
+        context.warn(_FOREIGN_WARNING.format(model=self._model_client.model.name, mark=mark, end=end))
+        if self._was_foreign:
+            return False
+        self._was_foreign = True
+        message = _FOREIGN.format(mark=mark)
+        await context.emit(key, "call_refused", {"message": message})
+        self._messages = (*self._messages, response.message)
+        self._tell(message)
+        return True
 
     async def end_at_limit(self, stop_reason: StopReason, failure: ToolError) -> RunEnd:
         """An end at a limit: with an answer from what there is, if the model can still be asked for one."""

@@ -22,6 +22,16 @@ JsonSchema: TypeAlias = dict[str, Any]
 """A JSON Schema document, dialect 2020-12."""
 
 
+def release() -> str:
+    """The version of this library: `0.1.0`; `source` where only its source is on the path and nothing is installed."""
+    from importlib import metadata  # noqa: PLC0415 - takes long, and few ask
+
+    try:
+        return metadata.version("toolcrib")
+    except metadata.PackageNotFoundError:
+        return "source"
+
+
 def format_timestamp(moment: datetime) -> str:
     """Write a moment as RFC 3339 in UTC with six fractional digits: `2026-01-31T12:00:00.000000Z`."""
     return moment.astimezone(UTC).isoformat(timespec="microseconds").removesuffix("+00:00") + "Z"

@@ -60,7 +60,7 @@ class ToolEnvelope(Contract):
     """The result of one call, whether it succeeded, failed, was denied, timed out or was interrupted."""
 
     call_id: str
-    """hash(name@version, canonical(input), position)."""
+    """hash(name@version, canonical(input), position): unique within its run, not across runs."""
     name: str
     version: str
     """The version that really ran; empty for an unknown tool."""

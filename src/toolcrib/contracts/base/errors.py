@@ -199,6 +199,8 @@ class EgressDenied(PermissionDenied):
     """The address is not one that this realm may reach."""
 
     code = "egress_denied"
+    unsent = True
+    """Whether nothing was sent to anybody, not even to a host that redirects there."""
 
 
 class NotFound(ToolcribError):

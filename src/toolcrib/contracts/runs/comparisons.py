@@ -96,6 +96,8 @@ class RunDiff(Contract):
     after: RunFacts
     parting: Parting | None = None
     """Null if they went the same way to the same end."""
+    input: tuple[ValueDiff, ...] = ()
+    """Of what they were asked."""
     output: tuple[ValueDiff, ...] = ()
     calls: tuple[CallDiff, ...] = ()
     answers: tuple[AnswerDiff, ...] = ()

@@ -179,7 +179,7 @@ class Driver:
         self._services = services
         self._ensure = ensure
         self._nested = nested
-        self._in_doubt = InterruptedCalls(services.registry, services.clock)
+        self._in_doubt = InterruptedCalls(services.registry, services.clock, services.foretell)
 
     async def execute(self, claim: Claim, hold: LeaseGuard, parent: RunContext | None) -> DriveResult:
         """Execute a run's program until it ends or waits; a run that was cancelled is ended instead.

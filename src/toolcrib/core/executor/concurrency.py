@@ -8,7 +8,7 @@ import asyncio
 from collections import OrderedDict, deque
 from typing import Protocol
 
-from toolcrib.contracts import RateLimit
+from toolcrib.contracts import JsonObject, RateLimit
 
 
 class Lanes:
@@ -86,6 +86,16 @@ class Slot:
 
     async def __aexit__(self, *failure: object) -> None:
         self._lanes.leave()
+
+
+class OngoingCall:
+    """A call that is being made, for which equal calls wait."""
+
+    def __init__(self, key: str) -> None:
+        self.key = key
+        self.kept: JsonObject | None = None
+        """What it has brought for all of them; null if nothing that may be kept."""
+        self.over = asyncio.Event()
 
 
 _MOST_KEYS = 10_000

@@ -28,6 +28,7 @@ from toolcrib.contracts import (
     hash_call,
     idempotency_key,
 )
+from toolcrib.core.executor.concurrency import OngoingCall
 from toolcrib.core.executor.ports import CallContext, CallFailed, CallRequest, Clock
 from toolcrib.core.policy import CapReservation
 from toolcrib.infrastructure.secrets import Redactor
@@ -111,6 +112,8 @@ class EnvelopeBuilder:
         """Whether a client performs it."""
         self.capped: CapReservation | None = None
         """What was reserved under the caps on what many runs spend."""
+        self.ongoing: OngoingCall | None = None
+        """What equal calls wait for, if its result may be theirs too."""
         self.redactor = _NOTHING
         self.wasted: list[CallFailed] = []
         """How the attempts failed that were not the last."""

@@ -7,6 +7,8 @@ cancellation, suspension, or a journal that does not accept the intent. Compiled
 """
 
 import asyncio
+import logging
+import traceback
 from collections.abc import Awaitable, Callable, Mapping, Sequence
 from decimal import Decimal
 from typing import NamedTuple, TypeVar, cast
@@ -72,7 +74,9 @@ from toolcrib.core.executor.retries import (
     crash_failure,
     error_with_effect,
     time_limit,
+    time_out,
     wait_before_retry,
+    was_sent,
     with_author_message,
     with_reason,
 )
@@ -90,6 +94,8 @@ from toolcrib.core.policy import (
     take_call,
 )
 from toolcrib.core.registry import SchemaProblem, SchemaValidator, compile_schema
+
+_logger = logging.getLogger(__name__)
 
 _MOST = 4096
 
@@ -162,6 +168,8 @@ class ExecutionRules(NamedTuple):
     """Ends a call after so many seconds; in a replay when it ended then."""
     take_call: TakeCall = take_call
     """Counts a call against the limits of its run."""
+    shares_calls: bool = True
+    """Whether a call waits for the result of an equal one that is being made; not in a replay."""
 
 
 class Executor:
@@ -194,7 +202,7 @@ class Executor:
         self._tools = tools
         self._dispatcher = dispatcher
         self._secrets = secrets
-        self._results = EnvelopeCache(results, clock)
+        self._results = EnvelopeCache(results, clock, shares=rules.shares_calls)
         self._blob_sink = blob_sink
         self._rates = rates
         self._clock = clock
@@ -230,6 +238,9 @@ class Executor:
             builder.tainted |= failure.tainted
             builder.cost_usd = builder.cost_usd if failure.cost_usd is None else failure.cost_usd
             return await self._pack_failure(builder, failure)
+        finally:
+            if builder.ongoing is not None:
+                self._results.end(builder.ongoing)
 
     def admit(self, call: CallRequest, context: CallContext) -> ToolRevision:
         """Resolve, guard, permit and validate without running: the door for what becomes a run of its own.
@@ -275,7 +286,7 @@ class Executor:
                 await self._confirm(builder, tool, decision)
             await self._limit_rate(builder, tool)
             key = self._results.key(builder, tool)
-            kept = await self._results.recall(key)
+            kept = await self._results.recall(key, builder, tool)
             if kept is not None:
                 builder.lap("policy")
                 return self._envelope_from_cache(builder, tool, kept)
@@ -289,6 +300,9 @@ class Executor:
                 outcome = await self._dispatch(builder, tool, auth)
             except CallFailed as failure:
                 reservation.paid = False
+                if not was_sent(failure, builder) and fallback_of(definition, failure) is None:
+                    reservation.dispatched = False
+                    failure.metadata = {**failure.metadata, "sent": False}
                 return await self._fall_back(builder, tool, failure, schemas.output)
         finally:
             reservation.settle()
@@ -432,9 +446,7 @@ class Executor:
             async with self._deadline(limit.seconds):
                 return await self._attempt_until_done(builder, tool, auth)
         except TimeoutError:
-            message = f"tool {tool.name!r} did not end within {limit.whose}; the effect is unknown"
-            late = error(ErrorCode.TIMEOUT, Reason.TOOL_TIMEOUT, message)
-            raise CallFailed(with_author_message(definition, late, None)) from None
+            raise CallFailed(with_author_message(definition, time_out(definition, limit), None)) from None
         except CallFailed as failure:
             failure.error = with_author_message(definition, failure.error, failure.http_status)
             builder.tainted |= failure.tainted
@@ -460,7 +472,7 @@ class Executor:
                 timeout_s=builder.call.timeout_s,
             )
             try:
-                return await _catch_failures(self._dispatcher.dispatch(dispatch), tool.definition)
+                return await _catch_failures(self._dispatcher.dispatch(dispatch), tool.definition, builder)
             except CallFailed as failure:
                 wait = wait_before_retry(tool.definition, failure, builder.attempts)
                 if wait is None:
@@ -493,7 +505,7 @@ class Executor:
                 instead_of=record,
                 timeout_s=builder.call.timeout_s,
             )
-            result = await _catch_failures(spawned, fallback.definition)
+            result = await _catch_failures(spawned, fallback.definition, builder)
         except (CallFailed, InvalidInput) as problem:
             raise with_fallback_problem(failure, ref, str(problem)) from problem
         finally:
@@ -618,8 +630,8 @@ def _invalid(tool: ToolRevision, problems: Sequence[SchemaProblem]) -> ToolError
     return error(ErrorCode.VALIDATION_ERROR, Reason.INPUT_SCHEMA_MISMATCH, message, problems=found)
 
 
-async def _catch_failures(work: Awaitable[T], tool: ToolDefinition) -> T:
-    """What a tool brings; whatever it raises is its failure."""
+async def _catch_failures(work: Awaitable[T], tool: ToolDefinition, builder: EnvelopeBuilder) -> T:
+    """What a tool brings; whatever it raises is its failure, and is logged where it was raised."""
     try:
         return await work
     except (CallFailed, Fenced, StoreUnavailable):
@@ -629,7 +641,23 @@ async def _catch_failures(work: Awaitable[T], tool: ToolDefinition) -> T:
             raise
         raise crash_failure(tool, crash) from crash
     except (Exception, SystemExit) as crash:
+        _log(crash, tool, builder)
         raise crash_failure(tool, crash) from crash
+
+
+def _log(crash: BaseException, tool: ToolDefinition, builder: EnvelopeBuilder) -> None:
+    """Log an exception of a tool, without its message, which may hold secrets: the envelope has it, redacted."""
+    last = traceback.extract_tb(crash.__traceback__)[-1]
+    _logger.info(
+        "run %s, call %s: tool %r at %s raised %s in %s, line %s",
+        builder.context.run_id,
+        builder.call_id,
+        tool.name,
+        builder.call.position,
+        type(crash).__name__,
+        last.filename,
+        last.lineno,
+    )
 
 
 def _is_cancelled() -> bool:

@@ -165,6 +165,7 @@ class CallFailed(Exception):
         tainted: bool = False,
         effect: Effect | None = None,
         partial: Json = None,
+        sent: bool | None = None,
     ) -> None:
         super().__init__(error.message)
         self.error = error
@@ -180,6 +181,8 @@ class CallFailed(Exception):
         """What the failed call has changed all the same, where the runtime knows; null for what its code says."""
         self.partial = partial
         """What a nested run had done that did not complete."""
+        self.sent: bool | None = sent
+        """Whether anything of the call has left this process; null for what its reason says."""
         self.retry: RetryPolicy | None = None
         """How often a tool is tried again whose own policy has no retries: what its provider says."""
 

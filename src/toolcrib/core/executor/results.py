@@ -2,9 +2,11 @@
 
 The output is converted to JSON, redacted, mapped, validated and truncated. The effect has already happened, so an
 outcome is discarded only if it is unusable. A missing cache counts as a miss, and a failure to store a result does not
-fail the call.
+fail the call. Of equal calls at the same time in one process, one is made and the others wait for its result; if that
+cannot be kept, each of them is made after all.
 """
 
+import asyncio
 import contextlib
 from datetime import timedelta
 from decimal import Decimal, InvalidOperation
@@ -13,6 +15,7 @@ from typing import NamedTuple, cast
 import orjson
 
 from toolcrib.contracts import (
+    DELEGATES,
     Attachment,
     ErrorCode,
     InvalidExpression,
@@ -26,8 +29,10 @@ from toolcrib.contracts import (
     Unavailable,
     cache_key,
 )
+from toolcrib.core.executor.concurrency import OngoingCall
 from toolcrib.core.executor.envelope import EnvelopeBuilder, error, plain
 from toolcrib.core.executor.ports import BlobSink, CallFailed, Clock, Results
+from toolcrib.core.executor.retries import time_limit
 from toolcrib.core.expressions.jsonpath import select, select_one
 from toolcrib.core.policy import is_untrusted
 from toolcrib.core.registry import SchemaValidator
@@ -198,11 +203,14 @@ class EnvelopeCache:
     Args:
         results: Where they are kept.
         clock: Time, for how long.
+        shares: Whether a call waits for an equal one that is being made; not in a replay, which knows what came of it.
     """
 
-    def __init__(self, results: Results, clock: Clock) -> None:
+    def __init__(self, results: Results, clock: Clock, *, shares: bool = True) -> None:
         self._results = results
         self._clock = clock
+        self._shares = shares
+        self._ongoing: dict[str, OngoingCall] = {}
 
     def key(self, builder: EnvelopeBuilder, tool: ToolRevision) -> str | None:
         """What equal calls have in common; null if the tool's results are not kept."""
@@ -214,13 +222,29 @@ class EnvelopeCache:
         scope = "" if pure else builder.context.principal.id
         return cache_key(tool.realm, scope, tool.name, tool.content_hash, builder.arguments)
 
-    async def recall(self, key: str | None) -> JsonObject | None:
-        """What was kept; null if nothing was."""
+    async def recall(self, key: str | None, builder: EnvelopeBuilder, tool: ToolRevision) -> JsonObject | None:
+        """What was kept, or is by an equal call that is being made; null if nothing is."""
         if key is None:
             return None
+        definition = tool.definition
+        if self._shares and definition.runs_on == "server" and definition.implementation.kind not in DELEGATES:
+            ongoing = self._ongoing.get(key)
+            if ongoing is None:
+                ongoing = builder.ongoing = self._ongoing[key] = OngoingCall(key)
+            else:
+                with contextlib.suppress(TimeoutError):
+                    async with asyncio.timeout(time_limit(definition, builder.call).seconds):
+                        await ongoing.over.wait()
+                if ongoing.kept is not None:
+                    return ongoing.kept
         with contextlib.suppress(Unavailable):
             return await self._results.get(key, now=self._clock.now())
         return None
+
+    def end(self, ongoing: OngoingCall) -> None:
+        """Let equal calls go on: this one is over, however it has ended."""
+        self._ongoing.pop(ongoing.key, None)
+        ongoing.over.set()
 
     async def keep(
         self, key: str | None, builder: EnvelopeBuilder, tool: ToolRevision, envelope: ToolEnvelope
@@ -232,6 +256,8 @@ class EnvelopeCache:
         expires = None if lifetime is None else self._clock.now() + timedelta(seconds=lifetime)
         value = envelope.model_dump(mode="json", include=_KEPT)
         made_by = builder.context.principal.id
+        if builder.ongoing is not None:
+            builder.ongoing.kept = value
         with contextlib.suppress(Unavailable):
             await self._results.put(key, value, realm=tool.realm, made_by=made_by, expires_at=expires)
         return envelope

@@ -30,6 +30,17 @@ _REFUSED: Final = frozenset({ErrorCode.AUTH_REQUIRED, ErrorCode.RATE_LIMIT, Erro
 """What the other side answers when it has done nothing."""
 _UNSENT: Final = frozenset({ErrorCode.TIMEOUT, ErrorCode.NETWORK_ERROR})
 """Failures on the way: if they had no effect, nothing has left."""
+_BEFORE: Final = frozenset(
+    {
+        Reason.CYCLE_DETECTED,
+        Reason.DEPTH_EXCEEDED,
+        Reason.MISSING_SECRET,
+        Reason.PROVIDER_DISABLED,
+        Reason.RUNTIME_MISSING,
+        Reason.TOOL_DRIFTED,
+    }
+)
+"""Why a runtime refuses a call before it sends anything, unless it says otherwise."""
 _TOLD: Final = "effect is unknown"
 _SAYS: Final[Mapping[Effect, str]] = {
     "done": "it has taken effect, or some of it has; do not simply call it again",
@@ -72,6 +83,15 @@ def did_nothing(tool: ToolDefinition, failure: CallFailed) -> bool:
         return _of_nested(failure) == "none"
     code = failure.error.code
     return code in _REFUSED or (failure.effect == "none" and code in _UNSENT)
+
+
+def was_sent(failure: CallFailed, builder: EnvelopeBuilder) -> bool:
+    """Whether anything of a failed call has left this process, in any of its attempts: else it uses no budget."""
+    attempts = (*builder.wasted, failure)
+    return builder.context.attempt > 1 or any(
+        each.http_status is not None or each.error.reason not in _BEFORE if each.sent is None else each.sent
+        for each in attempts
+    )
 
 
 def error_with_effect(failure: CallFailed, builder: EnvelopeBuilder) -> ToolError:
@@ -154,6 +174,13 @@ def time_limit(tool: ToolDefinition, call: CallRequest) -> TimeLimit:
 
 _CUT: Final = (ConnectionResetError, ConnectionAbortedError, BrokenPipeError)
 """What a connection raises that broke in use: what was sent over it may have arrived."""
+
+
+def time_out(tool: ToolDefinition, limit: TimeLimit) -> ToolError:
+    """The error of a call that took longer than its limit: of one that writes, the effect is unknown."""
+    doubt = f"; the {_TOLD}" if tool.side_effects == "writes" else ""
+    message = f"tool {tool.name!r} did not end within {limit.whose}{doubt}"
+    return error(ErrorCode.TIMEOUT, Reason.TOOL_TIMEOUT, message)
 
 
 def crash_failure(tool: ToolDefinition, crash: BaseException) -> CallFailed:

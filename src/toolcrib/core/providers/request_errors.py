@@ -49,7 +49,7 @@ def count_request(dispatch: Dispatch) -> None:
     shortage = dispatch.context.budget.take_request()
     if shortage is not None:
         message = f"{dispatch.tool.name!r}: {shortage.message}"
-        raise CallFailed(error(ErrorCode.POLICY_DENIED, shortage.reason, message))
+        raise CallFailed(error(ErrorCode.POLICY_DENIED, shortage.reason, message), sent=False)
 
 
 def meaning_of(problem: EgressDenied | NetworkError) -> tuple[ErrorCode, Reason]:
@@ -78,8 +78,9 @@ def network_failure(tool: ToolDefinition, problem: EgressDenied | NetworkError |
             code, reason = ErrorCode.VALIDATION_ERROR, Reason.INPUT_SCHEMA_MISMATCH
         case _:
             assert_never(problem)
-    unsent = isinstance(problem, NetworkError) and problem.unsent
-    return CallFailed(error(code, reason, f"tool {tool.name!r}: {problem}"), effect="none" if unsent else None)
+    is_sent = not isinstance(problem, InvalidInput) and not problem.unsent
+    effect = "none" if isinstance(problem, NetworkError) and problem.unsent else None
+    return CallFailed(error(code, reason, f"tool {tool.name!r}: {problem}"), effect=effect, sent=is_sent)
 
 
 _RESETS: Final = ("ratelimit-reset", "x-ratelimit-reset", "x-ratelimit-reset-after", "x-rate-limit-reset")

@@ -91,6 +91,19 @@ class Retention:
             blob_bytes=sum(sizes),
         )
 
+    async def history(self, *, limit: int = 50) -> Sequence[Pruning]:
+        """What was taken out of the realm, newest first: when, by whom, what had ended before which time, how much.
+
+        Args:
+            limit: At most so many records.
+
+        Example:
+            for each in await crib.retention.history(limit=10):
+                print(each.pruned_at, each.made_by, each.ended_before, each.counts.runs)
+        """
+        who = await self._actor.authorize()
+        return await self._store.retention.prunings(who.realm, limit=limit)
+
     async def prune_if_due(self) -> Pruned | None:
         """Prune as the settings want it, at most once a day among all processes of a store; null if it is not due.
 

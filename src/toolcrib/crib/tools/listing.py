@@ -13,7 +13,7 @@ Example:
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import islice
-from typing import Generic
+from typing import Generic, get_args
 
 from toolcrib.contracts import LifeCycle, PermissionDenied, Principal, ServiceAccount, ToolRevision
 from toolcrib.core.executor import Clock
@@ -80,7 +80,7 @@ class ToolListing:
         *,
         limit: int = 10,
         group: str | None = None,
-        status: LifeCycle = "active",
+        status: LifeCycle | None = "active",
     ) -> Sequence[tuple[ToolRevision, Hit]]:
         """The tools that do what a query says, best first.
 
@@ -88,7 +88,7 @@ class ToolListing:
             query: Words in any order.
             limit: At most so many.
             group: Only tools of this group, or of those below it: `crm` for `crm/deals`.
-            status: Tools in another life-cycle state are left out.
+            status: Tools in another life-cycle state are left out; null for tools in any.
 
         Example:
             for found, hit in await crib.listing.search("move deals to another stage", limit=3):
@@ -97,7 +97,8 @@ class ToolListing:
         who = await self._actor.authorize(newest=True)
         realm_index = self._registry.index(who.realm)
         index = await realm_index.ensure_search()
-        among = realm_index.having("status", status)
+        states = get_args(LifeCycle) if status is None else (status,)
+        among = frozenset[str]().union(*(realm_index.having("status", state) for state in states))
         for visible in self._visibility.of(who):
             among &= visible
         hits = index.find(query, limit=limit, group=group, among=among)

@@ -28,6 +28,7 @@ from toolcrib.infrastructure.net.errors import (
     ConnectionFailed,
     HttpResponse,
     HttpStream,
+    NetworkError,
     Phase,
     TimedOut,
     Timeouts,
@@ -175,22 +176,29 @@ class AiohttpTransport:
         started = self.loop.time()
         remaining = total_s
         redirects = 0
-        while True:
-            origin = self.admit(request.url)
-            response = await self._send(request, origin, timeouts, remaining)
-            location = response.headers.get("Location") if follow and response.status in REDIRECT_STATUSES else None
-            if not location:
-                return response, origin
-            response.release()
-            redirects += 1
-            if redirects > self._policy.max_redirects:
-                raise EgressDenied(
-                    f"egress denied: host {origin.host!r} redirects once more after {self._policy.max_redirects} "
-                    "redirects; request the final URL or raise the policy's `max_redirects`"
-                )
-            request = redirect_request(request, response.status, location)
-            if total_s is not None:
-                remaining = max(total_s - (self.loop.time() - started), _NO_TIME_LEFT_S)
+        try:
+            while True:
+                origin = self.admit(request.url)
+                response = await self._send(request, origin, timeouts, remaining)
+                location = response.headers.get("Location") if follow and response.status in REDIRECT_STATUSES else None
+                if not location:
+                    return response, origin
+                response.release()
+                redirects += 1
+                self._check_redirects(redirects, origin)
+                request = redirect_request(request, response.status, location)
+                if total_s is not None:
+                    remaining = max(total_s - (self.loop.time() - started), _NO_TIME_LEFT_S)
+        except (EgressDenied, NetworkError) as problem:
+            problem.unsent = problem.unsent and not redirects
+            raise
+
+    def _check_redirects(self, redirects: int, origin: Origin) -> None:
+        if redirects > self._policy.max_redirects:
+            raise EgressDenied(
+                f"egress denied: host {origin.host!r} redirects once more after {self._policy.max_redirects} "
+                "redirects; request the final URL or raise the policy's `max_redirects`"
+            )
 
     async def _send(
         self, request: Hop, origin: Origin, timeouts: Timeouts, total_s: float | None

@@ -4,7 +4,6 @@ import asyncio
 import contextlib
 import logging
 from collections.abc import AsyncGenerator
-from importlib.metadata import version
 from typing import Any, Final
 
 from fastapi import APIRouter, FastAPI, Security
@@ -14,6 +13,7 @@ from starlette.exceptions import HTTPException
 from starlette.middleware import Middleware
 
 from toolcrib.contracts import JsonSchema, ToolcribError
+from toolcrib.contracts.base.base import release
 from toolcrib.contracts.schemas import contract_schemas
 from toolcrib.crib import Crib
 from toolcrib.crib.maintenance import maintenance_loop
@@ -84,7 +84,7 @@ def create_app(
     """
     app = FastAPI(
         title="Toolcrib",
-        version=version("toolcrib"),
+        version=release(),
         summary="Governed, observable, durable tools for AI agents.",
         lifespan=_life,
         redoc_url=None,
@@ -120,7 +120,7 @@ def _operation_id(route: APIRoute) -> str:
 
 async def _health() -> Health:
     """Shows that the server is running."""
-    return Health(version=version("toolcrib"))
+    return Health(version=release())
 
 
 async def _schemas() -> dict[str, JsonSchema]:

@@ -74,6 +74,7 @@ class GraphqlRuntime:
             return await call.make(variables)
         except CallFailed as failure:
             failure.secrets += call.secrets
+            failure.sent = True if call.is_answered else failure.sent
             raise
 
 
@@ -112,6 +113,8 @@ class _GraphqlCall:
         self._clock = clock
         self.secrets: tuple[str, ...] = ()
         """Of all credentials that were used so far."""
+        self.is_answered = False
+        """Whether there was a response to a request."""
 
     @property
     def _tool(self) -> ToolDefinition:
@@ -150,6 +153,7 @@ class _GraphqlCall:
             raise _input_failure(tool, problem) from None
         except (EgressDenied, NetworkError, InvalidInput) as problem:
             raise network_failure(tool, problem) from None
+        self.is_answered = True
         return response, read_answer(response)
 
     def _outcome(self, response: HttpResponse, answer: GraphqlAnswer | None) -> Outcome:
@@ -201,4 +205,4 @@ def _is_refused(response: HttpResponse, answer: GraphqlAnswer | None) -> bool:
 
 def _input_failure(tool: ToolDefinition, problem: UnsendableOperation) -> CallFailed:
     message = f"tool {tool.name!r} was not called: {problem}; correct the arguments and call again"
-    return CallFailed(error(ErrorCode.VALIDATION_ERROR, Reason.INPUT_SCHEMA_MISMATCH, message))
+    return CallFailed(error(ErrorCode.VALIDATION_ERROR, Reason.INPUT_SCHEMA_MISMATCH, message), sent=False)

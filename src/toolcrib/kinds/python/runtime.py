@@ -96,7 +96,12 @@ class PythonRuntime:
         try:
             return Outcome(await function.invoke(values))
         except (EgressDenied, NetworkError) as problem:
-            raise network_failure(tool.definition, problem) from None
+            failure = network_failure(tool.definition, problem)
+            failure.sent = True  # the function itself has run
+            raise failure from None
+        except CallFailed as failure:
+            failure.sent = True
+            raise
 
     async def _transact(self, dispatch: Dispatch, work: Work) -> Json:
         """Work of a function in the store's database, once for the call."""
@@ -112,4 +117,4 @@ def _invalid(tool: ToolRevision, refusal: ValidationError) -> CallFailed:
     """Arguments that met the schema and not the type hints: nothing ran."""
     listed = "; ".join(f"{'.'.join(map(str, found['loc']))}: {found['msg']}" for found in refusal.errors())
     message = f"the arguments of {tool.name!r} are not valid: {listed}. Correct them and call again"
-    return CallFailed(error(ErrorCode.VALIDATION_ERROR, Reason.INPUT_SCHEMA_MISMATCH, message))
+    return CallFailed(error(ErrorCode.VALIDATION_ERROR, Reason.INPUT_SCHEMA_MISMATCH, message), sent=False)

@@ -201,6 +201,8 @@ class Response(Struct, frozen=True, omit_defaults=True):
     """What is wrong with calls that the model wrote, so that they are none: it is to be told."""
     wants_format: bool = False
     """The model says that it is ready: its answer is asked for in the format that is wanted."""
+    answer: str = ""
+    """The answer itself as JSON text, where the model has given it with that; empty if it has not."""
 
 
 class NamedTool(Struct, frozen=True):
@@ -310,7 +312,7 @@ def check_characters(response: Response, model: str) -> None:
         ModelError: It holds one; kind `bad_response`.
     """
     texts = (text for part in response.message.parts for text in msgspec.structs.astuple(part) if isinstance(text, str))
-    for text in (response.raw_stop, response.id, *response.problems, *texts):
+    for text in (response.raw_stop, response.id, response.answer, *response.problems, *texts):
         if not text.isascii() and _HALF.search(text):
             raise ModelError(
                 "bad_response", f"the answer of {model} contains an invalid character (an unpaired surrogate)"

@@ -4,7 +4,7 @@ Nothing is evaluated. It imports `llm.base` only; `llm.models` imports it.
 """
 
 from toolcrib.llm.text.calls import MOST_CALLS, Block, BlockProblem, WrittenCall, parse
-from toolcrib.llm.text.fences import Prose
+from toolcrib.llm.text.fences import Prose, foreign_call
 from toolcrib.llm.text.functions import FINAL
 from toolcrib.llm.text.literals import UNDEFINED, Undefined
 from toolcrib.llm.text.prompt import Toolkit, toolkit_of
@@ -21,6 +21,7 @@ __all__ = [
     "Toolkit",
     "Undefined",
     "WrittenCall",
+    "foreign_call",
     "parse",
     "toolkit_of",
 ]

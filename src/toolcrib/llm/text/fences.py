@@ -1,7 +1,8 @@
 """Finds fenced blocks in a model's text, as CommonMark defines them.
 
-It handles lines and fences only. The content of a `tool` block is left to the parser, because a fence inside a string
-does not end it. All patterns are possessive, so that no line is read twice.
+It handles lines and fences only, and recognises calls in formats of other models by their first line. The content of a
+`tool` block is left to the parser, because a fence inside a string does not end it. All patterns are possessive, so
+that no line is read twice.
 """
 
 import re
@@ -23,6 +24,19 @@ _LINE = re.compile(r"[^\n]*+\n|[^\n]++")
 _THINKS = re.compile(r"\s*+<think(?:ing)?>")
 _THOUGHT = re.compile(r"</think(?:ing)?>")
 _THOUGHT_ALONE = re.compile(r"^[ \t]*+</think(?:ing)?>", re.MULTILINE)
+
+
+_FOREIGN = re.compile(
+    r"""^[ \t>]*+(
+        <(?:tool_?calls?|function_?calls?|tool_use)(?=[\s>])[^>\n]*+>?
+        |<(?:function|invoke)(?:=|\s+name=)[^>\n]*+>?
+        |<\|(?:tool_call|python_tag)[^>\n]*+>
+        |<\uff5ctool\u2581calls\u2581begin\uff5c>
+        |\[TOOL_CALLS?\]
+    )""",
+    re.MULTILINE | re.VERBOSE | re.IGNORECASE,
+)
+_FOREIGN_FENCES = frozenset({"tool_call", "tool_calls", "tool_code", "tool_use", "function_call", "function_calls"})
 
 
 class Opening(NamedTuple):
@@ -90,6 +104,28 @@ def thought_until(text: str) -> int:
         return end.end() if end else len(text)
     end = _THOUGHT_ALONE.search(text)
     return end.end() if end and "<think" not in text[: end.start()] else 0
+
+
+def foreign_call(text: str) -> str | None:
+    """The mark of a call that a model has written in words, in a format that nobody reads here; null if there is none.
+
+    Code in fences is an example of something, unless the fence itself says that it is a call.
+
+    Args:
+        text: An answer that calls nothing.
+    """
+    position = thought_until(text)
+    while position < len(text):
+        opening = first_opening(text, position)
+        mark = _FOREIGN.search(text, position, len(text) if opening is None else opening.start)
+        if mark is not None:
+            return mark[1]
+        if opening is None:
+            break
+        if opening.info.lower() in _FOREIGN_FENCES:
+            return f"{opening.fence}{opening.info}"
+        position = opening.closing(text) or len(text)
+    return None
 
 
 class Prose:

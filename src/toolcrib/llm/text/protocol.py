@@ -2,7 +2,7 @@
 
 The system prompt is the same in every request of a conversation, including the request for the final answer. Callers
 see native tool calls. If a block is malformed, the response has a problem and no calls. The model finishes with
-`finalResponse()`; an answer without any call is final.
+`finalResponse()`, whose argument, if it has one, is the answer; an answer without any call is final.
 """
 
 import json
@@ -38,7 +38,7 @@ from toolcrib.llm.text.calls import Block, WrittenCall, parse, problem_at
 from toolcrib.llm.text.examples import write_call
 from toolcrib.llm.text.fences import TOOL, Prose
 from toolcrib.llm.text.functions import FINAL
-from toolcrib.llm.text.literals import Malformed
+from toolcrib.llm.text.literals import Malformed, Undefined
 from toolcrib.llm.text.prompt import Toolkit, toolkit_of
 
 ORIGIN: Final = "text-protocol"
@@ -240,7 +240,10 @@ class TextTools:
         message = Message("assistant", parts)
         ready = not message.calls and not problems and any(block.is_final for block in found)
         stop = "tool_calls" if message.calls and response.stop == "end" else response.stop
-        return msgspec.structs.replace(response, message=message, stop=stop, problems=problems, wants_format=ready)
+        answer = next((block.answer for block in found if block.answer), "") if ready else ""
+        return msgspec.structs.replace(
+            response, message=message, stop=stop, problems=problems, wants_format=ready, answer=answer
+        )
 
     # Asking -----------------------------------------------------------------------------------------------------------
 
@@ -324,6 +327,8 @@ class _Found(NamedTuple):
     calls: tuple[tuple[str, str], ...] = ()
     """Tool names and arguments as JSON text."""
     is_final: bool = False
+    answer: str = ""
+    """What the model gives as its answer, as JSON text; empty if it gives nothing."""
 
 
 class _Reading:
@@ -347,7 +352,18 @@ class _Reading:
             self._refuse(block.start, "the answer was cut off before this block was ended")
             return _Found(block)
         calls = [self._call(call) for call in block.calls if call.name != FINAL]
-        return _Found(block, tuple(filter(None, calls)), is_final=len(calls) < len(block.calls))
+        answers = [self._answer(call) for call in block.calls if call.name == FINAL]
+        return _Found(block, tuple(filter(None, calls)), bool(answers), next(filter(None, answers), ""))
+
+    def _answer(self, call: WrittenCall) -> str:
+        """The argument of `finalResponse`, or its arguments by name as one object; empty if it has none."""
+        given = [value for value in call.arguments if not isinstance(value, Undefined)]
+        named = {name: value for name, value in call.named.items() if not isinstance(value, Undefined)}
+        if len(given) + bool(named) > 1:
+            self._refuse(call.start, f"{FINAL}() takes at most one argument, the whole answer")
+            return ""
+        values = [*given, named] if named else given
+        return json.dumps(values[0], ensure_ascii=False) if values else ""
 
     def _call(self, call: WrittenCall) -> tuple[str, str] | None:
         function = self._toolkit.find(call.name)
@@ -370,7 +386,7 @@ class _Reading:
 def _pieces(text: str, found: Sequence[_Found], number: int) -> Iterator[Part]:
     """The words between the blocks, and each block before its calls."""
     position = 0
-    for block, calls, ends in found:
+    for block, calls, ends, _ in found:
         yield from in_words(text[position : block.start])
         yield to_opaque(_as_kept(text[block.start : block.end]), is_final=ends)
         for name, args in calls:

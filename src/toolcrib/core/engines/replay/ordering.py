@@ -64,10 +64,16 @@ class EventOrder:
         """Wait until all that was recorded before an event was made."""
         await self._wait(self._places[entry.run_id, entry.number])
 
-    async def rest(self, seconds: float) -> None:
-        """Wait until so much time has passed, or somebody from outside is heard."""
+    async def rest(self, seconds: float, last: RunEvent) -> None:
+        """Wait until so much time has passed, or somebody from outside is heard.
+
+        Args:
+            seconds: How much; the next event is often the one after the wait, so this alone may reach too far.
+            last: What the run that waits has written last before another process took it: it waited no longer.
+        """
         await asyncio.sleep(0)  # others go on also if no time is to pass
         place = bisect_left(self._moments, self.now() + timedelta(seconds=seconds))
+        place = min(place, self._places[last.run_id, last.number])
         signal_places = (at for at in range(self._next, place) if signal_taken(self._events[at].event) is not None)
         await self._wait(next(signal_places, place))
 

@@ -149,6 +149,7 @@ RUN: Final[ContextVar[str]] = ContextVar("RUN")
 _CALL: Final[ContextVar[tuple[str, str] | None]] = ContextVar("_CALL", default=None)
 """Run and position of the call that this task makes."""
 _NOT_HELD: Final = "(a secret that the recording does not hold)"
+_OLD_DOUBT: Final = "; the effect is unknown"
 _UNRESOLVED: Final = "which cannot be resolved: "
 
 
@@ -165,6 +166,7 @@ class ReplayClock:
     """Time as the recording tells it: the moment of what happens next. Nobody waits longer than the others need."""
 
     def __init__(self, stage: ReplayState) -> None:
+        self._stage = stage
         self._score = stage.score
         self._started = self._score.now()
 
@@ -178,7 +180,7 @@ class ReplayClock:
 
     async def sleep(self, seconds: float) -> None:
         """Wait for the recorded time to pass."""
-        await self._score.rest(seconds)
+        await self._score.rest(seconds, self._stage.life(RUN.get()).events[-1])
 
 
 class Deadlines:
@@ -266,7 +268,9 @@ class ReplayExecutor:
             blob_sink=blob_sink,
             rates=world,
             clock=clock,
-            rules=ExecutionRules(guardrails, accounts, self.caps, deadlines.of_call, world.take_call),
+            rules=ExecutionRules(
+                guardrails, accounts, self.caps, deadlines.of_call, world.take_call, shares_calls=False
+            ),
         )
 
     @property
@@ -278,7 +282,7 @@ class ReplayExecutor:
         """Make a call up to the tool, and give it the outcome that it had."""
         token = _CALL.set((context.run_id, call.position))
         try:
-            return await self._executor.execute(call, context)
+            return self._with_old_time_out(await self._executor.execute(call, context), context.run_id)
         except _Given as given:
             return self._to_envelope(given, context)
         finally:
@@ -292,10 +296,21 @@ class ReplayExecutor:
         finally:
             _CALL.reset(token)
 
+    def _with_old_time_out(self, made: ToolEnvelope, run_id: str) -> ToolEnvelope:
+        """An envelope with what an older release said of a read that took too long: that its effect is unknown."""
+        found = self._stage.outcome(run_id, made.position) if _reason(made) is Reason.TOOL_TIMEOUT else None
+        recorded = None if found is None else found[1].envelope.error
+        if made.error is None or recorded is None:
+            return made
+        is_worded_anew = recorded.message.replace(_OLD_DOUBT, "") == made.error.message
+        return made.model_copy(update={"error": recorded}) if is_worded_anew else made
+
     def _to_envelope(self, given: _Given, context: CallContext) -> ToolEnvelope:
         """What the tool brought, as the outcome of the call that was made now."""
         tool, known = given.dispatch.tool, given.envelope
         intent = self._stage.parts[context.run_id].intents[given.dispatch.position]
+        if known.metadata.get("sent") is False:
+            context.budget.return_tool_call()
         context.budget.add_cost((known.cost_usd or Decimal(0)) - (tool.definition.cost_usd_per_call or Decimal(0)))
         return known.model_copy(
             update={

@@ -286,13 +286,6 @@ class RunContext:
         """An empty set of calls that are under way, for a program that has many of them at once."""
         return ConcurrentCalls(self._parking)
 
-    async def wait_any(self, pending: Sequence[Pending[T]]) -> set[Pending[T]]:
-        """Wait until at least one call is done; returns all that are."""
-        underway = ConcurrentCalls[Pending[T], T](self._parking)
-        for call in pending:
-            underway.add(call, call)
-        return {call for call, _ in await underway.next()}
-
     async def wait_all(self, pending: Sequence[Pending[T]]) -> list[T]:
         """Wait for all calls; results in order."""
         underway = ConcurrentCalls[Pending[T], T](self._parking)

@@ -5,9 +5,10 @@ The lookup is the tool that `reconcile` names. It gets the idempotency key and r
 the start of the call, because a request sent before a crash may still arrive. A failed lookup is repeated some times.
 These waits are in the journal and hold no memory.
 
-A person is asked if the tool says so (`on_unknown: ask`) and the lookup could not tell. It happened: the given output
-is the call's. It did not: the call is made once more, with its key. Unknown, or no answer in time: the call's error
-says that the outcome is unknown.
+A person is asked if the tool says so (`on_unknown: ask`) and the lookup could not tell. After a crash nobody is asked
+before the tool's `timeout_s` since the start of the call has passed: a process that was only frozen ends the call then,
+so what the person finds does not change any more. It happened: the given output is the call's. It did not: the call is
+made once more, with its key. Unknown, or no answer in time: the call's error says that the outcome is unknown.
 """
 
 from collections.abc import Awaitable, Callable
@@ -22,9 +23,12 @@ from toolcrib.contracts import (
     ApprovalRequested,
     CallStarted,
     ErrorCode,
+    Event,
     Json,
     JsonObject,
     Run,
+    SignalAwaited,
+    SignalReceived,
     ToolDefinition,
     ToolEnvelope,
     ToolError,
@@ -35,6 +39,7 @@ from toolcrib.contracts.runs.events import CallDoubted
 from toolcrib.core.executor import CallContext, CallRequest, is_repeatable
 from toolcrib.core.policy import Budget, CallPolicy, is_untrusted
 from toolcrib.core.runs.context.ports import RunPorts
+from toolcrib.core.runs.context.waits import rest_name
 from toolcrib.core.runs.journal.history import History
 from toolcrib.core.runs.journal.log import RunLog
 
@@ -100,7 +105,7 @@ class OutcomeResolver:
         if is_repeatable(tool) and not (since is not None and _is_begun_anew(tool)):
             return None
         inquiry = Inquiry(tool, intent, since or self._history.begun_at[intent.position])
-        finding = await self._look_up(part, inquiry) or await self._ask_person(part, inquiry)
+        finding = await self._look_up(part, inquiry) or await self._ask_person(part, inquiry, crashed=True)
         if finding is None:
             return self._in_doubt.unknown(intent, self._run, _describe_sources(tool), cost_usd=tool.cost_usd_per_call)
         return None if finding == "undone" else finding
@@ -147,7 +152,7 @@ class OutcomeResolver:
         tool = inquiry.tool
         if tool.reconcile is None:
             return None
-        settled = inquiry.since + timedelta(seconds=tool.timeout_s)
+        settled = inquiry.settled
         waits = list(_WAITS_S)
         number = 0
         while True:
@@ -183,14 +188,27 @@ class OutcomeResolver:
         await part.conclude(envelope)
         return envelope
 
-    async def _ask_person(self, part: InquiryScope, inquiry: "Inquiry") -> Finding:
+    async def _ask_person(self, part: InquiryScope, inquiry: "Inquiry", *, crashed: bool = False) -> Finding:
         """What a person says, if the tool wants one to be asked."""
         if inquiry.tool.on_unknown != "ask":
             return None
-        decision = await part.confirm(inquiry.request())
+        request = inquiry.request()
+        if crashed and self._may_be_under_way(inquiry, request.position):
+            await self._until(request.position, inquiry.settled, HELD_S)
+        decision = await part.confirm(request)
         if decision is None or not decision.approved or decision.happened is None:
             return None
         return self._success_envelope(inquiry, decision.output, tainted=False) if decision.happened else "undone"
+
+    def _may_be_under_way(self, inquiry: "Inquiry", position: str) -> bool:
+        """Whether a process that was only frozen may still act; in a replay, whether that was waited for."""
+        if position in self._history.approvals:
+            return False
+        rest, recorded = rest_name(position), self._around.foretell(self._run.run_id)
+        if recorded is None:
+            return rest in self._history.awaited or self._around.clock.now() < inquiry.settled
+        first = next((event for event in recorded if _name_of(event) in {position, rest}), None)
+        return not isinstance(first, ApprovalRequested)
 
     def _success_envelope(self, inquiry: "Inquiry", output: Json, *, tainted: bool) -> ToolEnvelope:
         price = inquiry.tool.cost_usd_per_call
@@ -204,6 +222,11 @@ class Inquiry(Struct, frozen=True):
     intent: CallStarted
     since: datetime
     """When it was started."""
+
+    @property
+    def settled(self) -> datetime:
+        """From when on it is not under way any more, in whatever process."""
+        return self.since + timedelta(seconds=self.tool.timeout_s)
 
     def question(self, lookup: str, number: int) -> CallRequest:
         """The call of the lookup. The attempt is in its position, because an answer is good for that one only."""
@@ -239,6 +262,17 @@ def _is_begun_anew(tool: ToolDefinition) -> bool:
     """Whether a run that takes up another one begins the nested run of a call anew, and does not go on with it."""
     kind = tool.implementation.kind
     return tool.side_effects == "writes" and not tool.idempotent and kind in DELEGATES and kind != "workflow"
+
+
+def _name_of(event: Event) -> str | None:
+    """The position of a request to a person, or the name of a wait; null for other events."""
+    match event:
+        case ApprovalRequested(position=position):
+            return position
+        case SignalAwaited(name=name) | SignalReceived(name=name):
+            return name
+        case _:
+            return None
 
 
 def _may_pass(answer: ToolEnvelope) -> bool:

@@ -14,7 +14,10 @@ from toolcrib.core.runs.interrupts.suspension import Suspended
 from toolcrib.core.runs.journal.history import History, wait_key
 from toolcrib.core.runs.journal.log import RunLog
 
-_SLEEP = "sleep:"
+
+def rest_name(name: str) -> str:
+    """What a wait for a moment is called in the journal."""
+    return f"sleep:{name}"
 
 
 class RunWaits:
@@ -75,7 +78,7 @@ class RunWaits:
         Raises:
             Suspended: It lasts longer.
         """
-        key = f"{_SLEEP}{name}"
+        key = rest_name(name)
         if self._has_received(key):
             return
         wake_at = self._wake_at(key, moment) or moment

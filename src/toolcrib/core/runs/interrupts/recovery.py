@@ -8,15 +8,18 @@ signals; whether a principal may settle a call is decided by the caller.
 """
 
 import re
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping, Sequence
 from decimal import Decimal
 from typing import Final, Protocol
 
 from toolcrib.contracts import (
+    CallFinished,
     CallStarted,
     ErrorCode,
+    Event,
     JournalDivergence,
     Json,
+    JsonObject,
     Reason,
     Run,
     Signal,
@@ -43,11 +46,13 @@ class InterruptedCalls:
     Args:
         tools: Finds the revision that was started.
         clock: Time of the envelopes made here.
+        foretell: What a replay comes to next in a run; null elsewhere.
     """
 
-    def __init__(self, tools: Pinned, clock: Clock) -> None:
+    def __init__(self, tools: Pinned, clock: Clock, foretell: Callable[[str], Sequence[Event] | None]) -> None:
         self._tools = tools
         self._clock = clock
+        self._foretell = foretell
 
     def check_same(self, call: CallRequest, recorded: str) -> None:
         """Refuse a program that asks for another tool than the journal has at this position.
@@ -85,16 +90,24 @@ class InterruptedCalls:
             f"{intent.name!r} was started and the process stopped before its outcome was known; it writes and is not "
             f"idempotent, so it was not repeated. {tried}Check whether it took effect"
         )
-        unknown = error(ErrorCode.UNKNOWN, Reason.OUTCOME_UNKNOWN, message)
+        unknown = self._outcome_unknown(run, intent.position, message)
         return self._envelope(intent, run, error=unknown, cost_usd=cost_usd)
 
     def cut_off(self, intent: CallStarted, run: Run, reason: Reason) -> ToolEnvelope:
         """The envelope of a call that was stopped from outside while it ran."""
         if intent.side_effects == "writes":
             message = f"{intent.name!r} was stopped ({reason}) while it ran; whether it took effect is unknown"
-            return self._envelope(intent, run, error=error(ErrorCode.UNKNOWN, Reason.OUTCOME_UNKNOWN, message))
+            return self._envelope(intent, run, error=self._outcome_unknown(run, intent.position, message))
         message = f"{intent.name!r} was stopped ({reason}) before it ended"
         return self._envelope(intent, run, error=error(ErrorCode.TIMEOUT, reason, message))
+
+    def _outcome_unknown(self, run: Run, position: str, message: str) -> ToolError:
+        """The error of a call whose effect nobody knows, labelled with it, as releases before 0.2 did not."""
+        recorded = (event for event in self._foretell(run.run_id) or () if isinstance(event, CallFinished))
+        failures = (event.envelope.error for event in recorded if event.position == position)
+        is_old = any(failure is not None and "effect" not in (failure.details or {}) for failure in failures)
+        label: JsonObject = {} if is_old else {"effect": "unknown"}
+        return error(ErrorCode.UNKNOWN, Reason.OUTCOME_UNKNOWN, message, **label)
 
     def _envelope(
         self,

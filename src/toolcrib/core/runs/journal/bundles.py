@@ -10,7 +10,6 @@ import re
 import zipfile
 import zlib
 from collections.abc import Mapping, Sequence
-from importlib import metadata
 from typing import IO, Final, NoReturn, TypeVar, cast
 
 from msgspec import Struct
@@ -29,6 +28,7 @@ from toolcrib.contracts import (
     Signal,
     digest,
 )
+from toolcrib.contracts.base.base import release
 from toolcrib.core.runs.journal.history import StoredRun
 from toolcrib.infrastructure.store import Definition, DefinitionKind
 
@@ -148,7 +148,7 @@ class BundleWriter:
     ) -> Manifest:
         """Add the manifest, and finish the file."""
         manifest = Manifest(
-            release=metadata.version("toolcrib"),
+            release=release(),
             run_id=run_id,
             root_run_id=root_run_id,
             nested=tuple(nested),

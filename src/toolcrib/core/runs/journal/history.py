@@ -298,7 +298,8 @@ class Spent(Struct, frozen=True):
 def spending_on_calls(history: History) -> Spent:
     """What calls have taken, with their nested runs; not what recovery has asked, and what another run has paid.
 
-    A call over which a process has died may have cost its price, whether it was repeated or not.
+    A call that failed before anything was sent takes nothing. A call over which a process has died may have cost its
+    price, whether it was repeated or not.
     """
     total = Spent()
     lost = [*history.lost, *history.open_calls]
@@ -306,7 +307,8 @@ def spending_on_calls(history: History) -> Spent:
         if ".reconcile" in envelope.position or envelope.reused is not None:
             continue
         begun, nested = history.intents.get(envelope.position), _nested_spending(envelope)
-        calls = 1 if envelope.attempts or begun else 0
+        is_unsent = envelope.metadata.get("sent") is False
+        calls = 1 if (envelope.attempts or begun) and not is_unsent else 0
         total += Spent(calls + nested.tool_calls, nested.tokens, envelope.cost_usd or Decimal(0))
         if begun is not None and not envelope.attempts:
             lost.append(begun)

@@ -51,6 +51,7 @@ def compare(before: StoredRun, after: StoredRun) -> RunDiff:
         before=one.facts(),
         after=other.facts(),
         parting=_parting(one, other, [diff.position for diff in (*calls, *answers)]),
+        input=tuple(value_diffs(before.run.request.input, after.run.request.input)),
         output=output,
         calls=tuple(calls),
         answers=tuple(answers),

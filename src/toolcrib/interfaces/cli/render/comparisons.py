@@ -1,15 +1,15 @@
 """Comparisons as tables: two runs (figures, first difference, all differences), and the candidates of an evaluation."""
 
 import json
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
 from decimal import Decimal
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, cast
 
 from toolcrib.interfaces.cli.render.console import console, money, plain
 from toolcrib.interfaces.cli.render.tables import print_rows
 
 if TYPE_CHECKING:
-    from toolcrib.contracts import CandidateResult, Evaluation, EvaluationFigures, Json
+    from toolcrib.contracts import CandidateResult, Evaluation, EvaluationFigures, Json, JsonObject
     from toolcrib.contracts.runs.comparisons import CallDiff, RunDiff, RunFacts, ValueDiff
 
 _MOST_FAILURES = 20
@@ -83,7 +83,10 @@ def print_diff(found: "RunDiff") -> None:
     """A summary first, and then all differences."""
     rows = zip(_NUMBERS, _numbers(found.before), _numbers(found.after), strict=True)
     print_rows(("", found.before.run_id, found.after.run_id), list(rows))
+    for sentence in _changes(found):
+        console().print(plain(sentence))
     console().print(plain(_parting(found)))
+    _print("Input", ("Where", "Before", "After"), map(_value, found.input))
     _print("Output", ("Where", "Before", "After"), map(_value, found.output))
     _print("Calls", ("Call", "What", "Before", "After"), map(_call, found.calls))
     answers = ((each.position, _short(each.before), _short(each.after)) for each in found.answers)
@@ -107,6 +110,33 @@ def _numbers(facts: "RunFacts") -> tuple[str, ...]:
         f"{money(facts.cost_usd)}{' or more' if facts.cost_unknown else ''}",
         f"{facts.seconds:.2f} s",
     )
+
+
+def _changes(found: "RunDiff") -> Iterator[str]:
+    """What the second run changes, if it is a fork."""
+    fork, before, after = found.after.fork, found.before, found.after
+    if fork is None:
+        return
+    told = fork.changes.model_dump(mode="json", exclude_defaults=True)
+    changed = [f"{name} {_short(value)}" for name, value in _leaves(told)]
+    if before.content_hash != after.content_hash:
+        changed.append(f"revision {before.tool} to {after.tool}")
+    if before.models != after.models:
+        changed.append(f"model {', '.join(before.models) or 'none'} to {', '.join(after.models) or 'none'}")
+    changed += ["input (below)"] if found.input else []
+    changed += ["calls that write are made"] if fork.allow_writes else []
+    changed += ["nothing is taken over after the event"] if fork.anew else []
+    what = "; ".join(changed) or "nothing"
+    yield f"{after.run_id} is a fork of {fork.run_id} at event {fork.at}. It changes: {what}."
+
+
+def _leaves(value: "JsonObject", path: str = "") -> "Iterator[tuple[str, Json]]":
+    for name, part in value.items():
+        place = f"{path}.{name}" if path else name
+        if isinstance(part, dict) and part:
+            yield from _leaves(cast("JsonObject", part), place)
+        else:
+            yield place, part
 
 
 def _parting(found: "RunDiff") -> str:

@@ -209,6 +209,7 @@ class Resource(Generic[T]):
     name: Any
     """The argument that names one: an `Annotated` type."""
     list: "Callable[[Crib], Awaitable[Iterable[T]]]"
+    """Gets the crib, and what options the command has besides."""
     table: Table[T] | Callable[[Sequence[T]], object]
     get: "Callable[[Crib, str], Awaitable[T]] | None" = None
     one: "ItemFormat[T] | None" = None
@@ -236,9 +237,11 @@ class Resource(Generic[T]):
     def _list(self) -> Callable[..., None]:
         data = self._format.data
 
-        async def list_all(crib: "Crib") -> "Sequence[T]":
-            return tuple(await self.list(crib))
+        async def list_all(crib: "Crib", **options: Any) -> "Sequence[T]":
+            found: Callable[..., Awaitable[Iterable[T]]] = self.list
+            return tuple(await found(crib, **options))
 
+        vars(list_all)["__signature__"] = inspect.signature(self.list)
         return shows(self.table, data=None if data is None else lambda found: [data(each) for each in found])(list_all)
 
     def _show(self) -> Callable[..., None] | None:

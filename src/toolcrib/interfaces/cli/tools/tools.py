@@ -215,8 +215,13 @@ def _read(file: Path) -> bytes:
         raise InvalidInput(msg) from problem
 
 
-async def _all(crib: "Crib") -> "Sequence[ToolRevision]":
-    return tuple(crib.registry.current(crib.principal.realm))
+Listed = Annotated[
+    Literal["active", "deprecated", "blocked", "all"], typer.Option("--status", help="The tools in this state.")
+]
+
+
+async def _all(crib: "Crib", status: Listed = "active") -> "Sequence[ToolRevision]":
+    return tuple(tool for tool in crib.registry.current(crib.principal.realm) if status in ("all", tool.status))
 
 
 async def _one(crib: "Crib", name: str) -> "ToolRevision":
@@ -230,7 +235,7 @@ TOOLS: "Resource[ToolRevision]" = Resource(
     table=print_tools,
     get=_one,
     help={
-        "list": "List the tools, each in the version that a call gets.",
+        "list": "List the tools in service, each in the version that a call gets.",
         "show": "Print a tool's definition as JSON, in the revision that a call gets.",
     },
 )

@@ -3,6 +3,7 @@
 Each first reads definitions that other processes have changed, so a tool that was blocked there is not executed.
 """
 
+from contextlib import suppress
 from typing import Annotated
 
 from fastapi import APIRouter, Body, Depends, Query, Request, Response
@@ -14,9 +15,10 @@ from toolcrib.contracts import (
     ApprovalPage,
     ApprovalStatus,
     ApprovalView,
+    InvalidInput,
 )
 from toolcrib.crib import ActingCrib
-from toolcrib.interfaces.server.http.caller_rights import CribDep
+from toolcrib.interfaces.server.http.caller_rights import CribDep, demand
 from toolcrib.interfaces.server.http.requests import JsonRoute
 from toolcrib.interfaces.server.views.run_views import (
     CallBody,
@@ -34,19 +36,19 @@ router = APIRouter(route_class=JsonRoute, tags=["calls"])
 _NO_PARAMS = Body(default_factory=CallBody)
 
 
-@router.post("/ai/tools/{name}/invoke", responses={202: {"model": RunAccepted}})
+@router.post("/ai/tools/{name}/invoke", responses={202: {"model": InvokeView}})
 async def invoke_tool(
     name: str,
     crib: CribDep,
     response: Response,
     body: Annotated[InvokeBody, Body(default_factory=InvokeBody)],
-) -> InvokeView | RunAccepted:
-    """Run a tool; responds when the run has ended or waits, or at once with `wait: false`."""
+) -> InvokeView:
+    """Run a tool; responds when the run has ended or waits, or at once with `wait: false`, in the same shape."""
     return await _invoke(crib, name, body, response)
 
 
-@router.post("/agentic-tools/invoke", responses={202: {"model": RunAccepted}})
-async def invoke_named_tool(body: NamedInvokeBody, crib: CribDep, response: Response) -> InvokeView | RunAccepted:
+@router.post("/agentic-tools/invoke", responses={202: {"model": InvokeView}})
+async def invoke_named_tool(body: NamedInvokeBody, crib: CribDep, response: Response) -> InvokeView:
     """Run the tool that the body names."""
     return await _invoke(crib, body.tool, body, response)
 
@@ -56,7 +58,7 @@ async def execute_tool(
     name: str, crib: CribDep, response: Response, body: Annotated[CallBody, _NO_PARAMS]
 ) -> EnvelopeView | RunAccepted:
     """Make one call and return its envelope; for a call that waits for a person, its run."""
-    await crib.authorize(newest=True)
+    await _demand_tool(crib, name)
     result = await crib.invoke(
         name,
         body.params,
@@ -67,7 +69,8 @@ async def execute_tool(
     )
     if result.envelopes:
         return EnvelopeView.of(result.envelopes[-1], result.run_id)
-    return _mark_accepted(response, RunAccepted(run_id=result.run_id, status=result.summary.status))
+    _mark_accepted(response, result.run_id)
+    return RunAccepted(run_id=result.run_id, status=result.summary.status)
 
 
 @router.post("/ai/tools/{name}/validate")
@@ -89,8 +92,22 @@ async def run_view(crib: ActingCrib, run_id: str, response: Response) -> InvokeV
     return InvokeView.of(await crib.trace(run_id), mode, asks)
 
 
-async def _invoke(crib: ActingCrib, ref: str, body: InvokeBody, response: Response) -> InvokeView | RunAccepted:
-    await crib.authorize(newest=True)
+async def _demand_tool(crib: ActingCrib, ref: str) -> None:
+    """Let a caller pass who may execute a tool, before there is a run; a tool that is unknown is refused by the call.
+
+    Raises:
+        PermissionDenied: The grant is missing; the message names it.
+    """
+    caller = await crib.authorize(newest=True)
+    name, _, version = ref.partition("@")
+    with suppress(InvalidInput):  # no version range, of which the call tells
+        tool = crib.registry.find(caller.realm, name, version or None)
+        if tool is not None:
+            demand(caller, tool.definition.security())
+
+
+async def _invoke(crib: ActingCrib, ref: str, body: InvokeBody, response: Response) -> InvokeView:
+    await _demand_tool(crib, ref)
     if body.wait:
         result = await crib.invoke(
             ref,
@@ -107,14 +124,13 @@ async def _invoke(crib: ActingCrib, ref: str, body: InvokeBody, response: Respon
         session_id=body.session_id,
         dry_run=body.dry_run,
     )
-    run = await crib.store.journal.run(run_id)
-    return _mark_accepted(response, RunAccepted(run_id=run_id, status=run.status))
+    _mark_accepted(response, run_id)
+    return await run_view(crib, run_id, response)
 
 
-def _mark_accepted(response: Response, accepted: RunAccepted) -> RunAccepted:
+def _mark_accepted(response: Response, run_id: str) -> None:
     response.status_code = 202
-    response.headers["Location"] = f"/api/v1/executions/{accepted.run_id}"
-    return accepted
+    response.headers["Location"] = f"/api/v1/executions/{run_id}"
 
 
 approvals_router = APIRouter(prefix="/approvals", route_class=JsonRoute, tags=["approvals"])

@@ -72,6 +72,7 @@ from toolcrib.interfaces.server.views.agent_views import (
     remove_tool,
     type_of,
 )
+from toolcrib.interfaces.server.views.run_views import ListedStatus
 from toolcrib.interfaces.server.views.workflow_views import DOCUMENT, DocumentFormat, document_of
 from toolcrib.llm import decode_messages, decode_response
 
@@ -285,12 +286,19 @@ async def list_ai_tools(
     *,
     crib: CribDep,
     level: Annotated[ToolType | None, Query(alias="type")] = None,
+    status: ListedStatus = "active",
     after: str = "",
     limit: Annotated[int, Query(ge=1, le=200)] = 50,
 ) -> AiToolPage:
-    """Tools of every type by name, page by page."""
+    """Tools of every type by name, page by page.
+
+    Deprecated and blocked tools are listed only if `status` asks for them: `deprecated`, `blocked`, or `all`.
+    """
     page = await crib.listing.page(
-        after=after, limit=limit, fits=lambda tool: level in (None, type_of(tool.definition))
+        after=after,
+        limit=limit,
+        facets={"status": None if status == "all" else status},
+        fits=lambda tool: level in (None, type_of(tool.definition)),
     )
     items = tuple(AiToolView.of(tool) for tool in page.items)
     return AiToolPage(items=items, next=page.items[-1].name if page.more else None)

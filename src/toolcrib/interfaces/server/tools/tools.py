@@ -7,7 +7,6 @@ from fastapi import APIRouter, Query, Response
 from toolcrib.contracts import (
     InvalidInput,
     JsonObject,
-    LifeCycle,
     NotFound,
     PermissionDenied,
     ToolDefinition,
@@ -35,6 +34,7 @@ from toolcrib.interfaces.server.views.run_views import (
     DefinitionBody,
     ImportBody,
     ImportView,
+    ListedStatus,
     Problem,
     ToolKind,
     ToolPage,
@@ -54,7 +54,7 @@ async def list_tools(
     kind: ToolKind | None = None,
     category: str | None = None,
     tag: str | None = None,
-    status: LifeCycle | None = None,
+    status: ListedStatus = "active",
     q: str | None = None,
     search: str | None = None,
     after: str = "",
@@ -62,17 +62,18 @@ async def list_tools(
 ) -> ToolPage:
     """Tools by name, page by page; `q` is looked for in names, titles, descriptions and tags.
 
-    With `search`, the tools that do what it says instead, best first and on one page. Who looks for something finds
-    active tools, unless `status` says otherwise; the whole list has them all.
+    With `search`, the tools that do what it says instead, best first and on one page. Deprecated and blocked tools are
+    listed only if `status` asks for them: `deprecated`, `blocked`, or `all`.
     """
+    state = None if status == "all" else status
     if search is not None:
-        hits = await crib.listing.search(search, limit=limit, status=status or "active")
+        hits = await crib.listing.search(search, limit=limit, status=state)
         return ToolPage(items=tuple(tool for tool, _ in hits), next=None)
     facets: dict[Facet, str | None] = {
         "kind": kind,
         "category": category,
         "tag": tag,
-        "status": status or ("active" if q else None),
+        "status": state,
     }
     page = await crib.listing.page(after=after, limit=limit, text=q, facets=facets)
     return ToolPage(items=tuple(page.items), next=page.items[-1].name if page.more else None)

@@ -40,6 +40,9 @@ from toolcrib.interfaces.server.views.base import ListView, PageView, View
 from toolcrib.kinds.http.shape import ToolOverride
 from toolcrib.kinds.table import KINDS
 
+ListedStatus: TypeAlias = LifeCycle | Literal["all"]
+"""The life-cycle state of the tools in a list."""
+
 if TYPE_CHECKING:
     ToolKind: TypeAlias = str
 else:

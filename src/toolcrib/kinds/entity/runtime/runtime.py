@@ -130,7 +130,8 @@ class EntityRuntime:
                 writes=writes,
             )
         except TimeoutError:
-            message = f"{who}: the database did not answer within {limit_s:g} s; the effect is unknown"
+            doubt = "; the effect is unknown" if writes else ""
+            message = f"{who}: the database did not answer within {limit_s:g} s{doubt}"
             raise CallFailed(error(ErrorCode.TIMEOUT, Reason.TOOL_TIMEOUT, message)) from None
         except SQLAlchemyError as problem:
             raise _database_failure(who, problem) from None

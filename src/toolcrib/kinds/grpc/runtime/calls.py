@@ -349,7 +349,11 @@ class GrpcCalls:
             refused = failure.metadata.get("grpc_status") == grpc.StatusCode.UNAUTHENTICATED.name
             if not (refused and self._providers.forget(credentials)):
                 raise
-        return await self._attempt(call, await self._credentials(call))
+        try:
+            return await self._attempt(call, await self._credentials(call))
+        except CallFailed as failure:
+            failure.sent = True  # by the first request
+            raise
 
     async def reflect(self, provider: ProviderDefinition, principal: Principal) -> Reflected:
         """The services of a server by reflection, over a separate connection.
@@ -474,7 +478,7 @@ def _write_request(dispatch: Dispatch, codec: Codec) -> bytes:
         return codec.write(given)
     except UnsendableMessage as problem:
         message = f"tool {tool.name!r} was not called: {problem}; correct the arguments and call again"
-        raise CallFailed(error(ErrorCode.VALIDATION_ERROR, Reason.INPUT_SCHEMA_MISMATCH, message)) from None
+        raise CallFailed(error(ErrorCode.VALIDATION_ERROR, Reason.INPUT_SCHEMA_MISMATCH, message), sent=False) from None
 
 
 def _metadata(call: _Call, credentials: Credentials) -> list[tuple[str, str]]:

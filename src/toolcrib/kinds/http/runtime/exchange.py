@@ -92,6 +92,8 @@ class Exchange:
     clock: Clock
     secrets: tuple[str, ...] = field(default=(), repr=False)
     """Of all credentials that were used so far."""
+    is_answered: bool = False
+    """Whether there was a response to a request."""
 
     async def send(self, arguments: JsonObject, at: str | None = None) -> HttpResponse:
         """One request with an answer of 2xx; a second one if a fetched token was refused, with a new token.
@@ -131,7 +133,7 @@ class Exchange:
         count_request(self.dispatch)
         limit_s = min(request_limit_s(tool, self.access.provider), self._caller_timeout_s())
         try:
-            return await self.session.request(
+            response = await self.session.request(
                 request.method,
                 request.url,
                 headers=request.headers,
@@ -142,6 +144,8 @@ class Exchange:
             )
         except (EgressDenied, NetworkError, InvalidInput) as problem:
             raise network_failure(tool, problem) from None
+        self.is_answered = True
+        return response
 
     def _is_again(self) -> bool:
         """Whether the same call was sent before, in this process or another one."""

@@ -207,4 +207,4 @@ def _check_headers(tool: ToolDefinition, headers: Mapping[str, str]) -> None:
 
 def _input_failure(tool: ToolDefinition, problem: str) -> CallFailed:
     message = f"tool {tool.name!r} was not called: {problem}; correct the arguments and call again"
-    return CallFailed(error(ErrorCode.VALIDATION_ERROR, Reason.INPUT_SCHEMA_MISMATCH, message))
+    return CallFailed(error(ErrorCode.VALIDATION_ERROR, Reason.INPUT_SCHEMA_MISMATCH, message), sent=False)

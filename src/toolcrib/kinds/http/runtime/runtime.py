@@ -70,6 +70,7 @@ class HttpRuntime:
             return await follow(exchange, paging)
         except CallFailed as failure:
             failure.secrets += exchange.secrets
+            failure.sent = True if exchange.is_answered else failure.sent
             if exchange.target.implementation.errors_as_text and _was_asked(failure):
                 return _as_text(failure)
             raise
@@ -108,7 +109,7 @@ def apply_arguments(
     method = arguments.get(implementation.method_argument or "") or implementation.method
     if method not in _METHODS:
         message = f"tool {tool.name!r} was not called: {implementation.method_argument!r} is none of {_METHODS}"
-        raise CallFailed(error(ErrorCode.VALIDATION_ERROR, Reason.INPUT_SCHEMA_MISMATCH, message))
+        raise CallFailed(error(ErrorCode.VALIDATION_ERROR, Reason.INPUT_SCHEMA_MISMATCH, message), sent=False)
     if (url, method) == (implementation.url, implementation.method):
         return implementation
     return implementation.model_copy(update={"url": url, "method": method})

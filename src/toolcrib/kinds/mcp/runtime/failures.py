@@ -116,8 +116,9 @@ def network_failure(provider: str, problem: EgressDenied | NetworkError | Invali
             code, reason = meaning_of(problem)
         case _:
             code, reason = ErrorCode.PROVIDER_ERROR, Reason.TOOL_FAILED
-    unsent = isinstance(problem, NetworkError) and problem.unsent
-    return CallFailed(error(code, reason, f"provider {provider!r}: {problem}"), effect="none" if unsent else None)
+    effect = "none" if isinstance(problem, NetworkError) and problem.unsent else None
+    sent = None if isinstance(problem, OSError | InvalidInput) else not problem.unsent
+    return CallFailed(error(code, reason, f"provider {provider!r}: {problem}"), effect=effect, sent=sent)
 
 
 def protocol_failure(provider: str, code: int, message: str) -> CallFailed:
@@ -144,7 +145,8 @@ def connection_failure(
 ) -> CallFailed:
     """The error if no connection can be opened."""
     message = f"provider {provider!r}: its MCP server cannot be connected: {why}"
-    return CallFailed(error(code, Reason.TOOL_FAILED, f"{message}{_server_words(output)}"), effect="none")
+    failure = error(code, Reason.TOOL_FAILED, f"{message}{_server_words(output)}")
+    return CallFailed(failure, effect="none", sent=False)
 
 
 def unusable(provider: str, why: str) -> CallFailed:

@@ -137,11 +137,13 @@ class McpServers:
         connection = provider.connection
         if not isinstance(connection, McpConnection):
             message = f"provider {provider.name!r} is reached as {connection.kind!r}, and is no MCP server"
-            raise CallFailed(error(ErrorCode.PROVIDER_ERROR, Reason.NOT_FOUND, message))
+            raise CallFailed(error(ErrorCode.PROVIDER_ERROR, Reason.NOT_FOUND, message), sent=False)
         try:
             self.commands.check(provider)
         except InvalidDefinition as problem:
-            raise CallFailed(error(ErrorCode.POLICY_DENIED, Reason.TOOL_NOT_ALLOWED, str(problem))) from None
+            raise CallFailed(
+                error(ErrorCode.POLICY_DENIED, Reason.TOOL_NOT_ALLOWED, str(problem)), sent=False
+            ) from None
         given: dict[str, str] = {}
         secrets: list[str] = []
         for name, text in connection.environment.items():
@@ -178,7 +180,7 @@ class McpServers:
                 f"the next attempt is in {wait:.1f} s"
             )
             found = error(ErrorCode.NETWORK_ERROR, Reason.TOOL_FAILED, message)
-            raise CallFailed(found.model_copy(update={"retry_after_s": wait}))
+            raise CallFailed(found.model_copy(update={"retry_after_s": wait}), sent=False)
 
     def _wait_longer(self, key: str) -> None:
         failures = self._failures.setdefault(key, _Failures())
@@ -201,7 +203,7 @@ class McpServers:
         if not idle:
             message = f"all {self._most} connections to MCP servers are in use; call again in a moment"
             found = error(ErrorCode.RATE_LIMIT, Reason.RATE_LIMITED, message)
-            raise CallFailed(found.model_copy(update={"retry_after_s": 1.0}))
+            raise CallFailed(found.model_copy(update={"retry_after_s": 1.0}), sent=False)
         longest = min(idle, key=lambda key: self._connections[key].used_at)
         self._connections[longest].leave()
         self._closing.append(self._connections.pop(longest))

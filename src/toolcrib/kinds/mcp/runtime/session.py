@@ -12,7 +12,6 @@ import asyncio
 from collections.abc import Callable, Collection, Mapping
 from contextlib import AbstractAsyncContextManager
 from dataclasses import dataclass
-from importlib.metadata import version
 from typing import Any, Final, cast
 
 import anyio.abc
@@ -27,6 +26,7 @@ from mcp_types.version import LATEST_HANDSHAKE_VERSION
 from pydantic import BaseModel, ConfigDict, Field, ValidationError
 
 from toolcrib.contracts import ErrorCode, Json, JsonObject
+from toolcrib.contracts.base.base import release
 from toolcrib.core.executor import CallFailed
 from toolcrib.kinds.mcp.importer import NAMED_BY, ServerListing, Unusable, read_listing
 from toolcrib.kinds.mcp.runtime.failures import (
@@ -286,7 +286,7 @@ async def hold(
         opened: Is given the session.
         leave: When to close it.
     """
-    info = types.Implementation(name="toolcrib", version=version("toolcrib"))
+    info = types.Implementation(name="toolcrib", version=release())
 
     async def hear(message: IncomingMessage) -> None:
         if isinstance(message, _CHANGES):

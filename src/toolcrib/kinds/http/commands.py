@@ -82,7 +82,8 @@ async def import_document(source: OpenApiSource, context: ImportContext) -> "Imp
 def _names_by_operation(provider: ProviderDefinition | None, tools: Collection[ToolRevision]) -> dict[str, str]:
     """Names of the tools that an earlier import has made, by `GET /path`.
 
-    Paths that differ in their fragments only are the same here; their tools are named as they were the first time.
+    Earlier releases did not store what paths have after `#`; tools of one method and URL are then named as they were
+    the first time.
     """
     found: dict[str, str] = {}
     several: set[str] = set()
@@ -91,7 +92,7 @@ def _names_by_operation(provider: ProviderDefinition | None, tools: Collection[T
         if provider is None or not isinstance(made, HttpImplementation) or tool.definition.source != "imported":
             continue
         if made.provider == provider.name and made.url.startswith(provider.base_url):
-            operation = f"{made.method} {made.url.removeprefix(provider.base_url)}"
+            operation = made.document_operation or f"{made.method} {made.url.removeprefix(provider.base_url)}"
             if operation in found:
                 several.add(operation)
             found[operation] = tool.name

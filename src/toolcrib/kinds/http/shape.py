@@ -232,6 +232,8 @@ class HttpImplementation(Implementation):
     token_arguments: tuple[str, ...] = ()
     """Arguments that callers do not give: they repeat the bearer token, for systems that require it there too."""
     paging: Paging | None = None
+    document_operation: str | None = None
+    """What the imported document calls the operation, such as `POST /#Action=List`; null if method and URL say it."""
     response: ResponseForm = "auto"
     method_argument: str | None = None
     """Argument that names the method, in place of `method`; the input schema says which it may be."""

@@ -201,7 +201,7 @@ class ImportView(View):
 
     provider: ProviderDefinition
     tools: tuple[str, ...]
-    """`name@version` of each, in the document's order."""
+    """`name@version` of each that is stored as offered, in the document's order; `outcome` names the others."""
     report: LossReport
     """What was kept, changed and dropped, operation by operation."""
     outcome: ImportOutcome | None
@@ -210,7 +210,9 @@ class ImportView(View):
     @classmethod
     def of(cls, imported: ImportedApi) -> Self:
         """The report on an import."""
-        return cls.project(imported, tools=tuple(f"{tool.name}@{tool.version}" for tool in imported.tools))
+        stored = {tool.name for tool in imported.tools} if imported.outcome is None else set(imported.outcome.stored)
+        tools = tuple(f"{tool.name}@{tool.version}" for tool in imported.tools if tool.name in stored)
+        return cls.project(imported, tools=tools)
 
 
 class RunPage(PageView[Run]):

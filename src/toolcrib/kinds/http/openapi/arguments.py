@@ -38,19 +38,23 @@ def tool_names(operations: Sequence[ApiOperation], known: Mapping[str, str]) -> 
         operations: All of a document.
         known: Names of an earlier import by `GET /path`.
     """
-    claims: defaultdict[str, list[tuple[bool, bool, str, str]]] = defaultdict(list)
+    claims: defaultdict[str, list[tuple[bool, bool, str, str, str]]] = defaultdict(list)
     wanted = [_tool_name(operation) for operation in operations]
     for name, operation in zip(wanted, operations, strict=True):
         kept = known.get(operation.key) == name
-        claims[name].append((not kept, operation.operation_id != name, operation.path, operation.method))
+        claims[name].append((not kept, operation.operation_id != name, *_rank(operation)))
     best = {name: min(claimed) for name, claimed in claims.items()}
     names_in_use = set(known.values())
     names: list[str] = []
     for name, operation in zip(wanted, operations, strict=True):
         is_new, _, *first = best[name]
-        owns = first == [operation.path, operation.method] and (name not in names_in_use or not is_new)
+        owns = tuple(first) == _rank(operation) and (name not in names_in_use or not is_new)
         names.append(known.get(operation.key) or (name if owns else with_hash(name, operation.key)))
     return names
+
+
+def _rank(operation: ApiOperation) -> tuple[str, str, str]:
+    return operation.path, operation.method, operation.fragment
 
 
 def argument_names(wanted: Sequence[tuple[str, str]]) -> list[str]:
@@ -73,7 +77,8 @@ def argument_names(wanted: Sequence[tuple[str, str]]) -> list[str]:
 
 
 def _tool_name(operation: ApiOperation) -> str:
-    written = operation.operation_id or operation.method.lower() + _PLACEHOLDER.sub(r"by_\1", operation.path)
+    path = f"{operation.path}/{operation.fragment}" if operation.fragment else operation.path
+    written = operation.operation_id or operation.method.lower() + _PLACEHOLDER.sub(r"by_\1", path)
     name = _ILLEGAL_IN_TOOL.sub("_", written).strip("_-")
     if not name[:1].isalpha():
         name = f"{operation.method.lower()}_{name}".rstrip("_")

@@ -217,7 +217,9 @@ def _implementation(
         operation.kept.append("security " + (" or ".join(" and ".join(one) or "none" for one in security) or "none"))
     return HttpImplementation(
         method=operation.method,
-        url=(own or base.url) + operation.path,
+        url=(own or base.url) + operation.url,
+        document_operation=operation.key if operation.fragment else None,
+        headers=operation.headers,
         parameters=arguments.parameters,
         body=arguments.body,
         provider=None if foreign else source.provider.name,

@@ -4,6 +4,7 @@ In OpenAPI 2.0 (Swagger), bodies and forms are parameters, and media types are l
 """
 
 from collections.abc import Callable, Iterator, Mapping
+from dataclasses import replace
 from typing import Final, TypeAlias, cast
 
 from toolcrib.contracts import Json
@@ -19,6 +20,7 @@ from toolcrib.kinds.http.openapi.operations.parts import (
     BodyField,
     Media,
     read_path,
+    with_constants,
 )
 from toolcrib.kinds.http.openapi.read.documents import Document
 from toolcrib.kinds.http.openapi.read.fields import (
@@ -79,12 +81,13 @@ class OpenApi3:
                     why = "has no name, or a place that is none of path, query, header and cookie"
                     losses.add_dropped(source.place, "invalid", f"parameter {name}".rstrip(), why)
                 continue
-            if (place, name) in found:
-                overridden = found[place, name].node.place
+            key = (place, _same(place, name))
+            if key in found:
+                overridden = found[key].node.place
                 losses.add_dropped(
                     overridden, "duplicate", f"parameter {name}", "declared again, and the later one counts"
                 )
-            found[place, name] = self._parameter(source, name, place, losses)
+            found[key] = self._parameter(source, name, place, losses)
         return list(found.values())
 
     def _parameter(self, source: Node, name: str, place: ParameterPlace, losses: Losses) -> ApiParameter:
@@ -239,7 +242,7 @@ class OpenApi2:
                     why = "has no name, or a place that is none of path, query, header, formData and body"
                     losses.add_dropped(source.place, "invalid", f"parameter {name}".rstrip(), why)
                 continue
-            key = (place, "" if place == "body" else name)
+            key = (place, "" if place == "body" else _same(place, name))
             if key in found:
                 why = "declared again, and the later one counts"
                 losses.add_dropped(found[key].place, "duplicate", f"parameter {name}", why)
@@ -351,6 +354,11 @@ def _schema(source: Node) -> Node:
     return Node(found, source.place, source.base) if found else Node(None, source.place, source.base)
 
 
+def _same(place: str, name: str) -> str:
+    """What two names of one parameter have in common: only names of headers ignore case."""
+    return name.lower() if place == "header" else name
+
+
 METHODS: Final[Mapping[str, HttpMethod]] = {
     "get": "GET",
     "put": "PUT",
@@ -395,7 +403,7 @@ def read_operations(document: Document, losses: Losses) -> Iterator[ApiOperation
             own.uses(path.place, shared)
             operation = document.library.resolve(item.get(name), own)
             account(operation, OPERATION, own)
-            yield reader(path, METHODS[name], operation, own)
+            yield with_constants(replace(reader(path, METHODS[name], operation, own), fragment=path.fragment))
 
 
 def _item(document: Document, node: Node, losses: Losses) -> Node:

@@ -183,13 +183,13 @@ def test_styles_have_the_defaults_of_their_place() -> None:
 
 @pytest.mark.requirement("providers.flat_arguments")
 def test_headers_that_are_not_the_callers_are_no_arguments() -> None:
-    names = ("Accept", "Content-Type", "Authorization", "X-API-Key")
-    operation = {"parameters": [*(parameter(name, "header") for name in names), parameter("x-api-key")]}
-    auth = ApiKeyAuth(key="${env:K}", name="x-api-key")
+    names = ("Accept", "Content-Type", "Authorization", "X-Account")
+    operation = {"parameters": [*(parameter(name, "header") for name in names), parameter("x-account")]}
+    auth = ApiKeyAuth(key="${env:K}", name="x-account")
     (found,) = import_openapi(
         {"openapi": "3.1.0", "paths": {"/a": {"get": operation}}}, name="crm", base_url="https://a.test", auth=auth
     ).tools
-    assert list(found.input_schema["properties"]) == ["x-api-key"]
+    assert list(found.input_schema["properties"]) == ["x-account"]
 
 
 @pytest.mark.requirement("providers.flat_arguments")

@@ -6,7 +6,7 @@ markup and shortened for a model's context.
 
 import html
 import re
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from typing import Final
 
@@ -42,6 +42,10 @@ class Losses:
     def add_changed(self, place: str, kind: LossKind, what: str, why: str) -> None:
         """Record that the tools say it in another way."""
         self._found.setdefault(("changed", kind, what, why), {})[place] = None
+
+    def add_all(self, effect: LossEffect, places: Iterable[str], kind: LossKind, what: str, why: str) -> None:
+        """Record one loss that stands at several places."""
+        self._found.setdefault((effect, kind, what, why), {}).update(dict.fromkeys(places))
 
     def report(self) -> tuple[Loss, ...]:
         """Everything recorded, in order."""

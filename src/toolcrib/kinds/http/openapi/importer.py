@@ -41,6 +41,7 @@ from toolcrib.kinds.http.openapi.operations.security import (
     given_security,
     read_security,
     repeated_tokens,
+    with_credentials,
 )
 from toolcrib.kinds.http.openapi.operations.servers import ServerAddress, document_server, operation_server
 from toolcrib.kinds.http.openapi.paging import find_paging
@@ -121,7 +122,7 @@ def make_tool(operation: ApiOperation, name: str, override: ToolOverride, source
     """The tool of an operation, with the override applied."""
     library = source.document.library
     tokens = source.tokens if authenticates(operation) else frozenset[str]()
-    arguments = read_arguments(operation, library, source.requests, source.security.credentials(), tokens)
+    arguments = read_arguments(operation, library, source.requests, source.security, tokens)
     answers = read_answers(operation)
     paging = _paging(operation, arguments, answers, override, source)
     if paging is not None:
@@ -331,9 +332,10 @@ def import_openapi(
         security = read_security(api, operations, name, server.address, losses)
     else:
         security = given_security(api, auth, losses)
-    provider = _provider(name, api, server, security)
     requests, responses = SchemaConverter(api, "request"), SchemaConverter(api, "response")
     tokens = repeated_tokens(operations, security)
+    security = with_credentials(security, operations, api.library, provider=name, tokens=tokens, losses=losses)
+    provider = _provider(name, api, server, security)
     source = DocumentContext(api, provider, server, security, requests, responses, tokens, base_url is not None)
     made = [(entry, _tool(entry, overrides, source)) for entry in named]
     tools = [tool for _, tool in made if tool is not None]

@@ -18,7 +18,7 @@ from toolcrib.kinds.entity.commands import DatabaseSource, TableOptions, import_
 from toolcrib.kinds.entity.importer import EntityOptions
 from toolcrib.kinds.grpc.commands import GrpcSource
 from toolcrib.kinds.http.commands import OpenApiSource
-from toolcrib.kinds.http.shape import ToolOverride
+from toolcrib.kinds.http.shape import Bounds, ToolOverride
 from toolcrib.kinds.mcp.commands import McpSource
 from toolcrib.kinds.table import connection_kind, importer_of
 
@@ -71,6 +71,7 @@ class Imports:
         overrides: Mapping[str, ToolOverride] | None = None,
         documents: Mapping[str, Json] | None = None,
         origins: Collection[str] = (),
+        bounds: Bounds | None = None,
         accept: bool = False,
     ) -> ImportedApi:
         """Import an OpenAPI document: a provider and a tool per operation.
@@ -83,6 +84,7 @@ class Imports:
             overrides: Corrections by operationId.
             documents: What it refers to, by URI, if it is not fetched.
             origins: Where else than at its own origin a fetched document may refer to.
+            bounds: How large the document may be; 40 MB and 20,000 operations if null.
             accept: Take over also changes that could harm callers, and that a person would have to look at.
 
         Raises:
@@ -109,6 +111,7 @@ class Imports:
             overrides=dict(overrides or {}),
             documents=None if documents is None else dict(documents),
             origins=tuple(origins),
+            bounds=bounds or Bounds(),
             accept=accept,
         )
         return await self.read(source)

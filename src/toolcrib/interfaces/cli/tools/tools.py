@@ -18,6 +18,7 @@ if TYPE_CHECKING:
     from toolcrib.core.providers import ImportedApi
     from toolcrib.core.runs import Result
     from toolcrib.crib import Crib
+    from toolcrib.kinds.http.shape import Bounds
 
 Names = Annotated[list[str] | None, typer.Argument(metavar="[NAME]…", help="Tools; all if none is named.")]
 Form = Annotated[
@@ -156,6 +157,10 @@ ApiKey = Annotated[
         help="An API key in a header, query, cookie or body, such as 'query:api_key=${env:NAME}'.",
     ),
 ]
+Bound = Annotated[
+    list[str] | None,
+    typer.Option("--bound", metavar="NAME=N", help="How large a document may be, such as 'max_bytes=60000000'."),
+]
 Auth = Annotated[str | None, typer.Option("--auth", metavar="JSON", help="Any other authentication of a provider.")]
 
 
@@ -204,6 +209,7 @@ def import_tools(
     token: Token = None,
     api_key: ApiKey = None,
     auth: Auth = None,
+    bound: Bound = None,
     accept: AcceptChanges = False,
     store: Store = DEFAULT_STORE,
 ) -> "ImportedApi":
@@ -212,13 +218,32 @@ def import_tools(
     document = source if is_grpc or source.startswith(("http://", "https://")) else _read(Path(source))
     described = None if descriptors is None else _read(descriptors)
     given = _authentication(token, api_key, auth)
+    bounds = _bounds(bound or [])
 
     async def bring(crib: "Crib") -> "ImportedApi":
         if is_grpc:
             return await crib.imports.grpc(source, name=name, descriptors=described, auth=given, accept=accept)
-        return await crib.imports.openapi(document, name=name, base_url=base_url, auth=given, accept=accept)
+        return await crib.imports.openapi(
+            document, name=name, base_url=base_url, auth=given, bounds=bounds, accept=accept
+        )
 
     return with_crib(store, bring, new=True)
+
+
+def _bounds(given: "list[str]") -> "Bounds":
+    """The bounds that the options say."""
+    from pydantic import ValidationError
+
+    from toolcrib.contracts import InvalidInput
+    from toolcrib.kinds.http.shape import Bounds
+
+    try:
+        return Bounds.model_validate({name: value for name, _, value in (each.partition("=") for each in given)})
+    except ValidationError as problem:
+        first = problem.errors()[0]
+        known = ", ".join(Bounds.model_fields)
+        named = ".".join(str(part) for part in first["loc"])
+        raise InvalidInput(f"--bound {named}: {first['msg']}; write NAME=NUMBER with one of {known}") from None
 
 
 def _authentication(token: str | None, api_key: str | None, auth: str | None) -> "ProviderAuth | None":

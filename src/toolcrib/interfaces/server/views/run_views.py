@@ -36,7 +36,7 @@ from toolcrib.contracts.runs.executions import Answer
 from toolcrib.contracts.runs.trace import OutcomeTold
 from toolcrib.core.providers import ImportedApi
 from toolcrib.interfaces.server.views.base import ListView, PageView, View
-from toolcrib.kinds.http.shape import ToolOverride
+from toolcrib.kinds.http.shape import Bounds, ToolOverride
 from toolcrib.kinds.table import KINDS
 
 if TYPE_CHECKING:
@@ -192,6 +192,8 @@ class ImportBody(Contract, defer_build=False):
     auth: ProviderAuth | None = None
     overrides: dict[str, ToolOverride] = Field(default_factory=dict)
     """Corrections by operationId."""
+    bounds: Bounds = Bounds()
+    """How large the document may be; one of more than 5 MB is given by `url`."""
     accept: bool = False
     """Take over also changes that could harm callers, which otherwise wait for a person."""
 

@@ -47,10 +47,9 @@ from toolcrib.kinds.http.openapi.operations.servers import ServerAddress, docume
 from toolcrib.kinds.http.openapi.paging import find_paging
 from toolcrib.kinds.http.openapi.read.documents import Document, read_document
 from toolcrib.kinds.http.openapi.read.fields import COMPONENTS, DOCUMENT, INFO, TAG, account
-from toolcrib.kinds.http.openapi.read.nodes import Bounds
 from toolcrib.kinds.http.openapi.responses import Answers, output_schema, read_answers
 from toolcrib.kinds.http.openapi.schemas.schemas import SchemaConverter
-from toolcrib.kinds.http.shape import HttpImplementation, Paging, ToolOverride
+from toolcrib.kinds.http.shape import Bounds, HttpImplementation, Paging, ToolOverride
 
 _ELSEWHERE: Final = "other"
 _NOT_TELLING: Final = re.compile(r"(v?[0-9]+([._-][0-9a-z]+)*|api|apis|rest|\{.*\}|)", re.IGNORECASE)
@@ -325,7 +324,7 @@ def import_openapi(
     losses = Losses()
     api = read_document(document, losses, uri=uri, documents=documents, bounds=bounds)
     account_document(api, losses)
-    named = _select(_name_operations(api, names, losses), include, overrides)
+    named = _select(_name_operations(api, names, losses, bounds or Bounds()), include, overrides)
     operations = [entry.operation for entry in named]
     server = document_server(api, base_url, losses)
     if auth is None:
@@ -359,8 +358,8 @@ def _provider(name: str, document: Document, server: ServerAddress, security: Se
     )
 
 
-def _name_operations(document: Document, known: Mapping[str, str], losses: Losses) -> list[_Named]:
-    operations = list(read_operations(document, losses))
+def _name_operations(document: Document, known: Mapping[str, str], losses: Losses, bounds: Bounds) -> list[_Named]:
+    operations = list(read_operations(document, losses, bounds.max_operations))
     derived = tool_names(operations, {})
     return list(map(_Named, operations, tool_names(operations, known) if known else derived, derived))
 

@@ -36,7 +36,7 @@ from toolcrib.kinds.http.openapi.read.fields import (
     Fields,
     account,
 )
-from toolcrib.kinds.http.openapi.read.nodes import MAX_OPERATIONS, Node, child
+from toolcrib.kinds.http.openapi.read.nodes import Node, child
 from toolcrib.kinds.http.shape import FieldEncoding, FieldStyle, HttpMethod, ParameterPlace, ParameterStyle
 
 PLACES: Final[tuple[ParameterPlace, ...]] = ("path", "query", "header", "cookie")
@@ -373,12 +373,13 @@ METHODS: Final[Mapping[str, HttpMethod]] = {
 Reader: TypeAlias = Callable[[ApiPath, HttpMethod, Node, Losses], ApiOperation]
 
 
-def read_operations(document: Document, losses: Losses) -> Iterator[ApiOperation]:
+def read_operations(document: Document, losses: Losses, max_operations: int) -> Iterator[ApiOperation]:
     """Every operation in the document's order.
 
     Args:
         document: The document.
         losses: Receives invalid paths; the losses of an operation are recorded with it.
+        max_operations: Those of the paths after as many are left out.
     """
     reader: Reader = (OpenApi2 if document.dialect == "2.0" else OpenApi3)(document).operation
     count = 0
@@ -395,8 +396,9 @@ def read_operations(document: Document, losses: Losses) -> Iterator[ApiOperation
         if not found:
             losses.add_dropped(node.place, "invalid", f"path {written[:200]}", "has no operation")
             losses.uses(path.place, shared)
-        if count > MAX_OPERATIONS:
-            losses.add_dropped(node.place, "bound", f"path {written[:200]}", f"more than {MAX_OPERATIONS} operations")
+        if count > max_operations:
+            why = f"more than {max_operations} operations; raise the bound max_operations of the import"
+            losses.add_dropped(node.place, "bound", f"path {written[:200]}", why)
             continue
         for name in found:
             own = Losses()

@@ -10,8 +10,11 @@ from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from typing import Final
 
+import orjson
+
 from toolcrib.contracts import (
     ImportOutcome,
+    JsonSchema,
     Loss,
     LossEffect,
     LossKind,
@@ -90,6 +93,21 @@ def cut_text(text: str, limit: int = MAX_DESCRIPTION) -> str:
     return (cut.rpartition(" ")[0] or cut).rstrip(" ,;:.") + "…"
 
 
+LARGE_INPUT: Final = 16 * 1024
+"""Bytes of an input schema above which an import says so: a model reads all of it with every request."""
+
+
+def tell_large_input(tool: str, schema: JsonSchema, place: str, losses: Losses) -> None:
+    """Report an input schema that is large for a model; it is kept as it is."""
+    size = len(orjson.dumps(schema))
+    if size > LARGE_INPUT:
+        why = (
+            f"the input schema of tool {tool!r} has {size} bytes as JSON, more than {LARGE_INPUT}, which a model reads "
+            "with every request; offer the tool by search, or wrap it in one with fewer arguments"
+        )
+        losses.add_changed(place, "bound", "input schema", why)
+
+
 MAX_NAME: Final = 64
 """Characters of a tool's name that every model provider takes."""
 _HASH: Final = 8
@@ -133,6 +151,8 @@ class ImportedApi:
     report: LossReport
     outcome: ImportOutcome | None = None
     """What became of each tool in a realm; null as long as it is in none."""
+    is_partial: bool = False
+    """Whether not everything could be read, so that tools which are not there are not gone."""
 
     @property
     def losses(self) -> tuple[Loss, ...]:

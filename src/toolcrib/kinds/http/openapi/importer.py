@@ -28,7 +28,16 @@ from toolcrib.contracts import (
     ToolDefinition,
     content_hash,
 )
-from toolcrib.core.providers.imports import MAX_GROUP_DESCRIPTION, Group, ImportedApi, Losses, cut_text, plain, slug
+from toolcrib.core.providers.imports import (
+    MAX_GROUP_DESCRIPTION,
+    Group,
+    ImportedApi,
+    Losses,
+    cut_text,
+    plain,
+    slug,
+    tell_large_input,
+)
 from toolcrib.core.registry import check_provider_name
 from toolcrib.infrastructure.net.origins import origin_of
 from toolcrib.kinds.http.checks import check_http
@@ -128,13 +137,15 @@ def make_tool(operation: ApiOperation, name: str, override: ToolOverride, source
         arguments = arguments.with_paging(paging, source.requests, operation.losses)
         operation.kept.append(f"paging {paging.kind}")
     place = operation.node.place
+    schema = source.requests.bundle(arguments.schema(), place, operation.losses)
+    tell_large_input(name, schema, place, operation.losses)
     fields: JsonObject = {
         "name": name,
         **_prose(operation, paging),
         "category": source.provider.name,
         "tags": _tags(operation),
         "source": "imported",
-        "input_schema": source.requests.bundle(arguments.schema(), place, operation.losses),
+        "input_schema": schema,
         "output_schema": output_schema(answers, operation, source.responses),
         "implementation": _implementation(operation, arguments, paging, source),
         **_behaviour(operation, override),

@@ -344,4 +344,4 @@ class Imports:
             accept: Take over also changes that callers would have to look at.
             partial: The tools are some of the provider's, so that the others are not gone.
         """
-        return await self._parts.adoptions.adopt(imported, who, accept=accept, partial=partial)
+        return await self._parts.adoptions.adopt(imported, who, accept=accept, partial=partial or imported.is_partial)

@@ -270,6 +270,7 @@ class Imports:
         url: str,
         schema: str | None = None,
         tables: Collection[str] | None = None,
+        views: bool = False,
         options: Mapping[str, EntityOptions] | None = None,
         accept: bool = False,
     ) -> ImportedApi:
@@ -279,7 +280,8 @@ class Imports:
             name: The provider's name.
             url: Reference to the database's URL: `${env:SHOP_DATABASE_URL}`.
             schema: The database's schema; its default one if null.
-            tables: Which tables; all if null.
+            tables: Which tables and views, `schema.name` for those of another schema; all tables if null.
+            views: Whether all views are imported too, if `tables` is null; their tools only read.
             options: Choices by table.
             accept: Take over also changes that could harm callers, and that a person would have to look at.
 
@@ -302,6 +304,7 @@ class Imports:
             url=url,
             table_schema=schema,
             tables=None if tables is None else tuple(tables),
+            views=views,
             options={table: TableOptions(**asdict(choices)) for table, choices in (options or {}).items()},
             accept=accept,
         )

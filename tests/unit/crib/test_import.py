@@ -186,7 +186,7 @@ async def test_one_bound_holds_for_a_document_from_a_url_and_from_text():
             for source in (text, f"{origin}/openapi.json"):
                 with pytest.raises(InvalidDefinition, match=r"raise the bound max_bytes of the import \(bounds=Bounds"):
                     await crib.imports.openapi(source, name="crm", bounds=Bounds(max_bytes=200))
-            paths = {f"/{number}": {"get": {}} for number in range(3)}
+            paths: dict[str, Any] = {f"/{number}": {"get": {}} for number in range(3)}
             some = await crib.imports.openapi(
                 {**document(origin), "paths": paths}, name="many", bounds=Bounds(max_operations=2)
             )

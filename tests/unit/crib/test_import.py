@@ -11,10 +11,11 @@ import yaml
 from aiohttp import web
 
 from tests.twins import make_definition
+from tests.unit.cli.command import toolcrib
 from tests.unit.net.servers import serving
 from toolcrib import Crib, EgressPolicy
 from toolcrib.contracts import Conflict, InvalidDefinition, InvalidInput
-from toolcrib.kinds.http.shape import ToolOverride
+from toolcrib.kinds.http.shape import Bounds, ToolOverride
 
 pytestmark = pytest.mark.requirement("crib.import_openapi")
 
@@ -170,3 +171,38 @@ async def test_paths_that_differ_in_their_fragments_only_can_be_imported_again()
         again = await crib.imports.openapi({**document("https://api.test"), "paths": paths}, name="crm")
 
     assert [tool.name for tool in again.tools] == [tool.name for tool in first.tools]
+
+
+@pytest.mark.requirement("providers.import_bounds")
+async def test_one_bound_holds_for_a_document_from_a_url_and_from_text():
+    """A document larger than `egress.max_bytes` is imported from a URL too, up to the import's own bound."""
+
+    async with api() as origin:
+        policy = EgressPolicy(allow=(origin.removeprefix("http://"),), max_bytes=100)
+        async with Crib("memory://", egress=policy) as crib:
+            imported = await crib.imports.openapi(f"{origin}/openapi.json", name="crm")
+            assert [tool.name for tool in imported.tools] == ["getDeal"]
+            text = orjson.dumps(document(origin))
+            for source in (text, f"{origin}/openapi.json"):
+                with pytest.raises(InvalidDefinition, match=r"raise the bound max_bytes of the import \(bounds=Bounds"):
+                    await crib.imports.openapi(source, name="crm", bounds=Bounds(max_bytes=200))
+            paths: dict[str, Any] = {f"/{number}": {"get": {}} for number in range(3)}
+            some = await crib.imports.openapi(
+                {**document(origin), "paths": paths}, name="many", bounds=Bounds(max_operations=2)
+            )
+            assert len(some.tools) == 2
+            assert any(loss.kind == "bound" and "max_operations" in loss.why for loss in some.losses)
+
+
+@pytest.mark.requirement("providers.import_bounds")
+def test_the_command_line_takes_bounds(tmp_path: Path):
+    file, store = tmp_path / "api.json", f"sqlite:///{tmp_path / 'crib.db'}"
+    file.write_bytes(orjson.dumps(document("https://crm.test")))
+    short = toolcrib("tool", "import", file, "--name", "crm", "--bound", "max_bytes=100", store=store)
+    assert short.exit_code == 2
+    assert "the limit is 100" in short.output
+    assert (
+        toolcrib("tool", "import", file, "--name", "crm", "--bound", "max_bytes=90000000", store=store).exit_code == 0
+    )
+    wrong = toolcrib("tool", "import", file, "--name", "crm", "--bound", "size=1", store=store)
+    assert "max_bytes, max_depth, max_values, max_operations" in wrong.output

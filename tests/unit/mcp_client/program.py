@@ -32,7 +32,7 @@ def act(mode: str) -> str:
         case "hang":
             time.sleep(3600)
         case "long":
-            say("x" * (17 * 2**20))
+            say("x" * 60_000_000)
         case "noise":
             say("this is no message")
             say('{"neither": "is this"}')

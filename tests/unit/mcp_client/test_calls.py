@@ -180,6 +180,55 @@ async def test_a_result_that_is_larger_than_the_policy_allows_fails_the_call():
     assert (envelope.error.code, envelope.error.reason) == (ErrorCode.PROVIDER_ERROR, Reason.BAD_RESPONSE)
 
 
+@pytest.mark.requirement("mcp_client.bounds")
+@pytest.mark.parametrize("content_type", ["application/json", "text/event-stream"])
+async def test_an_answer_of_60_mb_over_http_is_one_clear_error_with_the_limit(content_type: str):
+    def large(_request: web.BaseRequest, message: dict[str, Any]) -> web.StreamResponse | None:
+        if message["method"] != "tools/call":
+            return None
+        body = orjson.dumps({"jsonrpc": "2.0", "id": message["id"], "result": texts("x" * 60_000_000)})
+        framed = b"event: message\ndata: " + body + b"\n\n" if content_type == "text/event-stream" else body
+        return web.Response(body=framed, content_type=content_type)
+
+    async with running() as server, crib_for(server) as crib:
+        await crib.imports.mcp(server.url, name="there")
+        server.before = large
+        envelope = await crib.call("look")
+        assert envelope.error is not None
+        assert "10485760 bytes" in envelope.error.message
+        server.before = lambda _request, _message: None
+        assert (await crib.call("look")).status == "success"
+
+
+@pytest.mark.requirement("mcp_client.attachments")
+async def test_bytes_in_structured_content_are_only_an_attachment():
+    """The filesystem server's `read_media_file`: the same image as a part and in the structured content."""
+    picture = base64.b64encode(b"picture" * 1000).decode()
+    part = {"type": "image", "data": picture, "mimeType": "image/png"}
+    sound = base64.b64encode(b"sound" * 1000).decode()
+    result = {
+        "content": [part],
+        "structuredContent": {
+            "content": [part, {"type": "audio", "data": sound, "mimeType": "audio/wav"}],
+            "again": picture,
+            "contents": [{"uri": "file:///a", "mimeType": "text/plain", "blob": base64.b64encode(b"text").decode()}],
+            "note": {"data": "not of a part", "blob": "nor this"},
+        },
+    }
+    envelope = await outcome(result)
+    urls = [found.url for found in envelope.attachments]
+    assert [found.bytes for found in envelope.attachments] == [7000, 5000, 4]
+    assert envelope.output == {
+        "content": [
+            {"type": "image", "data": urls[0], "mimeType": "image/png"},
+            {"type": "audio", "data": urls[1], "mimeType": "audio/wav"},
+        ],
+        "again": urls[0],
+        "contents": [{"uri": "file:///a", "mimeType": "text/plain", "blob": urls[2]}],
+        "note": {"data": "not of a part", "blob": "nor this"},
+    }
+
+
 @pytest.mark.requirement("mcp_client.refuses_requests")
 async def test_a_call_for_which_the_server_wants_more_input_fails_and_says_why():
     request = {"method": "elicitation/create", "params": {"message": "who?", "requestedSchema": {"type": "object"}}}

@@ -212,3 +212,49 @@ async def test_a_sync_takes_in_what_is_new_and_keeps_names_and_settings():
         assert (await crib.call("more")).ok
     assert [made.name for made in found.tools] == ["look", "more"]
     assert found.provider.timeout_s == 9.0
+
+
+@pytest.mark.requirement("mcp_client.import")
+def test_a_tool_that_requires_tasks_is_left_out_and_told():
+    """`simulate-research-query` of the reference server: `taskSupport: required`."""
+    result = imported(
+        tool("research", execution={"taskSupport": "required"}),
+        tool("either", execution={"taskSupport": "optional"}),
+    )
+    assert [found.name for found in result.tools] == ["either"]
+    assert "left out: the server executes it only as a task (execution.taskSupport)" in losses(result)
+
+
+@pytest.mark.requirement("mcp_client.import", "providers.large_inputs")
+def test_an_mcp_input_schema_over_16_kb_is_told():
+    properties = {f"field_{number}": {"type": "string", "description": "x" * 200} for number in range(100)}
+    result = imported(tool("large", inputSchema={"type": "object", "properties": properties}))
+    assert "the input schema of tool 'large' has" in losses(result)
+
+
+@pytest.mark.requirement("mcp_client.cut_off")
+async def test_trouble_with_page_two_of_a_list_keeps_page_one_and_says_so():
+    server = Server()
+
+    def pages(params: dict[str, Any]) -> dict[str, Any]:
+        if "cursor" not in params:
+            return {"tools": [tool("first")], "nextCursor": "2"}
+        if broken:
+            raise RpcError(-32603, "page 2 is lost")
+        return {"tools": [tool("second")]}
+
+    broken = False
+    server.handlers["tools/list"] = pages
+    async with running(server), crib_for(server) as crib:
+        whole = await crib.imports.mcp(server.url, name="there")
+        assert [found.name for found in whole.tools] == ["first", "second"]
+        broken = True
+        cut = await crib.imports.sync("there")
+        assert [found.name for found in cut.tools] == ["first"]
+        assert "left out: the list is not complete: its 1 entries are used, and page 2 is not there" in losses(cut)
+        assert "page 2 is lost" in losses(cut)
+        assert cut.outcome is not None
+        assert cut.outcome.counts() == {"unchanged": 1}, "what was not read is not gone"
+        assert (await crib.call("first")).status == "success"
+        broken = False
+        assert (await crib.call("second")).status == "success"

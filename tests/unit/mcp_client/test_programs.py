@@ -1,8 +1,10 @@
 """MCP servers that are programs: started with little, bounded, and ended with all that they have started."""
 
+import asyncio
 import os
 import select
 import shlex
+import subprocess
 import sys
 from collections.abc import AsyncGenerator
 from contextlib import asynccontextmanager
@@ -86,11 +88,35 @@ async def test_a_program_that_ends_during_a_call_fails_it_and_is_started_again_f
 
 
 @pytest.mark.requirement("mcp_client.bounds")
-async def test_a_line_that_is_too_long_ends_the_connection():
+async def test_an_answer_of_60_mb_is_one_clear_error_with_the_limit():
     async with crib_for("long") as crib:
+        started = asyncio.get_running_loop().time()
         envelope = await crib.call("look")
-    assert envelope.error is not None
-    assert envelope.error.code is ErrorCode.NETWORK_ERROR
+        assert asyncio.get_running_loop().time() - started < 15, "19 s on an idle machine before"
+        assert envelope.error is not None
+        assert (envelope.error.code, envelope.error.reason) == (ErrorCode.PROVIDER_ERROR, Reason.BAD_RESPONSE)
+        assert "more than 16777216 bytes, the most that is read" in envelope.error.message
+
+
+@pytest.mark.requirement("mcp_client.bounds")
+def test_an_answer_of_60_mb_leaves_no_traceback_when_the_loop_closes():
+    script = f"""
+import asyncio
+from toolcrib import Crib, DefinitionOptions
+
+command = {command("long")!r}
+
+async def main():
+    allowed = DefinitionOptions(mcp_commands=({shlex.join(command("long"))!r},))
+    async with Crib("memory://", definitions=allowed) as crib:
+        await crib.imports.mcp(name="there", command=command)
+        print((await crib.call("look")).error.code)
+
+asyncio.run(main())
+"""
+    done = subprocess.run([sys.executable, "-c", script], capture_output=True, text=True, timeout=120, check=True)
+    assert done.stdout.strip() == "PROVIDER_ERROR"
+    assert done.stderr == ""
 
 
 @pytest.mark.requirement("mcp_client.failures")

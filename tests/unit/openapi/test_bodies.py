@@ -2,11 +2,13 @@
 
 from typing import Any
 
+import orjson
 import pytest
 
 from tests.unit.openapi.documents import http, imported, json, tool, whys
 from toolcrib.contracts import ToolDefinition
 from toolcrib.kinds.http.openapi import import_openapi
+from toolcrib.kinds.http.runtime.bodies import write_body
 from toolcrib.kinds.http.shape import FieldEncoding, HttpBody
 
 pytestmark = pytest.mark.requirement("providers.bodies")
@@ -71,7 +73,7 @@ def test_a_form_has_its_fields_as_arguments_and_the_styles_that_the_document_say
         "a": FieldEncoding(content_type="application/json"),
         "b": FieldEncoding(style="deepObject"),
     }
-    assert whys(api).keys() == {"POST /a part header X-A", "POST /a encoding zzz"}
+    assert whys(api).keys() == {"POST /a part header X-A", "POST /a encoding zzz", "POST /a request body"}
 
 
 def test_files_of_a_multipart_form_are_base64_or_objects_with_a_name() -> None:
@@ -99,10 +101,10 @@ def test_what_an_encoding_cannot_be_is_said() -> None:
         "one of several types: the file says its own type",
         "one of several types: left to the value",
     ]
-    told = imported({"/a": {"post": {"requestBody": {"content": {**json(OBJECT)}}}}})
+    told = imported({"/a": {"post": {"requestBody": {"content": {**json(OBJECT)}, "required": True}}}})
     assert whys(told) == {}
     aside: dict[str, Any] = {"application/json": {"schema": OBJECT, "encoding": {"a": {}}}}
-    told = imported({"/a": {"post": {"requestBody": {"content": aside}}}})
+    told = imported({"/a": {"post": {"requestBody": {"content": aside, "required": True}}}})
     assert whys(told) == {"POST /a encoding a": "counts for nothing in application/json"}
 
 
@@ -192,3 +194,64 @@ def test_a_part_called_file_is_one_unless_its_schema_says_that_it_is_text() -> N
     assert body_of(plain.tools[0]).encodings == {"file": FieldEncoding(file=True)}
     assert whys(plain) == {"POST /a property file": "taken as a file, as its name says"}
     assert body_of(taken({"type": "string", "maxLength": 9}).tools[0]).encodings == {}
+
+
+@pytest.mark.requirement("providers.byte_bodies")
+@pytest.mark.parametrize(
+    ("media_type", "schema", "sent"),
+    [
+        ("image/jpeg", {"type": "string", "format": "byte"}, b"aGVsbG8="),
+        ("image/jpeg", {"$ref": "#/components/schemas/Picture"}, b"aGVsbG8="),
+        ("image/png", {"type": "string", "contentEncoding": "base64"}, b"aGVsbG8="),
+        ("image/jpeg", {"type": "string", "format": "binary"}, b"hello"),
+        ("application/octet-stream", {}, b"hello"),
+        ("text/plain", {"type": "string", "format": "byte"}, b"aGVsbG8="),
+    ],
+)
+def test_a_body_of_format_byte_is_sent_as_the_base64_text_that_it_is(
+    media_type: str, schema: dict[str, Any], sent: bytes
+) -> None:
+    """Spotify's `PUT /playlists/{id}/images`: base64 text under image/jpeg."""
+    body = {"content": {media_type: {"schema": schema}}, "required": True}
+    components = {"schemas": {"Picture": {"type": "string", "format": "byte"}}}
+    found = tool({"requestBody": body}, "put", components=components)
+    written = http(found).body
+    assert written is not None
+    content = write_body(written, {"body": "aGVsbG8="})
+    assert content is not None
+    assert (content.content_type, content.data) == (media_type, sent)
+
+
+@pytest.mark.requirement("providers.byte_bodies")
+def test_parts_and_parameters_of_format_byte_stay_base64_text() -> None:
+    text = {"type": "string", "format": "byte"}
+    schema = {"type": "object", "properties": {"picture": text, "file": {"type": "string", "format": "binary"}}}
+    operation: dict[str, Any] = {
+        "parameters": [{"name": "mark", "in": "query", "schema": text}],
+        "requestBody": {
+            "content": {
+                MULTIPART: {"schema": schema, "encoding": {"picture": {"contentType": "image/png"}}},
+            },
+            "required": True,
+        },
+    }
+    found = tool(operation)
+    written = http(found).body
+    assert written is not None
+    assert found.input_schema["properties"]["mark"] == text
+    content = write_body(written, {"picture": "aGVsbG8=", "file": "aGVsbG8="})
+    assert content is not None
+    assert b"Content-Type: image/png\r\n\r\naGVsbG8=\r\n" in content.data
+    assert b"Content-Type: application/octet-stream\r\n\r\nhello\r\n" in content.data
+
+
+@pytest.mark.requirement("providers.large_inputs")
+def test_an_input_schema_over_16_kb_is_told_with_tool_and_size() -> None:
+    properties = {f"field_{number}": {"type": "string", "description": "x" * 200} for number in range(100)}
+    content = json({"type": "object", "properties": properties})
+    api = imported({"/a": {"post": {"requestBody": {"content": content}}}, "/b": {"get": {}}})
+    size = len(orjson.dumps(api.tools[0].input_schema))
+    assert size > 16 * 1024
+    told = whys(api)
+    assert f"the input schema of tool 'post_a' has {size} bytes" in told["POST /a input schema"]
+    assert "GET /b input schema" not in told

@@ -8,7 +8,7 @@ from aiohttp import web
 
 from tests.unit.net.servers import no_answer, serving
 from tests.unit.runtimes_http.service import BEARER, TOKEN, Answering, Seen, Service, parameter, service
-from toolcrib.contracts import ApiKeyAuth, ErrorCode, Reason, ToolRevision
+from toolcrib.contracts import ApiKeyAuth, ToolRevision
 from toolcrib.kinds.http.runtime.list_pages import find_link
 from toolcrib.kinds.http.shape import (
     CursorPaging,
@@ -125,8 +125,10 @@ async def test_a_service_that_gives_less_than_is_asked_for_is_not_taken_to_be_at
 @pytest.mark.requirement("runtime_http.paging_kinds", "runtime_http.paging_errors")
 async def test_a_service_that_does_not_look_at_the_number_is_noticed() -> None:
     async with service(lambda _: web.json_response({"rows": [{"id": 1}, {"id": 2}]})) as svc:
-        failed = await svc.failure(tool(svc, PAGE, "page", "limit"))
-        assert "page 2 names a next page that was read already" in failed.error.message
+        outcome = await svc.run(tool(svc, PAGE, "page", "limit"))
+        assert ids(outcome) == [1, 2]
+        assert outcome.metadata["paging"]["trouble"] == "page 2 is page 1 again"
+        assert len(svc.seen) == 2
 
 
 @pytest.mark.requirement("runtime_http.paging_kinds")
@@ -224,9 +226,9 @@ async def test_no_next_page_leads_to_another_origin(target: str, kind: str) -> N
 
         async with service(answer, auth=BEARER, ports=(other,)) as svc:
             paging = LinkPaging(items="rows") if kind == "link" else NextUrlPaging(url_out="$.next", items="rows")
-            failed = await svc.failure(tool(svc, paging))
-            assert (failed.error.code, failed.error.reason) == (ErrorCode.PROVIDER_ERROR, Reason.BAD_RESPONSE)
-            assert "names a next page on another origin" in failed.error.message
+            outcome = await svc.run(tool(svc, paging))
+            assert outcome.output["rows"] == [1]
+            assert "names a next page on another origin" in outcome.metadata["paging"]["trouble"]
             assert len(svc.seen) == 1
 
 
@@ -239,8 +241,8 @@ async def test_a_next_page_may_be_on_the_providers_origin_where_the_operation_is
         url = f"http://127.0.0.1:{other}/more"
         async with service(lambda _: web.json_response([1], headers={"Link": f"<{url}>; rel=next"})) as svc:
             svc.provide(base_url=url)
-            failed = await svc.failure(tool(svc, LinkPaging()))
-            assert failed.error.code == ErrorCode.POLICY_DENIED
+            outcome = await svc.run(tool(svc, LinkPaging()))
+            assert (outcome.output, outcome.metadata["paging"]["complete"]) == ([1], False)
         async with service(
             lambda _: web.json_response([1], headers={"Link": f"<{url}>; rel=next"}), ports=(other,)
         ) as svc:
@@ -261,14 +263,16 @@ async def test_a_key_in_the_query_is_sent_with_every_page_once() -> None:
 
 
 @pytest.mark.requirement("runtime_http.paging_errors")
-async def test_addresses_that_run_in_a_circle_are_a_bad_response() -> None:
+async def test_addresses_that_run_in_a_circle_end_the_list() -> None:
     async with service(lambda _: web.json_response([1], headers={"Link": "</list>; rel=next"})) as svc:
-        failed = await svc.failure(tool(svc, LinkPaging()))
-        assert "page 2 names a next page that was read already" in failed.error.message
+        outcome = await svc.run(tool(svc, LinkPaging()))
+        assert outcome.output == [1]
+        assert outcome.metadata["paging"]["trouble"] == "page 1 names a next page that was read already"
+        assert len(svc.seen) == 1
         failed = await svc.failure(tool(svc, NextUrlPaging(url_out="$.next", items="$.a.b")))
         assert "the answer has no list 'a.b'" in failed.error.message
-        failed = await svc.failure(tool(svc, NextUrlPaging(url_out="next")))
-        assert "the next page cannot be found" in failed.error.message
+        outcome = await svc.run(tool(svc, NextUrlPaging(url_out="next")))
+        assert "the next page cannot be found" in outcome.metadata["paging"]["trouble"]
 
 
 @pytest.mark.requirement("runtime_http.paging_incomplete")
@@ -280,3 +284,30 @@ async def test_a_list_that_the_tools_bound_cuts_says_so(paging: Any) -> None:
         assert outcome.metadata["paging"] == {"pages": 2, "items": 4, "complete": False}
         (warning,) = outcome.metadata["warnings"]
         assert warning.startswith("the list is not complete: 4 items of 2 pages were read")
+
+
+@pytest.mark.requirement("runtime_http.paging_trouble")
+@pytest.mark.parametrize(
+    "paging",
+    [
+        OFFSET,
+        PAGE,
+        LinkPaging(items="rows"),
+        NextUrlPaging(url_out="$.next", items="rows"),
+        CursorPaging(cursor_in="page", cursor_out="$.cursor", items="rows"),
+    ],
+)
+async def test_trouble_with_page_two_keeps_page_one_in_every_kind_of_paging(paging: Any) -> None:
+    def answer(seen: Seen) -> web.StreamResponse:
+        if len(answered) >= 1:
+            return web.Response(status=404)
+        answered.append(seen)
+        body = {"rows": [{"id": 1}, {"id": 2}], "next": "/list?page=2", "cursor": 2}
+        return web.json_response(body, headers={"Link": '</list?page=2>; rel="next"'})
+
+    answered: list[Seen] = []
+    async with service(answer) as svc:
+        outcome = await svc.run(tool(svc, paging, "skip", "page", "limit"))
+        assert ids(outcome) == [1, 2]
+        assert outcome.metadata["paging"]["complete"] is False
+        assert outcome.metadata["paging"]["trouble"].startswith("page 2: ")

@@ -257,6 +257,14 @@ async def test_a_document_becomes_tools_of_the_callers_realm(server: Server, for
     await server.get("/ai/tools/list_pages", status=404)
 
 
+@pytest.mark.requirement("server.import", "providers.import_bounds")
+async def test_the_bounds_of_an_import_are_given_over_rest(server: Server) -> None:
+    body = {"name": "pages", "document": DOCUMENT, "bounds": {"max_values": 2}}
+    refused = await server.post("/ai/tools/import", body, status=422)
+    assert "more than 2 values" in refused["error"]["message"]
+    await server.post("/ai/tools/import", body | {"bounds": {"max_values": 5_000_000}}, status=201)
+
+
 @pytest.mark.requirement("server.import", "server.no_reach")
 async def test_a_document_is_fetched_under_the_egress_policy(server: Server) -> None:
     body = {"name": "inner", "url": "http://127.0.0.1:8000/openapi.json"}

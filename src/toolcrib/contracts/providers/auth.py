@@ -29,12 +29,13 @@ class BearerAuth(Contract):
 
 
 class ApiKeyAuth(Contract):
-    """A key in a header, a query parameter or a cookie."""
+    """A key in a header, a query parameter, a cookie, or a field of the body."""
 
     kind: Literal["api_key"] = "api_key"
     key: str
     """Reference: `${env:NAME}`."""
-    place: Literal["header", "query", "cookie"] = "header"
+    place: Literal["header", "query", "cookie", "body"] = "header"
+    """`body`: only tools whose body has a field of this name send it."""
     name: str
 
 

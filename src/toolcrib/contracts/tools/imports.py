@@ -78,6 +78,9 @@ class AdoptedTool(Contract):
     """What a person should know or do."""
 
 
+_STORED: Final = frozenset[Adoption]({"new", "unchanged", "changed", "returned"})
+
+
 class ImportOutcome(Contract):
     """What an import did: every tool that is offered or was, by its adoption."""
 
@@ -90,6 +93,11 @@ class ImportOutcome(Contract):
     def counts(self) -> dict[Adoption, int]:
         """How many tools there are of each adoption, of those that there are."""
         return dict(Counter(found.adoption for found in self.tools))
+
+    @property
+    def stored(self) -> tuple[str, ...]:
+        """Names of the tools that are stored as they are offered now: all but those that are kept, held or gone."""
+        return tuple(found.tool for found in self.tools if found.adoption in _STORED)
 
     @property
     def held(self) -> tuple[AdoptedTool, ...]:

@@ -250,7 +250,8 @@ class EnvelopeCache:
         self, key: str | None, builder: EnvelopeBuilder, tool: ToolRevision, envelope: ToolEnvelope
     ) -> ToolEnvelope:
         """The envelope, which is kept for equal calls if it may be: of any run, so only as the tool brought it."""
-        if key is None or not envelope.ok or envelope.truncated or not builder.as_it_was:
+        is_whole = not envelope.truncated and "trouble" not in (envelope.metadata.get("paging") or {})
+        if key is None or not envelope.ok or not is_whole or not builder.as_it_was:
             return envelope
         lifetime = tool.definition.cache_ttl_s
         expires = None if lifetime is None else self._clock.now() + timedelta(seconds=lifetime)

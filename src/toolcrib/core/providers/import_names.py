@@ -67,7 +67,10 @@ ApiT_co = TypeVar("ApiT_co", bound=ImportedApi, covariant=True)
 
 
 class Read(Protocol[ApiT_co]):
-    """An import, given everything but the names that tools have already."""
+    """An import, given everything but the names that tools have already.
+
+    No two operations of its report have the same `OperationImport.operation`.
+    """
 
     def __call__(self, *, names: Mapping[str, str]) -> ApiT_co:
         """Import.

@@ -6,12 +6,15 @@ markup and shortened for a model's context.
 
 import html
 import re
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from typing import Final
 
+import orjson
+
 from toolcrib.contracts import (
     ImportOutcome,
+    JsonSchema,
     Loss,
     LossEffect,
     LossKind,
@@ -42,6 +45,10 @@ class Losses:
     def add_changed(self, place: str, kind: LossKind, what: str, why: str) -> None:
         """Record that the tools say it in another way."""
         self._found.setdefault(("changed", kind, what, why), {})[place] = None
+
+    def add_all(self, effect: LossEffect, places: Iterable[str], kind: LossKind, what: str, why: str) -> None:
+        """Record one loss that stands at several places."""
+        self._found.setdefault((effect, kind, what, why), {}).update(dict.fromkeys(places))
 
     def report(self) -> tuple[Loss, ...]:
         """Everything recorded, in order."""
@@ -84,6 +91,21 @@ def cut_text(text: str, limit: int = MAX_DESCRIPTION) -> str:
         return text
     cut = text[: limit - 1]
     return (cut.rpartition(" ")[0] or cut).rstrip(" ,;:.") + "…"
+
+
+LARGE_INPUT: Final = 16 * 1024
+"""Bytes of an input schema above which an import says so: a model reads all of it with every request."""
+
+
+def tell_large_input(tool: str, schema: JsonSchema, place: str, losses: Losses) -> None:
+    """Report an input schema that is large for a model; it is kept as it is."""
+    size = len(orjson.dumps(schema))
+    if size > LARGE_INPUT:
+        why = (
+            f"the input schema of tool {tool!r} has {size} bytes as JSON, more than {LARGE_INPUT}, which a model reads "
+            "with every request; offer the tool by search, or wrap it in one with fewer arguments"
+        )
+        losses.add_changed(place, "bound", "input schema", why)
 
 
 MAX_NAME: Final = 64
@@ -129,6 +151,8 @@ class ImportedApi:
     report: LossReport
     outcome: ImportOutcome | None = None
     """What became of each tool in a realm; null as long as it is in none."""
+    is_partial: bool = False
+    """Whether not everything could be read, so that tools which are not there are not gone."""
 
     @property
     def losses(self) -> tuple[Loss, ...]:

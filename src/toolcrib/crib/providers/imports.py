@@ -18,7 +18,7 @@ from toolcrib.kinds.entity.commands import DatabaseSource, TableOptions, import_
 from toolcrib.kinds.entity.importer import EntityOptions
 from toolcrib.kinds.grpc.commands import GrpcSource
 from toolcrib.kinds.http.commands import OpenApiSource
-from toolcrib.kinds.http.shape import ToolOverride
+from toolcrib.kinds.http.shape import Bounds, ToolOverride
 from toolcrib.kinds.mcp.commands import McpSource
 from toolcrib.kinds.table import connection_kind, importer_of
 
@@ -71,6 +71,7 @@ class Imports:
         overrides: Mapping[str, ToolOverride] | None = None,
         documents: Mapping[str, Json] | None = None,
         origins: Collection[str] = (),
+        bounds: Bounds | None = None,
         accept: bool = False,
     ) -> ImportedApi:
         """Import an OpenAPI document: a provider and a tool per operation.
@@ -83,6 +84,7 @@ class Imports:
             overrides: Corrections by operationId.
             documents: What it refers to, by URI, if it is not fetched.
             origins: Where else than at its own origin a fetched document may refer to.
+            bounds: How large the document may be; 40 MB and 20,000 operations if null.
             accept: Take over also changes that could harm callers, and that a person would have to look at.
 
         Raises:
@@ -109,6 +111,7 @@ class Imports:
             overrides=dict(overrides or {}),
             documents=None if documents is None else dict(documents),
             origins=tuple(origins),
+            bounds=bounds or Bounds(),
             accept=accept,
         )
         return await self.read(source)
@@ -267,6 +270,7 @@ class Imports:
         url: str,
         schema: str | None = None,
         tables: Collection[str] | None = None,
+        views: bool = False,
         options: Mapping[str, EntityOptions] | None = None,
         accept: bool = False,
     ) -> ImportedApi:
@@ -276,7 +280,8 @@ class Imports:
             name: The provider's name.
             url: Reference to the database's URL: `${env:SHOP_DATABASE_URL}`.
             schema: The database's schema; its default one if null.
-            tables: Which tables; all if null.
+            tables: Which tables and views, `schema.name` for those of another schema; all tables if null.
+            views: Whether all views are imported too, if `tables` is null; their tools only read.
             options: Choices by table.
             accept: Take over also changes that could harm callers, and that a person would have to look at.
 
@@ -299,6 +304,7 @@ class Imports:
             url=url,
             table_schema=schema,
             tables=None if tables is None else tuple(tables),
+            views=views,
             options={table: TableOptions(**asdict(choices)) for table, choices in (options or {}).items()},
             accept=accept,
         )
@@ -341,4 +347,4 @@ class Imports:
             accept: Take over also changes that callers would have to look at.
             partial: The tools are some of the provider's, so that the others are not gone.
         """
-        return await self._parts.adoptions.adopt(imported, who, accept=accept, partial=partial)
+        return await self._parts.adoptions.adopt(imported, who, accept=accept, partial=partial or imported.is_partial)

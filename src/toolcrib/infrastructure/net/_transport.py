@@ -131,6 +131,7 @@ class AiohttpTransport:
         *,
         timeouts: Timeouts,
         max_bytes: int | None,
+        above_policy: bool,
         follow: bool,
         tls: TlsIdentity | None,
     ) -> HttpResponse:
@@ -138,7 +139,8 @@ class AiohttpTransport:
         request = _request(method, url, headers, body, tls)
         response, origin = await self._exchange(request, timeouts, timeouts.total_s, follow=follow)
         try:
-            content = await CappedBody(response, origin, timeouts, self._limit(max_bytes)).read()
+            limit = max_bytes if above_policy and max_bytes is not None else self._limit(max_bytes)
+            content = await CappedBody(response, origin, timeouts, limit).read()
         finally:
             response.release()
         return HttpResponse(response.status, _lower_case(response), content, str(response.url))

@@ -50,6 +50,7 @@ class HttpSession:
         body: bytes | None = None,
         timeout: Timeouts = _DEFAULT_TIMEOUTS,  # noqa: ASYNC109 - three limits, of which only one bounds this call
         max_bytes: int | None = None,
+        above_policy: bool = False,
         follow_redirects: bool = True,
         tls: TlsIdentity | None = None,
     ) -> HttpResponse:
@@ -62,6 +63,7 @@ class HttpSession:
             body: The content; its type is one of the headers.
             timeout: Limits of connecting, of silence and of the whole exchange.
             max_bytes: A limit below the policy's for the decoded body.
+            above_policy: Whether that limit holds in place of the policy's, for readers with a bound of their own.
             follow_redirects: Whether a redirect is followed, at most `max_redirects` of the policy.
             tls: Who we are to the URL's own origin, and how that is known; a redirect to another one loses it.
 
@@ -74,7 +76,15 @@ class HttpSession:
             Conflict: The session is closed or belongs to another event loop.
         """
         return await self._ensure_transport().request(
-            method, url, headers, body, timeouts=timeout, max_bytes=max_bytes, follow=follow_redirects, tls=tls
+            method,
+            url,
+            headers,
+            body,
+            timeouts=timeout,
+            max_bytes=max_bytes,
+            above_policy=above_policy,
+            follow=follow_redirects,
+            tls=tls,
         )
 
     def stream(

@@ -26,6 +26,8 @@ def _problems(definition: ToolDefinition, entity: EntityImplementation) -> Itera
     arrays = [name for name, column in entity.columns.items() if (column.type == "array") != (column.items is not None)]
     if arrays:
         yield f"column {arrays[0]!r} needs items if it is an array, and has none otherwise"
+    if not entity.key and entity.operation not in {"search", "count"}:
+        yield f"the operation {entity.operation!r} needs a key, by which a row is named; add the fields of the key"
     writes = entity.operation in {"create", "update", "delete"}
     if writes != (definition.side_effects == "writes"):
         yield f"the operation {entity.operation!r} {'writes' if writes else 'reads'}; set side_effects to that"

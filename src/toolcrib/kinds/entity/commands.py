@@ -51,8 +51,12 @@ class DatabaseSource(ImportSource):
         None
     )
     """The database's schema; its default one if null."""
-    tables: Annotated[tuple[str, ...] | None, Option("--table", "T", "Only this table; may be repeated.")] = None
-    """All if null."""
+    tables: Annotated[tuple[str, ...] | None, Option("--table", "T", "Only this table or view; may be repeated.")] = (
+        None
+    )
+    """Names of tables and views, `schema.name` for those of another schema; all tables if null."""
+    views: Annotated[bool, Option("--views", help="All views too; their tools only read.")] = False
+    """Whether all views are imported too, if no tables are named."""
     options: dict[str, TableOptions] = Field(default_factory=dict)
     """Choices by table."""
 
@@ -95,7 +99,7 @@ async def import_database(source: DatabaseSource, context: ImportContext) -> "Im
     provider = provider_of(source.name, source.url)
     check_provider(provider)
     options = {table: EntityOptions(**dict(choices)) for table, choices in source.options.items()}
-    read = partial(reflect, schema=source.table_schema, tables=source.tables, options=options)
+    read = partial(reflect, schema=source.table_schema, tables=source.tables, views=source.views, options=options)
     try:
         entities, losses = await context.runtime(EntityRuntime).look(provider, context.who, read)
     except CallFailed as failure:

@@ -43,8 +43,8 @@ class EntityImplementation(Implementation):
     """The database's schema that holds the table."""
     columns: dict[str, EntityColumn]
     """By field name; the only columns that are read or written."""
-    key: tuple[str, ...] = Field(min_length=1)
-    """Fields of the primary key."""
+    key: tuple[str, ...]
+    """Fields of the primary key; empty for a view, which is only searched and counted."""
     version_field: str | None = None
     """Field that changes with each update: an update or a deletion names the one that it has seen. A column, or
     `ROW_VERSION`; null if nothing of the table is updated or deleted."""

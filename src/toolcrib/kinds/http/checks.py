@@ -47,7 +47,10 @@ def _problems(implementation: HttpImplementation) -> Iterator[str]:
             yield f"url {url!r} is whatever the caller says, where no provider's credentials go; take the provider away"
     elif not ABSOLUTE.fullmatch(url):
         yield f"url {url!r} is neither absolute (https://…) nor a path from '/' on; correct it"
-    places = [(parameter.place, parameter.name.lower()) for parameter in implementation.parameters]
+    places = [
+        (found.place, found.name.lower() if found.place == "header" else found.name)
+        for found in implementation.parameters
+    ]
     twice = next((place for place in places if places.count(place) > 1), None)
     if twice:
         yield f"two parameters are called {twice[1]!r} in the {twice[0]}; take one away"

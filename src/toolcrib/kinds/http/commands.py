@@ -5,9 +5,17 @@ from typing import TYPE_CHECKING
 
 from pydantic import Field
 
-from toolcrib.contracts import HttpConnection, InvalidInput, Json, ProviderAuth, ProviderDefinition, ToolRevision
+from toolcrib.contracts import (
+    HttpConnection,
+    InvalidDefinition,
+    InvalidInput,
+    Json,
+    ProviderAuth,
+    ProviderDefinition,
+    ToolRevision,
+)
 from toolcrib.core.kinds import ConnectionKind, ImportContext, Importer, ImportSource
-from toolcrib.kinds.http.shape import HttpImplementation, ToolOverride
+from toolcrib.kinds.http.shape import HOW_TO_RAISE, Bounds, HttpImplementation, ToolOverride
 
 if TYPE_CHECKING:
     from toolcrib.core.providers import ImportedApi
@@ -32,6 +40,8 @@ class OpenApiSource(ImportSource):
     """What it refers to, by URI, if it is not fetched."""
     origins: tuple[str, ...] = ()
     """Where else than at its own origin a fetched document may refer to."""
+    bounds: Bounds = Bounds()
+    """How large the document may be."""
 
     @property
     def references(self) -> tuple[str, ...]:
@@ -61,7 +71,8 @@ async def import_document(source: OpenApiSource, context: ImportContext) -> "Imp
     document, documents = source.document, source.documents
     uri = document if isinstance(document, str) and document.startswith(_WEB) else ""
     if uri:
-        fetched = await fetch_documents(uri, lambda url: _get(context.session, url), origins=source.origins)
+        fetch = partial(_get, context.session, source.bounds)
+        fetched = await fetch_documents(uri, fetch, origins=source.origins, bounds=source.bounds)
         documents = {**fetched, **(documents or {})}
         document = fetched[uri]
     read = partial(
@@ -73,6 +84,7 @@ async def import_document(source: OpenApiSource, context: ImportContext) -> "Imp
         overrides=source.overrides,
         uri=uri,
         documents=documents,
+        bounds=source.bounds,
     )
     return await under_free_names(
         read, source.name, _names_by_operation(context.provider, context.tools), context.tools
@@ -82,7 +94,8 @@ async def import_document(source: OpenApiSource, context: ImportContext) -> "Imp
 def _names_by_operation(provider: ProviderDefinition | None, tools: Collection[ToolRevision]) -> dict[str, str]:
     """Names of the tools that an earlier import has made, by `GET /path`.
 
-    Paths that differ in their fragments only are the same here; their tools are named as they were the first time.
+    Earlier releases did not store what paths have after `#`; tools of one method and URL are then named as they were
+    the first time.
     """
     found: dict[str, str] = {}
     several: set[str] = set()
@@ -91,15 +104,21 @@ def _names_by_operation(provider: ProviderDefinition | None, tools: Collection[T
         if provider is None or not isinstance(made, HttpImplementation) or tool.definition.source != "imported":
             continue
         if made.provider == provider.name and made.url.startswith(provider.base_url):
-            operation = f"{made.method} {made.url.removeprefix(provider.base_url)}"
+            operation = made.document_operation or f"{made.method} {made.url.removeprefix(provider.base_url)}"
             if operation in found:
                 several.add(operation)
             found[operation] = tool.name
     return {operation: name for operation, name in found.items() if operation not in several}
 
 
-async def _get(session: "HttpSession", url: str) -> bytes:
-    answer = await session.request("GET", url)
+async def _get(session: "HttpSession", bounds: Bounds, url: str) -> bytes:
+    from toolcrib.infrastructure.net import TooLarge
+
+    try:
+        answer = await session.request("GET", url, max_bytes=bounds.max_bytes, above_policy=True)
+    except TooLarge:
+        found = f"the OpenAPI document at {url} has more than {bounds.max_bytes} bytes"
+        raise InvalidDefinition(f"{found}; raise the bound max_bytes of the import ({HOW_TO_RAISE})") from None
     if answer.status != 200:
         msg = f"there is no OpenAPI document at {url}: it answered with status {answer.status}"
         raise InvalidInput(msg)

@@ -10,7 +10,7 @@ from typing import Annotated, Any, Final, Literal, TypeAlias, cast
 
 from pydantic import Discriminator, Field, Tag
 
-from toolcrib.contracts import CachePolicy, RateLimit, RetryPolicy, SideEffects
+from toolcrib.contracts import CachePolicy, InvalidDefinition, RateLimit, RetryPolicy, SideEffects
 from toolcrib.contracts.base.base import Contract, JsonObject
 from toolcrib.contracts.base.implementations import Implementation
 from toolcrib.contracts.providers.providers import SecurityRequirement
@@ -232,6 +232,8 @@ class HttpImplementation(Implementation):
     token_arguments: tuple[str, ...] = ()
     """Arguments that callers do not give: they repeat the bearer token, for systems that require it there too."""
     paging: Paging | None = None
+    document_operation: str | None = None
+    """What the imported document calls the operation, such as `POST /#Action=List`; null if method and URL say it."""
     response: ResponseForm = "auto"
     method_argument: str | None = None
     """Argument that names the method, in place of `method`; the input schema says which it may be."""
@@ -279,3 +281,43 @@ class ToolOverride(Contract):
         return {
             name: value for name in self.model_fields_set - {"paging"} if (value := getattr(self, name)) is not None
         }
+
+
+HOW_TO_RAISE: Final = "bounds=Bounds(...) in Python, --bound on the command line, bounds over REST"
+
+
+class Bounds(Contract):
+    """How large an OpenAPI document may be that is imported, from a URL or a file, each one it refers to included."""
+
+    max_bytes: int = Field(default=40_000_000, ge=1, le=500_000_000)
+    """Bytes of text; all documents of one import together have as many. It holds in place of `egress.max_bytes`."""
+    max_depth: int = Field(default=100, ge=1, le=100)
+    """Levels; not more than canonical JSON takes, so that whatever is read can be stored."""
+    max_values: int = Field(default=4_000_000, ge=1, le=50_000_000)
+    """Objects, arrays and scalars, YAML aliases expanded."""
+    max_operations: int = Field(default=20_000, ge=1, le=200_000)
+    """Operations that become tools; those of further paths are left out and reported."""
+
+    def check_bytes(self, size: int) -> None:
+        """Refuse a text that is too long."""
+        if size > self.max_bytes:
+            raise InvalidDefinition(
+                f"the OpenAPI document has {size} bytes, the limit is {self.max_bytes}; split it, or raise the bound "
+                f"max_bytes of the import ({HOW_TO_RAISE})"
+            )
+
+    def check_depth(self, depth: int) -> None:
+        """Refuse nesting that is too deep."""
+        if depth > self.max_depth:
+            raise InvalidDefinition(
+                f"the OpenAPI document nests deeper than {self.max_depth} levels; use $ref instead of nesting, "
+                "and check it for YAML aliases that contain themselves"
+            )
+
+    def check_values(self, count: int) -> None:
+        """Refuse a document of too many values."""
+        if count > self.max_values:
+            raise InvalidDefinition(
+                f"the OpenAPI document expands to more than {self.max_values} values; write it without nested YAML "
+                f"aliases, or raise the bound max_values of the import ({HOW_TO_RAISE})"
+            )

@@ -139,6 +139,8 @@ class Credentials:
     """Names in lower case."""
     query: dict[str, str] = field(default_factory=dict[str, str], repr=False)
     cookies: dict[str, str] = field(default_factory=dict[str, str], repr=False)
+    body: dict[str, str] = field(default_factory=dict[str, str], repr=False)
+    """Fields of a JSON object or form."""
     secrets: tuple[str, ...] = field(default=(), repr=False)
     """The values that must not be shown, in every form in which they are sent."""
     fetched: tuple[str, ...] = field(default=(), repr=False)
@@ -154,6 +156,7 @@ class Credentials:
             self.headers | other.headers,
             self.query | other.query,
             self.cookies | other.cookies,
+            self.body | other.body,
             self.secrets + other.secrets,
             self.fetched + other.fetched,
             self.consented or other.consented,
@@ -332,7 +335,9 @@ def _bearer(token: str) -> Credentials:
     return Credentials(headers={"authorization": f"Bearer {token}"}, secrets=(token,))
 
 
-def _place_credential(place: Literal["header", "query", "cookie"], name: str, text: str, secret: str) -> Credentials:
+def _place_credential(
+    place: Literal["header", "query", "cookie", "body"], name: str, text: str, secret: str
+) -> Credentials:
     match place:
         case "header":
             return Credentials(headers={name.lower(): text}, secrets=(secret,))
@@ -340,6 +345,8 @@ def _place_credential(place: Literal["header", "query", "cookie"], name: str, te
             return Credentials(query={name: text}, secrets=(secret,))
         case "cookie":
             return Credentials(cookies={name: text}, secrets=(secret,))
+        case "body":
+            return Credentials(body={name: text}, secrets=(secret,))
         case _:
             assert_never(place)
 

@@ -41,7 +41,7 @@ _ELSEWHERE: Final = frozenset({"name", "version", "source", "input_schema", "out
 """Fields that are compared in another way, or not at all."""
 _BY_KEY: Final = frozenset({"columns", "fields", "encodings", "fingerprint"})
 """Tables of which only what stands in both is compared: the schemas tell what came and went."""
-_DERIVED: Final = frozenset({"made_from", "descriptors", "required"})
+_DERIVED: Final = frozenset({"made_from", "descriptors", "required", "document_operation"})
 """Parts of an implementation that follow from what is compared anyway."""
 _TOLD_BY_SCHEMAS: Final = frozenset({"inputSchema", "outputSchema"})
 _FOR_READERS: Final = frozenset({"title", "description", "icons"})

@@ -210,7 +210,10 @@ def print_import(imported: "ImportedApi") -> None:
     if imported.outcome is not None:
         print_outcome(imported.outcome)
     print_credentials(imported.provider)
-    print(f"imported {pluralize(len(imported.tools), 'tool', 'tools')} of provider {imported.provider.name!r}")
+    stored = len(imported.tools) if imported.outcome is None else len(imported.outcome.stored)
+    others = len(imported.tools) - stored
+    rest = f"; {others} not taken over, as the table says" if others else ""
+    print(f"imported {pluralize(stored, 'tool', 'tools')} of provider {imported.provider.name!r}{rest}")
 
 
 def print_losses(report: "LossReport") -> None:

@@ -14,10 +14,11 @@ from toolcrib.interfaces.cli.support.session import DEFAULT_STORE, AcceptChanges
 from toolcrib.interfaces.cli.tools.imports import ToolCommands
 
 if TYPE_CHECKING:
-    from toolcrib.contracts import JsonSchema, ToolRevision
+    from toolcrib.contracts import JsonSchema, ProviderAuth, ToolRevision
     from toolcrib.core.providers import ImportedApi
     from toolcrib.core.runs import Result
     from toolcrib.crib import Crib
+    from toolcrib.kinds.http.shape import Bounds
 
 Names = Annotated[list[str] | None, typer.Argument(metavar="[NAME]…", help="Tools; all if none is named.")]
 Form = Annotated[
@@ -145,6 +146,22 @@ Descriptors = Annotated[
     Path | None,
     typer.Option("--descriptors", metavar="FILE", help="Descriptor set of a gRPC server, instead of asking it."),
 ]
+Token = Annotated[
+    str | None, typer.Option("--token", metavar="REF", help="Where its bearer token is kept, such as '${env:NAME}'.")
+]
+ApiKey = Annotated[
+    str | None,
+    typer.Option(
+        "--api-key",
+        metavar="PLACE:NAME=REF",
+        help="An API key in a header, query, cookie or body, such as 'query:api_key=${env:NAME}'.",
+    ),
+]
+Bound = Annotated[
+    list[str] | None,
+    typer.Option("--bound", metavar="NAME=N", help="How large a document may be, such as 'max_bytes=60000000'."),
+]
+Auth = Annotated[str | None, typer.Option("--auth", metavar="JSON", help="Any other authentication of a provider.")]
 
 
 @app.command("search")
@@ -189,6 +206,10 @@ def import_tools(
     name: Name,
     base_url: Address = None,
     descriptors: Descriptors = None,
+    token: Token = None,
+    api_key: ApiKey = None,
+    auth: Auth = None,
+    bound: Bound = None,
     accept: AcceptChanges = False,
     store: Store = DEFAULT_STORE,
 ) -> "ImportedApi":
@@ -196,13 +217,58 @@ def import_tools(
     is_grpc = source.startswith(("grpc://", "grpcs://"))
     document = source if is_grpc or source.startswith(("http://", "https://")) else _read(Path(source))
     described = None if descriptors is None else _read(descriptors)
+    given = _authentication(token, api_key, auth)
+    bounds = _bounds(bound or [])
 
     async def bring(crib: "Crib") -> "ImportedApi":
         if is_grpc:
-            return await crib.imports.grpc(source, name=name, descriptors=described, accept=accept)
-        return await crib.imports.openapi(document, name=name, base_url=base_url, accept=accept)
+            return await crib.imports.grpc(source, name=name, descriptors=described, auth=given, accept=accept)
+        return await crib.imports.openapi(
+            document, name=name, base_url=base_url, auth=given, bounds=bounds, accept=accept
+        )
 
     return with_crib(store, bring, new=True)
+
+
+def _bounds(given: "list[str]") -> "Bounds":
+    """The bounds that the options say."""
+    from pydantic import ValidationError
+
+    from toolcrib.contracts import InvalidInput
+    from toolcrib.kinds.http.shape import Bounds
+
+    try:
+        return Bounds.model_validate({name: value for name, _, value in (each.partition("=") for each in given)})
+    except ValidationError as problem:
+        first = problem.errors()[0]
+        known = ", ".join(Bounds.model_fields)
+        named = ".".join(str(part) for part in first["loc"])
+        raise InvalidInput(f"--bound {named}: {first['msg']}; write NAME=NUMBER with one of {known}") from None
+
+
+def _authentication(token: str | None, api_key: str | None, auth: str | None) -> "ProviderAuth | None":
+    """What the options say of authentication; null if they say nothing."""
+    from pydantic import TypeAdapter, ValidationError
+
+    from toolcrib.contracts import ApiKeyAuth, BearerAuth, InvalidInput, ProviderAuth
+
+    if len([each for each in (token, api_key, auth) if each is not None]) > 1:
+        raise InvalidInput("--token, --api-key and --auth say the same in three ways; give one of them")
+    if token is not None:
+        return BearerAuth(token=token)
+    adapter = TypeAdapter[ProviderAuth](ProviderAuth)
+    try:
+        if api_key is not None:
+            place, _, rest = api_key.partition(":")
+            named, _, key = rest.partition("=")
+            return ApiKeyAuth.model_validate({"place": place, "name": named, "key": key})
+        return None if auth is None else adapter.validate_json(auth)
+    except ValidationError as problem:
+        first = problem.errors()[0]
+        where = ".".join(str(part) for part in first["loc"])
+        option = "--auth" if api_key is None else "--api-key"
+        form = '{"kind": "bearer", "token": "${env:NAME}"}' if api_key is None else "query:api_key=${env:NAME}"
+        raise InvalidInput(f"{option} is not understood: {where} {first['msg']}; write it as {form}") from None
 
 
 def _read(file: Path) -> bytes:

@@ -119,6 +119,7 @@ async def import_document(body: ImportBody, crib: CribDep, caller: Caller) -> Im
         base_url=body.base_url,
         auth=body.auth,
         overrides=body.overrides,
+        bounds=body.bounds,
         accept=body.accept,
     )
     return ImportView.of(imported)

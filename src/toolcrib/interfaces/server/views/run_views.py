@@ -37,7 +37,7 @@ from toolcrib.contracts.runs.executions import Answer
 from toolcrib.contracts.runs.trace import OutcomeTold
 from toolcrib.core.providers import ImportedApi
 from toolcrib.interfaces.server.views.base import ListView, PageView, View
-from toolcrib.kinds.http.shape import ToolOverride
+from toolcrib.kinds.http.shape import Bounds, ToolOverride
 from toolcrib.kinds.table import KINDS
 
 ListedStatus: TypeAlias = LifeCycle | Literal["all"]
@@ -199,6 +199,8 @@ class ImportBody(Contract, defer_build=False):
     auth: ProviderAuth | None = None
     overrides: dict[str, ToolOverride] = Field(default_factory=dict)
     """Corrections by operationId."""
+    bounds: Bounds = Bounds()
+    """How large the document may be; one of more than 5 MB is given by `url`."""
     accept: bool = False
     """Take over also changes that could harm callers, which otherwise wait for a person."""
 
@@ -208,7 +210,7 @@ class ImportView(View):
 
     provider: ProviderDefinition
     tools: tuple[str, ...]
-    """`name@version` of each, in the document's order."""
+    """`name@version` of each that is stored as offered, in the document's order; `outcome` names the others."""
     report: LossReport
     """What was kept, changed and dropped, operation by operation."""
     outcome: ImportOutcome | None
@@ -217,7 +219,9 @@ class ImportView(View):
     @classmethod
     def of(cls, imported: ImportedApi) -> Self:
         """The report on an import."""
-        return cls.project(imported, tools=tuple(f"{tool.name}@{tool.version}" for tool in imported.tools))
+        stored = {tool.name for tool in imported.tools} if imported.outcome is None else set(imported.outcome.stored)
+        tools = tuple(f"{tool.name}@{tool.version}" for tool in imported.tools if tool.name in stored)
+        return cls.project(imported, tools=tools)
 
 
 class RunPage(PageView[Run]):

@@ -27,7 +27,7 @@ from toolcrib.contracts import (
     ToolDefinition,
     content_hash,
 )
-from toolcrib.core.providers.imports import MAX_NAME, Group, ImportedApi, with_hash
+from toolcrib.core.providers.imports import MAX_NAME, Group, ImportedApi, Losses, tell_large_input, with_hash
 from toolcrib.kinds.entity.importer.names import plural_of, singular_of, snake
 from toolcrib.kinds.entity.importer.options import operation_name
 from toolcrib.kinds.entity.importer.tables import Entity, field_of
@@ -357,7 +357,11 @@ def _operations(
             if why is not None
             else _tool(plan, operation, names.get(what) or _free_name(plan, operation, names_in_use))
         )
-        tools += [] if tool is None else [tool]
+        if tool is not None:
+            tools.append(tool)
+            noted = Losses()
+            tell_large_input(tool.name, tool.input_schema, plan.place, noted)
+            losses = (*losses, *noted.report())
         report.append(
             OperationImport(
                 operation=what,

@@ -39,12 +39,13 @@ class Entity:
     """What the class says of itself."""
 
 
-def as_entity(thing: type | Table | Entity, options: EntityOptions | None = None) -> Entity:
+def as_entity(thing: type | Table | Entity, options: EntityOptions | None = None, *, keyless: bool = False) -> Entity:
     """A mapped class or a table as an entity.
 
     Args:
         thing: A mapped class, a table or an entity; an entity is returned unchanged.
         options: Choices for a table; a class has them by its decorator.
+        keyless: Whether it may be without a primary key, as a view is.
 
     Raises:
         InvalidDefinition: It is not mapped, spans several tables, has no primary key, or its choices name no field.
@@ -52,7 +53,7 @@ def as_entity(thing: type | Table | Entity, options: EntityOptions | None = None
     if isinstance(thing, Entity):
         return thing
     made = _of_table(thing, options) if isinstance(thing, sa.Table) else _of_class(thing, options)
-    if not made.table.primary_key.columns:
+    if not made.table.primary_key.columns and not keyless:
         msg = f"{made.name} has no primary key, by which a row could be named; give its table one"
         raise InvalidDefinition(msg)
     _check_options(made)

@@ -67,7 +67,8 @@ class Rows:
         self, condition: sa.ColumnElement[bool] | None, order: Sequence[sa.ColumnElement[Any]], *, skip: int, top: int
     ) -> list[JsonObject]:
         """Rows that meet a condition, in an order that is the same each time."""
-        keys = [self._fields[name].column for name in self._implementation.key]
+        names = self._implementation.key or [name for name, field in self._fields.items() if field.about.searchable]
+        keys = [self._fields[name].column for name in names]
         statement = self._select().order_by(*order, *keys).offset(skip or None).limit(top)
         statement = statement if condition is None else statement.where(condition)
         return [self._to_json(row) for row in self._connection.execute(statement).mappings()]

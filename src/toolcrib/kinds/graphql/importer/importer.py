@@ -23,7 +23,7 @@ from toolcrib.contracts import (
     RetryPolicy,
     ToolDefinition,
 )
-from toolcrib.core.providers.imports import MAX_NAME, Group, ImportedApi, Losses, cut_text, with_hash
+from toolcrib.core.providers.imports import MAX_NAME, Group, ImportedApi, Losses, cut_text, tell_large_input, with_hash
 from toolcrib.kinds.graphql.importer.inputs import InputSchemas, note, prose, variable_type
 from toolcrib.kinds.graphql.importer.schema import check_schema
 from toolcrib.kinds.graphql.importer.selections import NESTED_NODES, SelectionLimits, Selections, Why
@@ -140,6 +140,7 @@ class _SchemaReader:
         else:
             try:
                 tool = self._tool(root, name, losses)
+                tell_large_input(name, tool.input_schema, root.place, losses)
             except (InvalidDefinition, GraphQLError, RecursionError, ValueError) as problem:
                 losses = Losses()
                 losses.add_dropped(root.place, "operation", "operation", f"left out: {problem}"[:_MAX_WHY])

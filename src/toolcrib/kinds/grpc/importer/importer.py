@@ -27,7 +27,15 @@ from toolcrib.contracts import (
     ToolDefinition,
     digest,
 )
-from toolcrib.core.providers.imports import MAX_GROUP_DESCRIPTION, Group, ImportedApi, Losses, cut_text, slug
+from toolcrib.core.providers.imports import (
+    MAX_GROUP_DESCRIPTION,
+    Group,
+    ImportedApi,
+    Losses,
+    cut_text,
+    slug,
+    tell_large_input,
+)
 from toolcrib.kinds.grpc.importer.descriptors import (
     closure,
     complete,
@@ -162,6 +170,7 @@ class _Reader:
             try:
                 tool = self._tool(service, method, name)
                 self._account(method, losses)
+                tell_large_input(name, tool.input_schema, method.full_name, losses)
             except InvalidDefinition as problem:
                 why = str(problem)
         if why is not None:

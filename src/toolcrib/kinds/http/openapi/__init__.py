@@ -8,6 +8,6 @@ keep. Nothing here executes a tool; that is `kinds.http.runtime`. Imported by `k
 
 from toolcrib.kinds.http.openapi.importer import import_openapi
 from toolcrib.kinds.http.openapi.read.documents import Fetch, fetch_documents
-from toolcrib.kinds.http.openapi.read.nodes import Bounds
+from toolcrib.kinds.http.shape import Bounds
 
 __all__ = ["Bounds", "Fetch", "fetch_documents", "import_openapi"]

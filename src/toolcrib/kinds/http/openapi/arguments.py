@@ -14,7 +14,7 @@ from toolcrib.contracts import JsonSchema
 from toolcrib.core.providers.imports import MAX_NAME, Losses, lean, with_hash
 from toolcrib.kinds.http.openapi.operations.operations import PLACES
 from toolcrib.kinds.http.openapi.operations.parts import ApiOperation, ApiParameter, is_json, placeholders
-from toolcrib.kinds.http.openapi.operations.security import Credential
+from toolcrib.kinds.http.openapi.operations.security import Credential, Security
 from toolcrib.kinds.http.openapi.read.documents import Library
 from toolcrib.kinds.http.openapi.read.nodes import Node
 from toolcrib.kinds.http.openapi.request_bodies import WHOLE, BodyPlan, read_request
@@ -38,19 +38,23 @@ def tool_names(operations: Sequence[ApiOperation], known: Mapping[str, str]) -> 
         operations: All of a document.
         known: Names of an earlier import by `GET /path`.
     """
-    claims: defaultdict[str, list[tuple[bool, bool, str, str]]] = defaultdict(list)
+    claims: defaultdict[str, list[tuple[bool, bool, str, str, str]]] = defaultdict(list)
     wanted = [_tool_name(operation) for operation in operations]
     for name, operation in zip(wanted, operations, strict=True):
         kept = known.get(operation.key) == name
-        claims[name].append((not kept, operation.operation_id != name, operation.path, operation.method))
+        claims[name].append((not kept, operation.operation_id != name, *_rank(operation)))
     best = {name: min(claimed) for name, claimed in claims.items()}
     names_in_use = set(known.values())
     names: list[str] = []
     for name, operation in zip(wanted, operations, strict=True):
         is_new, _, *first = best[name]
-        owns = first == [operation.path, operation.method] and (name not in names_in_use or not is_new)
+        owns = tuple(first) == _rank(operation) and (name not in names_in_use or not is_new)
         names.append(known.get(operation.key) or (name if owns else with_hash(name, operation.key)))
     return names
+
+
+def _rank(operation: ApiOperation) -> tuple[str, str, str]:
+    return operation.path, operation.method, operation.fragment
 
 
 def argument_names(wanted: Sequence[tuple[str, str]]) -> list[str]:
@@ -73,7 +77,8 @@ def argument_names(wanted: Sequence[tuple[str, str]]) -> list[str]:
 
 
 def _tool_name(operation: ApiOperation) -> str:
-    written = operation.operation_id or operation.method.lower() + _PLACEHOLDER.sub(r"by_\1", operation.path)
+    path = f"{operation.path}/{operation.fragment}" if operation.fragment else operation.path
+    written = operation.operation_id or operation.method.lower() + _PLACEHOLDER.sub(r"by_\1", path)
     name = _ILLEGAL_IN_TOOL.sub("_", written).strip("_-")
     if not name[:1].isalpha():
         name = f"{operation.method.lower()}_{name}".rstrip("_")
@@ -100,12 +105,15 @@ def takes_key(operation: ApiOperation) -> bool:
     return any(_is_header(parameter, KEY_HEADER) for parameter in operation.parameters)
 
 
-def given_parameters(operation: ApiOperation, credentials: frozenset[Credential]) -> list[ApiParameter]:
+def given_parameters(
+    operation: ApiOperation, credentials: frozenset[Credential], unsent: frozenset[Credential]
+) -> list[ApiParameter]:
     """The operation's parameters by place, as the caller gives them: without credentials, key and content types.
 
     Args:
         operation: Its losses take the parameters that are left out.
         credentials: What authentication fills in.
+        unsent: Credentials that no call sends, which are reported already.
     """
     names = placeholders(operation.path)
     for parameter in operation.parameters:
@@ -114,7 +122,11 @@ def given_parameters(operation: ApiOperation, credentials: frozenset[Credential]
             operation.losses.add_changed(
                 place, "invalid", f"parameter {parameter.name}", "required: it is part of the path"
             )
-    found = [parameter for parameter in operation.parameters if _is_given(parameter, operation, credentials, names)]
+    found = [
+        parameter
+        for parameter in operation.parameters
+        if credential_of(parameter) not in unsent and _is_given(parameter, operation, credentials, names)
+    ]
     declared = {parameter.name for parameter in found if parameter.place == "path"}
     for name in names:
         if name not in declared:
@@ -167,22 +179,27 @@ def _is_given(
     parameter: ApiParameter, operation: ApiOperation, credentials: frozenset[Credential], names: tuple[str, ...]
 ) -> bool:
     what, place, losses = f"parameter {parameter.name}", parameter.node.place, operation.losses
-    lower = parameter.name.lower() if parameter.place == "header" else parameter.name
+    _, lower = credential_of(parameter)
     if parameter.place == "path" and parameter.name not in names:
         losses.add_dropped(place, "invalid", what, "the path has no place for it")
     elif _is_header(parameter, KEY_HEADER):
         losses.add_changed(place, "annotation", what, "filled in with the key of the call")
+    elif (parameter.place, lower) in credentials:
+        losses.add_changed(place, "annotation", what, "filled in by authentication")
     elif parameter.place == "header" and lower in _NEGOTIATED:
         losses.add_dropped(place, "annotation", what, "OpenAPI says to ignore header parameters of this name")
     elif parameter.place == "header" and lower in _FRAMING:
         losses.add_dropped(place, "annotation", what, "follows from the URL and the body")
     elif parameter.place == "header" and not _TOKEN.fullmatch(lower):
         losses.add_dropped(place, "invalid", what, "no header can have this name")
-    elif (parameter.place, lower) in credentials:
-        losses.add_changed(place, "annotation", what, "filled in by authentication")
     else:
         return True
     return False
+
+
+def credential_of(parameter: ApiParameter) -> Credential:
+    """What a parameter would be as a credential."""
+    return parameter.place, parameter.name.lower() if parameter.place == "header" else parameter.name
 
 
 def _make_path_parameter(operation: ApiOperation, name: str) -> ApiParameter:
@@ -255,7 +272,7 @@ def read_arguments(
     operation: ApiOperation,
     library: Library,
     schemas: SchemaConverter,
-    credentials: frozenset[Credential],
+    security: Security,
     tokens: frozenset[str],
 ) -> Arguments:
     """The arguments of an operation: path, query, header, cookie, then the body.
@@ -264,10 +281,11 @@ def read_arguments(
         operation: Its losses take what is left out.
         library: Finds what it refers to.
         schemas: Of requests.
-        credentials: What authentication fills in, in the place of a parameter.
+        security: What authentication fills in, in the place of a parameter, and what no call sends.
         tokens: Names of parameters and fields that authentication fills in with the bearer token.
     """
-    parameters = given_parameters(operation, credentials)
+    credentials = security.credentials()
+    parameters = given_parameters(operation, credentials, security.unsent)
     request = read_request(operation, library, schemas)
     fields = request.fields if request else ()
     names = argument_names(
@@ -279,7 +297,12 @@ def read_arguments(
     places = [parameter.node.place for parameter in parameters] + [field.place for field in fields]
     needed = [parameter.required for parameter in parameters] + [field.required for field in fields]
     wire = [parameter.name for parameter in parameters] + [field.name for field in fields]
-    filled = tuple(name for name, known in zip(names, wire, strict=True) if known in tokens)
+    first_field = len(parameters)
+    filled = tuple(
+        name
+        for index, (name, known) in enumerate(zip(names, wire, strict=True))
+        if known in tokens or (index >= first_field and ("body", known) in credentials)
+    )
     for name, place in zip(names, places, strict=True):
         if name in filled:
             operation.losses.add_changed(place, "annotation", f"argument {name}", "filled in by authentication")
@@ -289,7 +312,7 @@ def read_arguments(
         parameters=tuple(map(http_parameter, parameters, names)),
         body=None if request is None else _http_body(request, names[len(parameters) :]),
         places=dict(zip(names, places, strict=True)),
-        tokens=filled,
+        tokens=tuple(name for name, known in zip(names, wire, strict=True) if known in tokens),
     )
 
 

@@ -28,7 +28,16 @@ from toolcrib.contracts import (
     ToolDefinition,
     content_hash,
 )
-from toolcrib.core.providers.imports import MAX_GROUP_DESCRIPTION, Group, ImportedApi, Losses, cut_text, plain, slug
+from toolcrib.core.providers.imports import (
+    MAX_GROUP_DESCRIPTION,
+    Group,
+    ImportedApi,
+    Losses,
+    cut_text,
+    plain,
+    slug,
+    tell_large_input,
+)
 from toolcrib.core.registry import check_provider_name
 from toolcrib.infrastructure.net.origins import origin_of
 from toolcrib.kinds.http.checks import check_http
@@ -41,15 +50,15 @@ from toolcrib.kinds.http.openapi.operations.security import (
     given_security,
     read_security,
     repeated_tokens,
+    with_credentials,
 )
 from toolcrib.kinds.http.openapi.operations.servers import ServerAddress, document_server, operation_server
 from toolcrib.kinds.http.openapi.paging import find_paging
 from toolcrib.kinds.http.openapi.read.documents import Document, read_document
 from toolcrib.kinds.http.openapi.read.fields import COMPONENTS, DOCUMENT, INFO, TAG, account
-from toolcrib.kinds.http.openapi.read.nodes import Bounds
 from toolcrib.kinds.http.openapi.responses import Answers, output_schema, read_answers
 from toolcrib.kinds.http.openapi.schemas.schemas import SchemaConverter
-from toolcrib.kinds.http.shape import HttpImplementation, Paging, ToolOverride
+from toolcrib.kinds.http.shape import Bounds, HttpImplementation, Paging, ToolOverride
 
 _ELSEWHERE: Final = "other"
 _NOT_TELLING: Final = re.compile(r"(v?[0-9]+([._-][0-9a-z]+)*|api|apis|rest|\{.*\}|)", re.IGNORECASE)
@@ -121,20 +130,22 @@ def make_tool(operation: ApiOperation, name: str, override: ToolOverride, source
     """The tool of an operation, with the override applied."""
     library = source.document.library
     tokens = source.tokens if authenticates(operation) else frozenset[str]()
-    arguments = read_arguments(operation, library, source.requests, source.security.credentials(), tokens)
+    arguments = read_arguments(operation, library, source.requests, source.security, tokens)
     answers = read_answers(operation)
     paging = _paging(operation, arguments, answers, override, source)
     if paging is not None:
         arguments = arguments.with_paging(paging, source.requests, operation.losses)
         operation.kept.append(f"paging {paging.kind}")
     place = operation.node.place
+    schema = source.requests.bundle(arguments.schema(), place, operation.losses)
+    tell_large_input(name, schema, place, operation.losses)
     fields: JsonObject = {
         "name": name,
         **_prose(operation, paging),
         "category": source.provider.name,
         "tags": _tags(operation),
         "source": "imported",
-        "input_schema": source.requests.bundle(arguments.schema(), place, operation.losses),
+        "input_schema": schema,
         "output_schema": output_schema(answers, operation, source.responses),
         "implementation": _implementation(operation, arguments, paging, source),
         **_behaviour(operation, override),
@@ -217,7 +228,9 @@ def _implementation(
         operation.kept.append("security " + (" or ".join(" and ".join(one) or "none" for one in security) or "none"))
     return HttpImplementation(
         method=operation.method,
-        url=(own or base.url) + operation.path,
+        url=(own or base.url) + operation.url,
+        document_operation=operation.key if operation.fragment else None,
+        headers=operation.headers,
         parameters=arguments.parameters,
         body=arguments.body,
         provider=None if foreign else source.provider.name,
@@ -322,16 +335,17 @@ def import_openapi(
     losses = Losses()
     api = read_document(document, losses, uri=uri, documents=documents, bounds=bounds)
     account_document(api, losses)
-    named = _select(_name_operations(api, names, losses), include, overrides)
+    named = _select(_name_operations(api, names, losses, bounds or Bounds()), include, overrides)
     operations = [entry.operation for entry in named]
     server = document_server(api, base_url, losses)
     if auth is None:
         security = read_security(api, operations, name, server.address, losses)
     else:
         security = given_security(api, auth, losses)
-    provider = _provider(name, api, server, security)
     requests, responses = SchemaConverter(api, "request"), SchemaConverter(api, "response")
     tokens = repeated_tokens(operations, security)
+    security = with_credentials(security, operations, api.library, provider=name, tokens=tokens, losses=losses)
+    provider = _provider(name, api, server, security)
     source = DocumentContext(api, provider, server, security, requests, responses, tokens, base_url is not None)
     made = [(entry, _tool(entry, overrides, source)) for entry in named]
     tools = [tool for _, tool in made if tool is not None]
@@ -355,8 +369,8 @@ def _provider(name: str, document: Document, server: ServerAddress, security: Se
     )
 
 
-def _name_operations(document: Document, known: Mapping[str, str], losses: Losses) -> list[_Named]:
-    operations = list(read_operations(document, losses))
+def _name_operations(document: Document, known: Mapping[str, str], losses: Losses, bounds: Bounds) -> list[_Named]:
+    operations = list(read_operations(document, losses, bounds.max_operations))
     derived = tool_names(operations, {})
     return list(map(_Named, operations, tool_names(operations, known) if known else derived, derived))
 

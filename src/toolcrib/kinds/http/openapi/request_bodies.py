@@ -173,6 +173,9 @@ def read_request(operation: ApiOperation, library: Library, schemas: SchemaConve
             losses.add_dropped(other.place, "media_type", f"request body {other.type}", f"sent as {media.type}")
     operation.kept.append(f"body {media.type}")
     encoding = encoding_of(media.type)
+    if encoding == "binary" and _is_base64(follow_references(library, media.schema)):
+        # OpenAPI 3.0: `format: byte` is base64 text; bytes would be `format: binary`.
+        return _opaque(body, media, "text", losses, base64=True)
     if encoding in {"text", "binary"}:
         return _opaque(body, media, encoding, losses)
     return _form2(body, media, schemas, losses) if media.fields else _object(body, media, library, schemas, losses)
@@ -183,9 +186,15 @@ def _has_files(media: Media, library: Library) -> bool:
     return encoding_of(media.type) == "multipart" and any(is_file(schema, library) for schema in fields.values())
 
 
-def _opaque(body: Body, media: Media, encoding: BodyEncoding, losses: Losses) -> BodyPlan:
+def _is_base64(schema: Node) -> bool:
+    """Whether a schema is text in base64, which is sent as it is."""
+    source = schema.object
+    return source.get("format") == "byte" or str(source.get("contentEncoding", "")).lower() == "base64"
+
+
+def _opaque(body: Body, media: Media, encoding: BodyEncoding, losses: Losses, *, base64: bool = False) -> BodyPlan:
     """Text, and bytes as base64."""
-    schema: JsonSchema = dict(_BYTES) if encoding == "binary" else {"type": "string"}
+    schema: JsonSchema = dict(_BYTES) if encoding == "binary" or base64 else {"type": "string"}
     schema["contentMediaType"] = media.type
     if text := _description(body, losses):
         schema["description"] = text
@@ -244,6 +253,9 @@ def _object(body: Body, media: Media, library: Library, schemas: SchemaConverter
     _note_unsaid(body, media.schema, library, losses)
     fields = _fields(shape, body, encodings, schemas, losses)
     required = body.required is True or any(field.required for field in fields)
+    if required and body.required is None:
+        why = "required: it has required properties, and the document does not say that the body is optional"
+        losses.add_changed(body.node.place, "invalid", "request body", why)
     return BodyPlan(kind, encoding, required, fields, whole=False, encodings=encodings)
 
 

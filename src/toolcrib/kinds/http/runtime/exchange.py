@@ -74,6 +74,7 @@ MAX_PAGE_WAIT_S: Final = 10.0
 """Seconds that a page in the middle of a list may wait for a rate limit."""
 
 _DEFAULT_PAGE_WAIT_S: Final = 1.0
+_SERVER_ERROR: Final = 500
 _CONNECT_S: Final = 30.0
 _SAFE: Final = frozenset({"GET", "HEAD", "OPTIONS"})
 _ABOUT_A_FILE: Final = 1_000
@@ -115,13 +116,15 @@ class Exchange:
         return response
 
     async def send_again_once(self, arguments: JsonObject, at: str | None) -> HttpResponse:
-        """As `send`, but a refusal by rate limit is waited out once, if the wait is short."""
+        """As `send`, but a rate limit is waited out once if the wait is short, and so is a passing fault of a read."""
         try:
             return await self.send(arguments, at)
         except CallFailed as failure:
             retry_after_s = failure.error.retry_after_s
             wait = _DEFAULT_PAGE_WAIT_S if retry_after_s is None else retry_after_s
-            if failure.error.code is not ErrorCode.RATE_LIMIT or wait > MAX_PAGE_WAIT_S:
+            passing = failure.error.code is ErrorCode.NETWORK_ERROR or (failure.http_status or 0) >= _SERVER_ERROR
+            passing = passing and self.target.tool.side_effects == "reads"
+            if not (passing or failure.error.code is ErrorCode.RATE_LIMIT) or wait > MAX_PAGE_WAIT_S:
                 raise
         await self.clock.sleep(wait)
         return await self.send(arguments, at)

@@ -10,7 +10,7 @@ from typing import Final, NamedTuple, assert_never, cast
 from urllib.parse import urljoin
 
 from toolcrib.contracts import InvalidExpression, Json, JsonObject, pointer_names
-from toolcrib.core.executor import Outcome
+from toolcrib.core.executor import CallFailed, Outcome
 from toolcrib.core.expressions.jsonpath import select_one
 from toolcrib.infrastructure.net import HttpResponse
 from toolcrib.infrastructure.net.origins import origin_of
@@ -167,8 +167,11 @@ _NOWHERE: Final = float("inf")
 async def follow(exchange: Exchange, paging: Paging) -> Outcome:
     """All pages as one list, within the limits of the caller, the tool and `MAX_LIST_BYTES`.
 
+    If a following page is refused or invalid, or the pages form a cycle or lead to another origin, the list ends with
+    the pages that were read, marked incomplete with a warning that says why.
+
     Raises:
-        CallFailed: A page was refused or is invalid, or the pages form a cycle, or lead to another origin.
+        CallFailed: The first page was refused or is invalid.
     """
     arguments, enough, page_size = _begin(exchange, paging)
     place = first_place(paging)
@@ -181,20 +184,32 @@ async def follow(exchange: Exchange, paging: Paging) -> Outcome:
     while True:
         arguments = arguments if place is None else with_place(arguments, place)
         at = None if place is None else place.url
-        response = await (exchange.send_again_once(arguments, at) if pages else exchange.send(arguments))
-        document = exchange.read(response)
+        try:
+            response = await (exchange.send_again_once(arguments, at) if pages else exchange.send(arguments))
+            document = exchange.read(response)
+            found = [] if document is None else _items(exchange, response, document, names)
+        except CallFailed as failure:
+            if page is None:
+                raise
+            return _join_pages(exchange, page, items, names, trouble=f"page {pages + 1}: {failure.error.message}")
         if document is None:
             return _outcome_at_end(exchange, response, page, items, names)
-        found = _items(exchange, response, document, names)
+        if place is not None and _repeats(place, found, before):
+            trouble = f"page {pages + 1} is page {pages} again"
+            return _join_pages(exchange, cast("Page", page), items, names, trouble=trouble)
         items += found
         pages += 1
         size += len(response.body)
         page = Page(response, document, len(found), pages, len(items), page_size)
-        place = _next(exchange, paging, page)
+        try:
+            place = _next(exchange, paging, page)
+        except CallFailed as failure:
+            return _join_pages(exchange, page, items, names, trouble=failure.error.message)
         if place is None or len(items) >= enough or pages >= paging.max_pages or size >= MAX_LIST_BYTES:
             return _join_pages(exchange, page, items, names, whole=place is None, asked_for=len(items) >= enough)
-        if place.mark in seen or _repeats(place, found, before):
-            raise bad_response(exchange.target.tool, response, f"page {pages} names a next page that was read already")
+        if place.mark in seen or place.url == response.url:
+            trouble = f"page {pages} names a next page that was read already"
+            return _join_pages(exchange, page, items, names, trouble=trouble)
         seen.add(place.mark)
         before = found
 
@@ -257,12 +272,25 @@ def _outcome_at_end(
 
 
 def _join_pages(
-    exchange: Exchange, page: Page, items: list[Json], names: list[str], *, whole: bool, asked_for: bool
+    exchange: Exchange,
+    page: Page,
+    items: list[Json],
+    names: list[str],
+    *,
+    whole: bool = False,
+    asked_for: bool = False,
+    trouble: str = "",
 ) -> Outcome:
-    """The last page's document with the items of all pages."""
+    """The last page's document with the items of all pages, and why there are no more if it is for some trouble."""
     paging: JsonObject = {"pages": page.pages, "items": len(items), "complete": whole}
     warnings: list[str] = []
-    if not whole and not asked_for:
+    if trouble:
+        paging["trouble"] = trouble
+        warnings.append(
+            f"the list is not complete: {len(items)} items of {page.pages} pages were read, and then there was trouble "
+            f"({trouble}); ask again for the rest"
+        )
+    elif not whole and not asked_for:
         warnings.append(
             f"the list is not complete: {len(items)} items of {page.pages} pages were read, and there are more; "
             "narrow the call, or ask for the rest"

@@ -26,7 +26,7 @@ from toolcrib.contracts import (
     ToolDefinition,
     content_hash,
 )
-from toolcrib.core.providers.imports import MAX_NAME, Group, ImportedApi, Losses, fitting, with_hash
+from toolcrib.core.providers.imports import MAX_NAME, Group, ImportedApi, Losses, fitting, tell_large_input, with_hash
 from toolcrib.core.registry import check_definition
 from toolcrib.kinds.mcp.importer.offers import ServerListing, ServerOffer, Unusable
 from toolcrib.kinds.mcp.shape import McpCapability, McpImplementation
@@ -304,7 +304,8 @@ def import_mcp(
     report = LossReport(format="MCP", operations=(*(entry for _, entry in made), *left_out))
     metadata = {**provider.metadata, "server": _server(listing), "import": report.summary()}
     groups = tuple(_groups(tools))
-    return ImportedApi(provider.model_copy(update={"metadata": metadata}), tools, groups, report)
+    described = provider.model_copy(update={"metadata": metadata})
+    return ImportedApi(described, tools, groups, report, is_partial=listing.is_cut_off)
 
 
 def _import_offer(offer: ServerOffer, name: str, provider: str) -> tuple[ToolDefinition | None, OperationImport]:
@@ -329,9 +330,14 @@ def _import_offer(offer: ServerOffer, name: str, provider: str) -> tuple[ToolDef
 
 
 def _tool(offer: ServerOffer, name: str, provider: str, losses: Losses) -> ToolDefinition | None:
+    if _object(offer.document.get("execution")).get("taskSupport") == "required":
+        why = "left out: the server executes it only as a task (execution.taskSupport), which calls here cannot start"
+        losses.add_dropped(offer.place, "operation", "operation", why)
+        return None
     try:
         tool = make_tool(offer, name, provider, losses)
         check_definition(tool)
+        tell_large_input(name, tool.input_schema, offer.place, losses)
     except ValidationError as error:
         why = error.errors()[0]["msg"]
     except InvalidDefinition as error:

@@ -79,6 +79,8 @@ class ServerListing:
     unusable: tuple[Unusable, ...] = ()
     server: JsonObject | None = None
     """`name` and `version` as the server gives them; they identify nothing."""
+    is_cut_off: bool = False
+    """Whether a list has further pages that could not be read; one of `unusable` says which and why."""
 
     def find(self, capability: McpCapability, name: str) -> ServerOffer | None:
         """The offer of this name."""

@@ -92,7 +92,8 @@ class Connection:
             if known is None or known.asked_at < oldest:
                 asked_at = self._loop.time()
                 known = _Known(await session.listing(key), asked_at)
-                self._known[key] = known
+                if not known.listing.is_cut_off:
+                    self._known[key] = known
         return known.listing
 
     async def call(self, capability: McpCapability, name: str, arguments: JsonObject, limit_s: float) -> JsonObject:

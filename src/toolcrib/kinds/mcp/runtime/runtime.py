@@ -4,7 +4,7 @@ A call is refused if the server no longer offers what was trusted.
 
 Structured content is preferred to text, and text that is a JSON object or list is read as JSON. A single part of a
 result is the output; several parts are a list. Images, audio and blobs are stored as blobs, with a description in the
-output.
+output. Where structured content repeats the bytes of a part, or has bytes in the form of one, it names the attachment.
 """
 
 import base64
@@ -25,6 +25,8 @@ from toolcrib.kinds.mcp.runtime.failures import MOST_WORDS, SessionGone
 from toolcrib.kinds.mcp.runtime.servers import McpServers
 from toolcrib.kinds.mcp.shape import McpCapability, McpImplementation
 
+_MOST_LEVELS: Final = 100
+"""Of structured content in which bytes are looked for."""
 _UNKNOWN: Final = "application/octet-stream"
 _LINK: Final = ("uri", "name", "title", "description", "mimeType", "size")
 
@@ -37,6 +39,8 @@ class ResultReader:
     blob_sink: BlobSink
     attachments: list[Attachment] = field(default_factory=list[Attachment])
     warnings: list[str] = field(default_factory=list[str])
+    _kept: dict[str, JsonObject] = field(default_factory=dict[str, JsonObject])
+    """Descriptions by the base64 text of the bytes."""
 
     async def outcome(self, capability: McpCapability, result: JsonObject) -> Outcome:
         """The outcome of a call.
@@ -60,7 +64,21 @@ class ResultReader:
             raise self._tool_failure(parts)
         read = [await self._part(part) for part in parts]
         structured = result.get("structuredContent")
-        return _single(read) if structured is None else structured
+        return _single(read) if structured is None else await self._without_bytes(structured)
+
+    async def _without_bytes(self, value: Json, levels: int = _MOST_LEVELS) -> Json:
+        """Structured content in which bytes are attachments; the text of the bytes becomes the attachment's URL."""
+        if levels == 0:
+            return value
+        if isinstance(value, list):
+            return [await self._without_bytes(item, levels - 1) for item in cast("list[Json]", value)]
+        if not isinstance(value, dict):
+            return self._kept[value].get("url", "") if isinstance(value, str) and value in self._kept else value
+        part = cast("JsonObject", value)
+        text = part.get("data" if part.get("type") in {"image", "audio"} else "blob")
+        if isinstance(text, str) and text and ("uri" in part or "type" in part):
+            await self._bytes(text, part.get("mimeType"))
+        return {name: await self._without_bytes(item, levels - 1) for name, item in part.items()}
 
     def _tool_failure(self, parts: Sequence[JsonObject]) -> CallFailed:
         message_text = " ".join(" ".join(str(part.get("text") or "") for part in parts).split())[:MOST_WORDS]
@@ -98,6 +116,8 @@ class ResultReader:
 
     async def _bytes(self, text: str, media_type: Json) -> JsonObject:
         """Keep bytes, and describe them."""
+        if text in self._kept:
+            return self._kept[text]
         content_type = media_type if isinstance(media_type, str) and media_type else _UNKNOWN
         described: JsonObject = {"media_type": content_type}
         try:
@@ -110,11 +130,13 @@ class ResultReader:
             digest = await self.blob_sink.put(data, realm=tool.realm, made_by=made_by, content_type=content_type)
         except Unavailable as problem:
             self.warnings.append(f"a part of type {content_type} ({len(data)} bytes) could not be kept: {problem}")
+            self._kept[text] = described
             return described
         kind = "image" if content_type.startswith("image/") else "blob"
         url = f"blob:sha256:{digest}"
         self.attachments.append(Attachment(kind=kind, url=url, content_type=content_type, bytes=len(data)))
-        return {**described, "bytes": len(data), "url": url}
+        self._kept[text] = {**described, "bytes": len(data), "url": url}
+        return self._kept[text]
 
 
 def _single(parts: list[Json]) -> Json:

@@ -113,6 +113,9 @@ MAX_PAGES: Final = 200
 MAX_ENTRIES: Final = 10_000
 """Of one list."""
 
+_CUT_OFF: Final = "the list is not complete:"
+"""How the reason begins for a page that could not be read."""
+
 _CHANGES: Final = (
     types.ToolListChangedNotification,
     types.PromptListChangedNotification,
@@ -164,7 +167,8 @@ class McpSession:
 
         Raises:
             SessionGone: The connection was lost.
-            CallFailed: The server does not answer, refuses, or lists without end.
+            CallFailed: The server does not answer, refuses, or lists without end. If only a following page is refused,
+                the listing has the pages before it and is cut off.
         """
         entries: dict[str, list[Json]] = {}
         malformed: list[Unusable] = []
@@ -174,7 +178,8 @@ class McpSession:
         info = self._client.server_info
         server: JsonObject | None = None if info is None else {"name": info.name, "version": info.version}
         found = read_listing(entries, server)
-        return ServerListing(found.offers, (*found.unusable, *malformed), server)
+        cut_off = any(each.why.startswith(_CUT_OFF) for each in malformed)
+        return ServerListing(found.offers, (*found.unusable, *malformed), server, is_cut_off=cut_off)
 
     async def call(self, capability: McpCapability, name: str, arguments: JsonObject, limit_s: float) -> JsonObject:
         """Call a tool, read a resource or get a prompt; returns the result as the specification has it.
@@ -217,6 +222,14 @@ class McpSession:
             try:
                 cursor, dropped = await self._page(name, cursor)
             except _NoSuchList:
+                return found
+            except SessionGone:
+                raise
+            except CallFailed as failure:
+                if not seen:
+                    raise
+                why = f"{_CUT_OFF} its {len(found)} entries are used, and page {len(seen) + 1} is not there"
+                malformed.append(Unusable(f"more {name}", f"/{name}/{total}", f"{why}: {failure.error.message}"))
                 return found
             page = self._wire.page
             wrong = {**self._wire.malformed, **dropped}

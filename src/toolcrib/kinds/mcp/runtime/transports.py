@@ -40,6 +40,7 @@ from toolcrib.kinds.mcp.runtime.failures import (
     credentials_failure,
     network_failure,
     status_failure,
+    unusable,
 )
 from toolcrib.kinds.mcp.runtime.server_target import ServerTarget
 from toolcrib.kinds.mcp.runtime.session import McpSession, SessionOptions, hold
@@ -60,7 +61,10 @@ Streams: TypeAlias = tuple[
 
 @asynccontextmanager
 async def running(
-    command: Sequence[str], environment: Mapping[str, str], tell: Callable[[str], None]
+    command: Sequence[str],
+    environment: Mapping[str, str],
+    tell: Callable[[str], None],
+    too_long: Callable[[], None],
 ) -> AsyncGenerator[Streams]:
     """Start a program, and give the streams of its messages.
 
@@ -68,6 +72,7 @@ async def running(
         command: The program and its arguments.
         environment: All of its variables.
         tell: Is told the end of its standard error, whenever there is more.
+        too_long: Called when a message has more than `MAX_LINE` bytes, with which the connection ends.
 
     Raises:
         OSError: It cannot be started.
@@ -85,7 +90,7 @@ async def running(
     incoming, received = anyio.create_memory_object_stream[SessionMessage | Exception](0)
     sent, outgoing = anyio.create_memory_object_stream[SessionMessage](0)
     tasks = [
-        asyncio.create_task(_read(process, incoming)),
+        asyncio.create_task(_read(process, incoming, too_long)),
         asyncio.create_task(_write(process, outgoing)),
         asyncio.create_task(_listen(process, tell)),
     ]
@@ -96,22 +101,43 @@ async def running(
         for task in tasks:
             task.cancel()
         await asyncio.gather(*tasks, return_exceptions=True)
+        with suppress(TimeoutError):
+            await asyncio.wait_for(_discard(process), _GRACE_S)
         for stream in (incoming, received, sent, outgoing):
             stream.close()
 
 
+async def _discard(process: asyncio.subprocess.Process) -> None:
+    """Read to the end what a program still writes: its pipe is closed only then."""
+    stdout = cast("asyncio.StreamReader", process.stdout)
+    while await stdout.read(MAX_LINE):
+        pass
+
+
 async def _read(
-    process: asyncio.subprocess.Process, incoming: MemoryObjectSendStream[SessionMessage | Exception]
+    process: asyncio.subprocess.Process,
+    incoming: MemoryObjectSendStream[SessionMessage | Exception],
+    too_long: Callable[[], None],
 ) -> None:
     """Pass on messages until there are no more, or one is too long; invalid lines are ignored."""
     stdout = cast("asyncio.StreamReader", process.stdout)
-    with incoming, suppress(ValueError, anyio.BrokenResourceError):  # a line over the limit is a ValueError
-        while line := await stdout.readline():
+    with incoming, suppress(anyio.BrokenResourceError):
+        while line := await _next_line(stdout, too_long):
             try:
                 message = jsonrpc_message_adapter.validate_json(line, by_name=False)
             except ValueError:
                 continue  # many servers print other things as well
             await incoming.send(SessionMessage(message))
+    await _discard(process)
+
+
+async def _next_line(stdout: asyncio.StreamReader, too_long: Callable[[], None]) -> bytes:
+    """The next line; empty at the end, or where a line has more than `MAX_LINE` bytes."""
+    try:
+        return await stdout.readline()
+    except ValueError:
+        too_long()
+        return b""
 
 
 async def _write(process: asyncio.subprocess.Process, outgoing: MemoryObjectReceiveStream[SessionMessage]) -> None:
@@ -324,7 +350,11 @@ async def _program(
     def tell(text: str) -> None:
         asking.troubles.output = redactor.text(text)
 
-    streams = running(reach.connection.command, reach.environment, tell)
+    def too_long() -> None:
+        why = f"it is a message of more than {MAX_LINE} bytes, the most that is read; ask for less, a page or a filter"
+        asking.troubles.last = unusable(reach.provider.name, why)
+
+    streams = running(reach.connection.command, reach.environment, tell, too_long)
     try:
         await hold(streams, asking, legacy=False, opened=opened, leave=leave)
     except OSError as problem:

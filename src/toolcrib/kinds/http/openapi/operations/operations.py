@@ -4,6 +4,7 @@ In OpenAPI 2.0 (Swagger), bodies and forms are parameters, and media types are l
 """
 
 from collections.abc import Callable, Iterator, Mapping
+from dataclasses import replace
 from typing import Final, TypeAlias, cast
 
 from toolcrib.contracts import Json
@@ -19,6 +20,7 @@ from toolcrib.kinds.http.openapi.operations.parts import (
     BodyField,
     Media,
     read_path,
+    with_constants,
 )
 from toolcrib.kinds.http.openapi.read.documents import Document
 from toolcrib.kinds.http.openapi.read.fields import (
@@ -34,7 +36,7 @@ from toolcrib.kinds.http.openapi.read.fields import (
     Fields,
     account,
 )
-from toolcrib.kinds.http.openapi.read.nodes import MAX_OPERATIONS, Node, child
+from toolcrib.kinds.http.openapi.read.nodes import Node, child
 from toolcrib.kinds.http.shape import FieldEncoding, FieldStyle, HttpMethod, ParameterPlace, ParameterStyle
 
 PLACES: Final[tuple[ParameterPlace, ...]] = ("path", "query", "header", "cookie")
@@ -79,12 +81,13 @@ class OpenApi3:
                     why = "has no name, or a place that is none of path, query, header and cookie"
                     losses.add_dropped(source.place, "invalid", f"parameter {name}".rstrip(), why)
                 continue
-            if (place, name) in found:
-                overridden = found[place, name].node.place
+            key = (place, _same(place, name))
+            if key in found:
+                overridden = found[key].node.place
                 losses.add_dropped(
                     overridden, "duplicate", f"parameter {name}", "declared again, and the later one counts"
                 )
-            found[place, name] = self._parameter(source, name, place, losses)
+            found[key] = self._parameter(source, name, place, losses)
         return list(found.values())
 
     def _parameter(self, source: Node, name: str, place: ParameterPlace, losses: Losses) -> ApiParameter:
@@ -239,7 +242,7 @@ class OpenApi2:
                     why = "has no name, or a place that is none of path, query, header, formData and body"
                     losses.add_dropped(source.place, "invalid", f"parameter {name}".rstrip(), why)
                 continue
-            key = (place, "" if place == "body" else name)
+            key = (place, "" if place == "body" else _same(place, name))
             if key in found:
                 why = "declared again, and the later one counts"
                 losses.add_dropped(found[key].place, "duplicate", f"parameter {name}", why)
@@ -351,6 +354,11 @@ def _schema(source: Node) -> Node:
     return Node(found, source.place, source.base) if found else Node(None, source.place, source.base)
 
 
+def _same(place: str, name: str) -> str:
+    """What two names of one parameter have in common: only names of headers ignore case."""
+    return name.lower() if place == "header" else name
+
+
 METHODS: Final[Mapping[str, HttpMethod]] = {
     "get": "GET",
     "put": "PUT",
@@ -365,12 +373,13 @@ METHODS: Final[Mapping[str, HttpMethod]] = {
 Reader: TypeAlias = Callable[[ApiPath, HttpMethod, Node, Losses], ApiOperation]
 
 
-def read_operations(document: Document, losses: Losses) -> Iterator[ApiOperation]:
+def read_operations(document: Document, losses: Losses, max_operations: int) -> Iterator[ApiOperation]:
     """Every operation in the document's order.
 
     Args:
         document: The document.
         losses: Receives invalid paths; the losses of an operation are recorded with it.
+        max_operations: Those of the paths after as many are left out.
     """
     reader: Reader = (OpenApi2 if document.dialect == "2.0" else OpenApi3)(document).operation
     count = 0
@@ -387,15 +396,16 @@ def read_operations(document: Document, losses: Losses) -> Iterator[ApiOperation
         if not found:
             losses.add_dropped(node.place, "invalid", f"path {written[:200]}", "has no operation")
             losses.uses(path.place, shared)
-        if count > MAX_OPERATIONS:
-            losses.add_dropped(node.place, "bound", f"path {written[:200]}", f"more than {MAX_OPERATIONS} operations")
+        if count > max_operations:
+            why = f"more than {max_operations} operations; raise the bound max_operations of the import"
+            losses.add_dropped(node.place, "bound", f"path {written[:200]}", why)
             continue
         for name in found:
             own = Losses()
             own.uses(path.place, shared)
             operation = document.library.resolve(item.get(name), own)
             account(operation, OPERATION, own)
-            yield reader(path, METHODS[name], operation, own)
+            yield with_constants(replace(reader(path, METHODS[name], operation, own), fragment=path.fragment))
 
 
 def _item(document: Document, node: Node, losses: Losses) -> Node:

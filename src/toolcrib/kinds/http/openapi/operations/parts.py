@@ -6,8 +6,9 @@ URL templates such as `/deals/{id}`, with one name in each pair of braces.
 
 import re
 from collections.abc import Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Final
+from urllib.parse import quote, unquote
 
 from toolcrib.core.providers.imports import Losses
 from toolcrib.kinds.http.openapi.read.nodes import Node
@@ -97,15 +98,34 @@ class ApiOperation:
     """Server Objects of the operation or its path alone, not those of the document."""
     losses: Losses = field(compare=False)
     kept: list[str] = field(compare=False, default_factory=list[str])
+    fragment: str = ""
+    """What follows `#` in the path as written; it tells apart operations that share method and path."""
+    constants: tuple[tuple[ParameterPlace, str, str], ...] = ()
+    """Place, name and value of what each request says, because the fragment and the document leave no choice."""
 
     @property
     def key(self) -> str:
-        """`GET /deals/{id}`."""
-        return f"{self.method} {self.path}"
+        """`GET /deals/{id}`, or `POST /#Action=List` if the path has a fragment."""
+        return f"{self.method} {self.path}{'#' if self.fragment else ''}{self.fragment}"
+
+    @property
+    def url(self) -> str:
+        """The path with the constants of its query."""
+        query = "&".join(
+            f"{quote(name, safe='')}={quote(value, safe='')}"
+            for place, name, value in self.constants
+            if place == "query"
+        )
+        return f"{self.path}{'&' if '?' in self.path else '?'}{query}" if query else self.path
+
+    @property
+    def headers(self) -> dict[str, str]:
+        """The constants that are headers."""
+        return {name: value for place, name, value in self.constants if place == "header"}
 
     @property
     def operation_id(self) -> str | None:
-        """The document's own name for it."""
+        """What the document calls it, its `operationId`."""
         return self.node.text("operationId") or None
 
     @property
@@ -128,6 +148,8 @@ class ApiPath:
     template: str
     """As a URL takes it."""
     item: Node
+    fragment: str = ""
+    """What follows `#`, which names the operation and is not sent."""
 
     @property
     def place(self) -> str:
@@ -143,13 +165,57 @@ def read_path(written: str, item: Node, losses: Losses) -> ApiPath:
         losses.add_changed(item.place, "invalid", f"path {written[:200]}", "taken with a slash before it")
     bare, mark, fragment = template.partition("#")
     if mark:
-        losses.add_dropped(
-            item.place, "invalid", f"fragment {fragment[:200]}", "a request has none; it only names the operation"
+        losses.add_changed(
+            item.place, "annotation", f"fragment {fragment[:200]}", "a request has none; it names the operation"
         )
     plain = _PLACEHOLDER.sub(_simple, bare)
     if plain != bare:
         losses.add_changed(item.place, "invalid", f"path {written[:200]}", f"taken as {plain[:200]}")
-    return ApiPath(written, plain, item)
+    return ApiPath(written, plain, item, fragment)
+
+
+def with_constants(operation: ApiOperation) -> ApiOperation:
+    """An operation of a path with a fragment, in which parameters with only one value are constants, not arguments.
+
+    Documents of AWS and Azure write `/#X-Amz-Target=Service.List` or `/#Action=List`, and declare that parameter with
+    an `enum` of one value. What the fragment says and nothing declares is sent if it is known where: `X-Amz-Target` is
+    a header, `Action` is in the query. Any other fragment is only a name.
+    """
+    if not operation.fragment:
+        return operation
+    said = dict(_said(operation.fragment))
+    left: list[ApiParameter] = []
+    constants: list[tuple[ParameterPlace, str, str]] = []
+    for parameter in operation.parameters:
+        value = said.get(parameter.name, _only_value(parameter) if parameter.required else None)
+        if value is None or parameter.place not in {"query", "header"}:
+            left.append(parameter)
+            continue
+        constants.append((parameter.place, parameter.name, value))
+        why = f"always {value[:200]!r}: it tells the operation from others of the same path"
+        operation.losses.add_changed(parameter.node.place, "annotation", f"parameter {parameter.name}", why)
+    declared = {name.lower() for _, name, _ in constants} | {found.name.lower() for found in left}
+    for name, place in _UNDECLARED.items():
+        if name in said and name.lower() not in declared:
+            constants.append((place, name, said[name]))
+            declared.add(name.lower())
+    for name in said.keys() - {name for name in said if name.lower() in declared}:
+        why = "not sent: no parameter has this name, so nothing says where it belongs"
+        operation.losses.add_dropped(operation.node.place, "invalid", f"{name}={said[name]}"[:200], why)
+    return replace(operation, parameters=tuple(left), constants=tuple(constants))
+
+
+_UNDECLARED: Final[dict[str, ParameterPlace]] = {"X-Amz-Target": "header", "Action": "query"}
+
+
+def _said(fragment: str) -> list[tuple[str, str]]:
+    pairs = (part.partition("=") for part in fragment.split("&"))
+    return [(unquote(name), unquote(value)) for name, mark, value in pairs if mark and name and value]
+
+
+def _only_value(parameter: ApiParameter) -> str | None:
+    values = parameter.schema.get("enum").list
+    return values[0] if len(values) == 1 and isinstance(values[0], str) else None
 
 
 def placeholders(template: str) -> tuple[str, ...]:

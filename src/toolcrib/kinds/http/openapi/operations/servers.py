@@ -1,6 +1,7 @@
 """The base address of a document, and of operations with their own servers."""
 
 import re
+from collections.abc import Sequence
 from dataclasses import dataclass, field
 from typing import Final
 from urllib.parse import urljoin
@@ -38,7 +39,7 @@ def document_server(document: Document, given: str | None, losses: Losses) -> Se
     """The provider's base address.
 
     Args:
-        document: Its first server with an address counts.
+        document: Its first server with an address counts; https comes before http.
         given: An address that replaces it.
         losses: Takes the servers that are not used.
 
@@ -69,16 +70,12 @@ def operation_server(operation: ApiOperation, base: ServerAddress, document: Doc
         document: Relative addresses belong to where it came from.
         given: Whether that address replaces the document's, and with it every server in it.
     """
-    found: ServerAddress | None = None
+    uri, losses = document.root.base or base.address, operation.losses
+    chosen = None if given else _choose(operation.servers, uri)
+    found = None if chosen is None else read_server(chosen, uri, losses)
     for node in operation.servers:
-        server = (
-            None
-            if given or found is not None
-            else read_server(node, document.root.base or base.address, operation.losses)
-        )
-        if server is None:
-            operation.losses.add_dropped(node.place, "server", "server", f"called at {(found or base).url}")
-        found = found or server
+        if node is not chosen:
+            losses.add_dropped(node.place, "server", "server", f"called at {(found or base).url}")
     return None if found is None or found.address == base.address else found.address
 
 
@@ -97,16 +94,37 @@ def read_server(node: Node, uri: str, losses: Losses) -> ServerAddress | None:
 
 
 def _first(document: Document, losses: Losses) -> ServerAddress | None:
-    found: ServerAddress | None = None
-    for node in document.root.get("servers").entries():
-        server = read_server(node, document.root.base, losses) if found is None else None
-        if server is None:
+    servers, uri = list(document.root.get("servers").entries()), document.root.base
+    chosen = _choose(servers, uri)
+    found = None if chosen is None else read_server(chosen, uri, losses)
+    for node in servers:
+        if node is not chosen:
             why = "is no absolute address" if found is None else f"calls go to {found.url}"
             losses.add_dropped(node.place, "server", f"server {node.text('url')[:200]}", why)
-        found = found or server
     if found is None and not document.root.get("servers").value and origin_of(document.root.base):
         return ServerAddress(urljoin(document.root.base, "/").rstrip("/"))
     return found
+
+
+def _choose(nodes: Sequence[Node], uri: str) -> Node | None:
+    """The Server Object that is used: the first with an address, but https before http, of the same host if it can be.
+
+    Args:
+        nodes: Server Objects, in their order.
+        uri: What relative addresses belong to.
+    """
+    found = [(node, server) for node in nodes if (server := read_server(node, uri, Losses())) is not None]
+    if not found:
+        return None
+    secure = [(node, server) for node, server in found if server.address.startswith("https:")]
+    if not secure or secure[0] == found[0]:
+        return found[0][0]
+    host = _host(found[0][1])
+    return next((node for node, server in secure if _host(server) == host), secure[0][0])
+
+
+def _host(server: ServerAddress) -> str:
+    return re.split(r"[/:]", server.address.partition("://")[2], maxsplit=1)[0].lower()
 
 
 def _absolute(url: str, uri: str, node: Node, losses: Losses) -> str | None:

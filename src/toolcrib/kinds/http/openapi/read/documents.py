@@ -17,8 +17,9 @@ from urllib.parse import urldefrag, urljoin, urlsplit
 from toolcrib.contracts import InvalidDefinition, Json, JsonObject, ToolcribError
 from toolcrib.core.providers.imports import Losses
 from toolcrib.infrastructure.net.origins import origin_of
-from toolcrib.kinds.http.openapi.read.nodes import Bounds, Node, Nothing, child, find, last, normal
+from toolcrib.kinds.http.openapi.read.nodes import Node, Nothing, child, find, last, normal
 from toolcrib.kinds.http.openapi.read.sources import read_source
+from toolcrib.kinds.http.shape import Bounds
 
 _MOST_HOPS: Final = 32
 _PROSE: Final = frozenset({"summary", "description"})

@@ -21,7 +21,8 @@ import yaml
 
 from toolcrib.contracts import InvalidDefinition, Json, JsonObject
 from toolcrib.core.providers.imports import Losses
-from toolcrib.kinds.http.openapi.read.nodes import Bounds, child
+from toolcrib.kinds.http.openapi.read.nodes import child
+from toolcrib.kinds.http.shape import Bounds
 
 _MERGE: Final = "<<"
 _STR: Final = "tag:yaml.org,2002:str"

@@ -221,7 +221,7 @@ def _package_rates(provider: str, model: str, hour: int) -> _Rates | str:
         source=f"genai-prices {version}",
         per_call=_per_call(price.requests_kcount),
         apart=_rates_apart(price),
-        one_price=_SAME_RATE | (_AUDIO_READ if billed == "google" else frozenset()),
+        one_price=_SAME_RATE | (_AUDIO_READ if billed == "google" else frozenset[str]()),
     )
 
 

@@ -1,5 +1,6 @@
 """Runs: one execution of a tool, an agentic tool, an agent or a workflow, with request, state, result and signals."""
 
+from decimal import Decimal
 from typing import Literal, TypeAlias
 
 from pydantic import Field
@@ -168,9 +169,13 @@ class Run(Contract):
     error: ToolError | None = None
     warnings: tuple[str, ...] = ()
     usage: Usage = Usage()
+    tokens: int | None = None
+    """Input and output tokens, with those of nested runs; null until the run has ended, and where an older release has
+    not written them."""
     cost_usd: Usd | None = None
+    """US dollars, with those of nested runs; null while the run is active, and where nothing of it is known."""
     cost_unknown: bool = False
-    """At least one paid call had no known price: `cost_usd` is a lower bound."""
+    """At least one paid call, or a part of one, had no known price: `cost_usd` is a lower bound."""
     epoch: int = 0
     """How often the run was claimed; fences the processes that claimed it before."""
     events: int = 0
@@ -183,6 +188,22 @@ class Run(Contract):
     def ended(self) -> bool:
         """Whether the run has reached a final status."""
         return self.status in ENDED
+
+    @property
+    def all_tokens(self) -> int:
+        """Tokens with those of nested runs, as far as they were written."""
+        return self.usage.total_tokens if self.tokens is None else self.tokens
+
+
+class CostBounds(Contract):
+    """What calls may have cost, in US dollars, that were cut off: by a time-out, a cancellation or a crash.
+
+    Nobody knows how far the provider came, so it is no part of a bill. Limits count the upper bound.
+    """
+
+    lower_usd: Usd = Decimal(0)
+    upper_usd: Usd | None = None
+    """What was reserved for the calls; null where a price is unknown."""
 
 
 class RunResult(Contract):
@@ -204,11 +225,31 @@ class RunResult(Contract):
     tokens: int | None = None
     """Input and output tokens, with those of nested runs; null where an older release has not written them."""
     cost_usd: Usd | None = None
+    """US dollars, with those of nested runs; null where nothing of it is known, never 0."""
     cost_unknown: bool = False
+    """At least one paid call, or a part of one, had no known price: `cost_usd` is a lower bound."""
+    cut_off: CostBounds | None = None
+    """What calls may have cost that were cut off, which `cost_usd` does not include."""
     iterations: int = 0
     tool_calls: int = 0
     wrote: bool | None = None
     """Whether a call of it, or of a nested run, has changed something or may have; null if an older release ran it."""
+
+    def model_post_init(self, context: object, /) -> None:
+        """Say null for a cost of which nothing is known; releases have written 0."""
+        del context
+        if self.cost_unknown and not self.cost_usd:
+            object.__setattr__(self, "cost_usd", None)
+
+    @property
+    def counted_usd(self) -> Decimal:
+        """What counts against limits: what is known, and what calls may have cost at most that were cut off."""
+        return (self.cost_usd or Decimal(0)) + (self.cut_off_usd or Decimal(0))
+
+    @property
+    def cut_off_usd(self) -> Decimal | None:
+        """What calls may have cost at most that were cut off, as far as prices are known; null if none was."""
+        return None if self.cut_off is None else self.cut_off.upper_usd or Decimal(0)
 
     @property
     def all_tokens(self) -> int:

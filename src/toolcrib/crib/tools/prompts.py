@@ -392,7 +392,7 @@ class Prompts:
             raise Unavailable(msg)
         written = cast("JsonObject", output)
         proposal = _proposal(revision, text, current, written["text"], written["reason"])
-        spent = {"source": "model", "usage": result.summary.usage, "cost_usd": result.cost_usd}
+        spent = {"source": "model", "usage": result.summary.usage, "cost_usd": _known_cost(result)}
         return proposal.model_copy(update=spent)
 
 
@@ -442,6 +442,11 @@ def _prompt_problems(definition: ToolDefinition, written: str) -> Sequence[str]:
     return []
 
 
+def _known_cost(result: Result) -> Decimal | None:
+    """What a run cost; null where a part of it is unknown."""
+    return None if result.summary.cost_unknown else result.cost_usd
+
+
 def _make_prompt_test(facts: dict[str, Any], result: Result) -> PromptTest:
     output: Json = result.output
     found = cast("JsonObject", output) if isinstance(output, dict) else {}
@@ -455,6 +460,6 @@ def _make_prompt_test(facts: dict[str, Any], result: Result) -> PromptTest:
         calls=tuple(found.get("calls", ())),
         problems=(*found.get("problems", ()), *summary.warnings, *failure),
         usage=summary.usage,
-        cost_usd=summary.cost_usd,
+        cost_usd=_known_cost(result),
         duration_ms=result.trace.duration_ms,
     )

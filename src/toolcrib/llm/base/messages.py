@@ -171,7 +171,7 @@ class TokenUsage(Struct, frozen=True, omit_defaults=True):
     estimated: bool = False
     """Whether the numbers are ours because the provider gave none."""
     more: Mapping[str, int] = {}
-    """What has a price of its own, by the names in `PRICED_APART`: tokens that are also in the counts above, and uses of
+    """What has a price of its own, by the names in `PRICED_APART`: tokens that are in the counts above too, and uses of
     the provider's own tools. Only numbers above 0."""
     billed_usd: Decimal | None = None
     """What the provider says that it bills for the call, in US dollars; None where it says nothing."""

@@ -186,5 +186,5 @@ class ReplayModel:
         if not isinstance(event, ModelFinished):
             raise ModelError("bad_response", f"event {entry.number} is no answer")
         response = decode_response(orjson.dumps(event.response))
-        self._paid.append((response.usage, Cost(event.cost_usd, event.cost_source or "")))
+        self._paid.append((response.usage, Cost(event.cost_usd, event.cost_source or "", event.not_priced)))
         return response

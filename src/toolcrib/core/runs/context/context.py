@@ -56,7 +56,7 @@ from toolcrib.core.runs.forks.recording import Recording
 from toolcrib.core.runs.interrupts.approvals import Question, RunApprovals, request_for
 from toolcrib.core.runs.interrupts.client_calls import ClientCalls
 from toolcrib.core.runs.interrupts.suspension import EndedRuns, RunEnd
-from toolcrib.core.runs.journal.history import ONE_CALL, History, spending_on_calls
+from toolcrib.core.runs.journal.history import ONE_CALL, History, nested_facts, spending_on_calls
 from toolcrib.core.runs.journal.log import RunLog
 from toolcrib.core.runs.models.model_requests import BudgetExhausted, ModelCall, ModelCalls, ModelRefused
 from toolcrib.core.runs.models.request_screening import ModelCallScope
@@ -96,6 +96,8 @@ class _RunEffects(Struct):
 
     tainted_by: str | None
     wrote: bool
+    cost_unknown: bool
+    """Of nested runs."""
 
 
 class RunBounds(NamedTuple):
@@ -141,6 +143,7 @@ class RunContext:
         self._deeds = _RunEffects(
             tainted_by="what its caller had read" if run.request.tainted else None,
             wrote=any(map(has_acted, history.envelopes.values())),
+            cost_unknown=any(map(_has_unknown_cost, history.envelopes.values())),
         )
         self.log = log
         self.models = models
@@ -154,7 +157,9 @@ class RunContext:
         self.open_children = history.open_children
         """Positions of calls that have no envelope yet, by the ids of their nested runs."""
         spent = spending_on_calls(history)
-        budget.take_nested(tool_calls=spent.tool_calls, tokens=spent.tokens, cost_usd=spent.cost_usd)
+        budget.take_nested(
+            tool_calls=spent.tool_calls, tokens=spent.tokens, cost_usd=spent.cost_usd, cut_off_usd=spent.cut_off_usd
+        )
         for position in history.intents.keys() - history.envelopes.keys():
             budget.hold(position, ONE_CALL)
         self._lanes = Lanes(budget.limits.max_parallel_calls)
@@ -207,6 +212,11 @@ class RunContext:
     def wrote(self) -> bool:
         """Whether a call of it, or of a nested run, has changed something or may have."""
         return self._deeds.wrote
+
+    @property
+    def cost_unknown(self) -> bool:
+        """Whether something that it has paid for, or a nested run, had no known price."""
+        return self.models.spending.cost_unknown or self._deeds.cost_unknown
 
     def beside(self) -> Self:
         """The same run for one part of its program: with a policy and a principal of its own, and all else shared."""
@@ -523,6 +533,7 @@ class RunContext:
             if verdict is not None:
                 self.budget.release(call.position)
                 self.budget.take_nested(tool_calls=1, tokens=0, cost_usd=Decimal(0))  # its price is counted as lost
+                self.budget.find_cost(verdict.cost_usd)
                 await self._record(verdict)
                 return verdict
             context = msgspec.structs.replace(context, attempt=intent.attempt + 1)
@@ -594,6 +605,7 @@ class RunContext:
         for warning in incomplete(envelope):
             self.warn(warning)
         self._deeds.wrote |= has_acted(envelope)
+        self._deeds.cost_unknown |= _has_unknown_cost(envelope)
         if envelope.tainted and self.tainted_by is None:
             self.tainted_by = f"{envelope.name} at {envelope.position}"
 
@@ -624,6 +636,10 @@ class RunContext:
             envelope = self._around.in_doubt.cut_off(intent, self.run, reason)
             self._deeds.wrote |= has_acted(envelope)
             self.log.add(CallFinished(position=intent.position, envelope=envelope))
+
+
+def _has_unknown_cost(envelope: ToolEnvelope) -> bool:
+    return nested_facts(envelope).get("cost_unknown") is True
 
 
 Program: TypeAlias = Callable[[RunContext, ToolRevision], Awaitable[RunEnd]]

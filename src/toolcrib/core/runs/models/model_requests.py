@@ -250,10 +250,10 @@ class ModelCalls:
     def _recount(self) -> None:
         """Count what the journal has: answers, and attempts that may have cost something and brought nothing."""
         for known in self._history.answers.values():
-            cost = Cost(known.cost_usd, known.cost_source or "")
+            cost = Cost(known.cost_usd, known.cost_source or "", known.not_priced)
             self._settle(None, model_usage(known.usage), cost, iterations=iterations_of(known.purpose))
         for wasted in self._history.wasted:
-            self._settle(None, wasted.usage, Cost(wasted.cost_usd, "at most"))
+            self._settle(None, wasted.usage, Cost(wasted.cost_usd, "at most"), cut_off=True)
 
     def _admit_attempt(
         self,
@@ -334,7 +334,7 @@ class ModelCalls:
                 raise refused from error
             except BaseException:
                 usage, cost = at_most(attempt.decision)  # it was sent, and nobody knows how far the provider came
-                self._settle(attempt.reservation, usage, Cost(cost, "at most"))
+                self._settle(attempt.reservation, usage, Cost(cost, "at most"), cut_off=True)
                 await self._pay(attempt, usage, cost)
                 raise
             else:
@@ -375,7 +375,7 @@ class ModelCalls:
         """Record a failed attempt. One that may have been answered counts with what it may have used at most."""
         billed = error.kind in _PERHAPS_BILLED
         usage, cost = at_most(attempt.decision) if billed else (ModelUsage(), None)
-        self._settle(attempt.reservation, usage, Cost(cost, "at most"), paid=billed)
+        self._settle(attempt.reservation, usage, Cost(cost, "at most"), paid=billed, cut_off=billed)
         await self._pay(attempt, usage, cost)
         self._log.add(
             ModelFailed(
@@ -409,6 +409,7 @@ class ModelCalls:
                 usage=as_contract(response.usage),
                 cost_usd=cost.usd,
                 cost_source=cost.source,
+                not_priced=cost.not_priced,
                 attempts=attempt.number,
                 duration_s=seconds,
                 decision=found,
@@ -450,11 +451,12 @@ class ModelCalls:
         *,
         iterations: int = 0,
         paid: bool = True,
+        cut_off: bool = False,
     ) -> None:
         tokens = usage.input + usage.output
-        self._budget.settle_model(reservation, tokens=tokens, cost_usd=cost.usd, iterations=iterations)
+        self._budget.settle_model(reservation, tokens=tokens, cost_usd=cost.usd, iterations=iterations, cut_off=cut_off)
         self.spending.usage += usage
-        if paid and cost.usd is None:
+        if paid and (cost.usd is None or cost.not_priced):
             self.spending.cost_unknown = True
 
 

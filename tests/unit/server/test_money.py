@@ -219,3 +219,61 @@ def sum_of(lines: Sequence[JsonObject], name: str) -> float:
 
 def lines_of(costs: JsonObject) -> float:
     return sum_of([*costs["llm_calls"], *costs["action_calls"]], "cost_usd")
+
+
+def _desk_with(limit: str) -> Callable[[Crib], None]:
+    def define(crib: Crib) -> None:
+        crib.agent("desk", model="scripted:desk", tools=["search"], limits=Limits(max_cost_usd=Decimal(limit)))
+
+    return define
+
+
+@pytest.mark.requirement("costs.narrowed")
+async def test_a_limit_that_the_worst_case_does_not_fit_into_narrows_the_answer_first(tmp_path: Path) -> None:
+    """Finding: `max_cost_usd` 0.02 refused a run of 0.009 before its first call, by 4,000 output tokens."""
+    model = Priced([calls("search", company="Acme"), said("One.")])
+
+    async with priced(tmp_path, models=lambda: {"scripted:desk": model}, define=_desk_with("0.02")) as server:
+        answer = await server.post("/ai/agents/desk/execute", {"message": "How many?"})
+        events = await server.get(f"/executions/{answer['run_id']}/events")
+        replayed = await server.crib.replay(answer["run_id"])
+
+    assert (answer["status"], answer["response"]) == ("completed", "One.")
+    asked = [request.max_tokens or 0 for request in model.requests]
+    assert all(1024 <= most < 4000 for most in asked)
+    facts = [
+        item["event"]["decision"]["inputs"] for item in events["items"] if item["event"]["type"] == "model_started"
+    ]
+    assert [fact["output_tokens"] for fact in facts] == asked
+    assert [fact["narrowed_from"] for fact in facts] == [4000, 4000]
+    assert all(fact["cost_usd"] + fact["spent_usd"] <= 0.02 for fact in facts)
+    assert replayed.same
+
+
+@pytest.mark.requirement("costs.narrowed")
+async def test_a_request_is_refused_if_not_even_the_least_answer_fits(tmp_path: Path) -> None:
+    """1,024 tokens of output cost 0.01024 US dollars."""
+    model = Priced([said("One.")])
+
+    async with priced(tmp_path, models=lambda: {"scripted:desk": model}, define=_desk_with("0.01")) as server:
+        answer = await server.post("/ai/agents/desk/execute", {"message": "How many?"})
+
+    assert (answer["stop_reason"], model.requests) == ("max_cost", [])
+
+
+@pytest.mark.requirement("costs.narrowed")
+async def test_a_plan_and_an_answer_with_a_schema_are_never_narrowed(tmp_path: Path) -> None:
+    """They would be of no use if they were cut short."""
+    model = Priced([said("One.")])
+    limits = Limits(max_cost_usd=Decimal("0.02"))
+
+    def define(crib: Crib) -> None:
+        crib.agentic_tool("planned", mode="deterministic", model="scripted:desk", steps=["search"], limits=limits)
+        crib.agent("form", model="scripted:desk", response_schema={"type": "object"}, limits=limits)
+
+    async with priced(tmp_path, models=lambda: {"scripted:desk": model}, define=define) as server:
+        planned = await server.post("/agentic-tools/invoke", {"tool": "planned", "params": {"task": "find"}})
+        form = await server.post("/ai/agents/form/execute", {"message": "How many?"})
+
+    assert [planned["meta"]["stop_reason"], form["stop_reason"]] == ["max_cost", "max_cost"]
+    assert model.requests == []

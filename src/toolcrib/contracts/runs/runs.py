@@ -124,6 +124,9 @@ class RunRequest(Contract):
     """The tools that are open above this run, outermost first: `name@version` by content hash."""
     plan_format: int = 1
     """How a fixed sequence is planned. 1: as releases did that held a plan against words; 2: by evidence."""
+    narrows_tokens: bool = False
+    """A model request that does not fit into what is left of a cost limit is made with fewer output tokens, if it may
+    be; false for the runs of older releases, which were refused it."""
     side_effects: SideEffects = "writes"
     """The most that its calls may do."""
     guardrails: tuple[Guardrail, ...] = ()

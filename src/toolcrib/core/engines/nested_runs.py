@@ -32,6 +32,7 @@ def nested_request(context: RunContext, nested: Nested, registry: Registry, cloc
     return RunRequest(
         kind=tool.definition.run_kind if failed is None else "tool",
         plan_format=PLAN_FORMAT,
+        narrows_tokens=True,
         tool=tool.ref,
         content_hash=tool.content_hash,
         pins={ref: mine.replaced.get(pinned, pinned) for ref, pinned in pins.items()},

@@ -158,8 +158,18 @@ class Budget:
             budget.requests += 1
         return None
 
-    def reserve_model(self, reservation: ModelReservation) -> Shortage | None:
-        """Set aside what a model call may use at most, here and in all parents; iterations are a run's own."""
+    @property
+    def usd_left(self) -> Decimal | None:
+        """What is left of the cost limits, here and in all parents, reservations taken off; null for no limit."""
+        return self._usd_left()
+
+    def reserve_model(self, reservation: ModelReservation, *, settled: bool = False) -> Shortage | None:
+        """Set aside what a model call may use at most, here and in all parents; iterations are a run's own.
+
+        Args:
+            reservation: The most.
+            settled: It was allowed before, so that what it costs is not asked again.
+        """
         wanted, maximum = (
             self.iterations + self.reserved_iterations + reservation.iterations,
             self.limits.max_iterations,
@@ -168,7 +178,7 @@ class Budget:
             return Shortage("max_iterations", wanted, maximum, Reason.MAX_ITERATIONS_EXCEEDED, "max_iterations")
         for budget in self.chain:
             shortage = _model_shortage(budget, reservation)
-            if shortage is not None:
+            if shortage is not None and not (settled and shortage.limit == "max_cost_usd"):
                 return shortage
         for budget in self.chain:
             budget.reserved_tokens += reservation.tokens

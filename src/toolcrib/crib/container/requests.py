@@ -47,6 +47,7 @@ def request_of(
     return RunRequest(
         kind=kind,
         plan_format=PLAN_FORMAT,
+        narrows_tokens=True,
         tool=tool.ref,
         content_hash=tool.content_hash,
         pins=pins_of(tool, registry),

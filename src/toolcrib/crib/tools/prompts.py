@@ -87,6 +87,7 @@ class Bench:
         request = RunRequest(
             kind="agentic",
             plan_format=PLAN_FORMAT,
+            narrows_tokens=True,
             tool=tool.ref,
             content_hash=tool.content_hash,
             pins=pins_of(tool, self._registry),

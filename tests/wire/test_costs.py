@@ -154,8 +154,10 @@ def _gemini_searches(exchange: Exchange) -> Decimal:
     """35 USD for a thousand grounded prompts, and 14 for a thousand searches since the third generation."""
     found: set[str] = set()
     for document in exchange.events if exchange.streams else [json.loads(exchange.body)]:
-        for candidate in document.get("candidates") or ():
-            found |= set((candidate.get("groundingMetadata") or {}).get("webSearchQueries") or ())
+        candidates = cast("list[dict[str, Any]]", document.get("candidates") or [])
+        for candidate in candidates:
+            grounding = cast("dict[str, list[str]]", candidate.get("groundingMetadata") or {})
+            found |= set(grounding.get("webSearchQueries") or ())
     if b"gemini-3" in exchange.body:
         return len(found) * Decimal("0.014")
     return Decimal("0.035") if found else Decimal(0)

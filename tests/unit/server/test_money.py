@@ -1,4 +1,4 @@
-"""What runs cost, as every door tells it: unknown is null, totals are the sums of their lines, tokens include delegates."""
+"""What runs cost, as every door tells it: unknown is null, totals are sums of their lines, tokens include delegates."""
 
 import asyncio
 import json
@@ -14,7 +14,7 @@ import pytest
 from tests.unit.cli.command import toolcrib
 from tests.unit.server.client import Server, serving
 from toolcrib import Crib, Limits, ScriptedModel
-from toolcrib.contracts import JsonObject, ModelError
+from toolcrib.contracts import AgentDefinition, JsonObject, LLMConfig, ModelError
 from toolcrib.llm import Cost, Message, Request, Response, TokenUsage, ToolCall, assistant
 
 ONE: Final = TokenUsage(100, 20)
@@ -41,6 +41,10 @@ def said(message: str | Message, usage: TokenUsage = ONE) -> Response:
     whole = assistant(message) if isinstance(message, str) else message
     stop = "tool_calls" if whole.calls else "end"
     return Response(whole, stop, stop, usage, "m", "id")
+
+
+def _says(message: str, usage: TokenUsage = ONE) -> Callable[[Request], Response]:
+    return lambda _: said(message, usage)
 
 
 def calls(name: str, **arguments: str) -> Response:
@@ -86,7 +90,7 @@ async def test_an_unknown_cost_is_shown_as_unknown_and_never_as_nothing(tmp_path
         )
 
     def models() -> dict[str, ScriptedModel]:
-        return {"scripted:new": Priced(lambda _: said("Two."), known=False)}
+        return {"scripted:new": Priced(_says("Two."), known=False)}
 
     async with priced(tmp_path, models=models, define=define) as server:
         answer = await server.post("/ai/agents/desk/execute", {"message": "How many?"})
@@ -120,7 +124,7 @@ async def test_what_is_not_priced_makes_a_lower_bound_of_a_run_and_of_its_parent
 
     def models() -> dict[str, ScriptedModel]:
         return {
-            "scripted:scout": Priced(lambda _: said("Rain.", searched), lacks=("web_search",)),
+            "scripted:scout": Priced(_says("Rain.", searched), lacks=("web_search",)),
             "scripted:desk": Priced([calls("scout", message="Weather?"), said("Rain.")]),
         }
 
@@ -188,13 +192,16 @@ async def test_a_call_that_was_cut_off_is_an_estimate_with_bounds_apart_from_the
     tmp_path: Path, script: Script
 ) -> None:
     """Finding: the total was 0.0447 where its lines added up to 0.00225: the reservation stood in the bill."""
-    answers = iter([lambda _: calls("search", company="Acme")])
+    answers = iter([calls("search", company="Acme")])
 
     def define(crib: Crib) -> None:
         crib.agent("desk", model="scripted:desk", tools=["search"], limits=Limits(timeout_s=1.0))
 
     def models() -> dict[str, ScriptedModel]:
-        return {"scripted:desk": Priced(lambda request: next(answers, script)(request))}
+        def answer(request: Request) -> Awaitable[Response] | Response | ModelError:
+            return next(answers, None) or script(request)
+
+        return {"scripted:desk": Priced(answer)}
 
     async with priced(tmp_path, models=models, define=define) as server:
         answer = await server.post("/ai/agents/desk/execute", {"message": "How many?"})
@@ -277,3 +284,82 @@ async def test_a_plan_and_an_answer_with_a_schema_are_never_narrowed(tmp_path: P
 
     assert [planned["meta"]["stop_reason"], form["stop_reason"]] == ["max_cost", "max_cost"]
     assert model.requests == []
+
+
+_AGENT: Final[JsonObject] = {"name": "desk", "description": "Answers.", "llm": {"model": "scripted:new"}}
+_TOOL: Final[JsonObject] = {**_AGENT, "name": "finder", "mode": "agentic", "tools": [{"tool": "search"}]}
+_FLOW: Final[JsonObject] = {
+    "name": "flow",
+    "description": "Asks the desk.",
+    "input_schema": {"type": "object"},
+    "steps": [{"name": "ask", "agent": "desk", "input": {"message": "How many?"}}],
+}
+
+
+def _unpriced() -> dict[str, ScriptedModel]:
+    return {"scripted:new": Priced(_says("Two."), known=False)}
+
+
+def _nothing(_: Crib) -> None:
+    """No definition of its own."""
+
+
+@pytest.mark.requirement("costs.saved")
+@pytest.mark.parametrize(("path", "body"), [("/ai/agents", _AGENT), ("/agentic-tools", _TOOL)])
+async def test_a_cost_limit_for_a_model_without_a_price_is_refused_when_it_is_saved(
+    tmp_path: Path, path: str, body: JsonObject
+) -> None:
+    """Finding: an unknown model was saved without a word, and its `max_cost_usd` did not apply."""
+    async with priced(tmp_path, models=_unpriced, define=_nothing) as server:
+        refused = await server.post(path, {**body, "limits": {"max_cost_usd": "0.5"}}, status=422)
+        allowed = {"max_cost_usd": "0.5", "allow_unpriced": True}
+        await server.post(path, {**body, "limits": allowed}, status=201)
+
+    message = refused["error"]["message"]
+    assert "has a cost limit of 0.5 US dollars" in message
+    assert "'scripted:new' has no known price (unknown: nobody sells it)" in message
+    assert "limits.allow_unpriced" in message
+
+
+@pytest.mark.requirement("costs.saved")
+async def test_a_cost_limit_of_a_workflow_is_held_against_the_models_of_its_agents(tmp_path: Path) -> None:
+    """An agent without a limit of its own is within the workflow's, which would not hold."""
+
+    def define(crib: Crib) -> None:
+        crib.agent("desk", model="scripted:new", limits=Limits(max_cost_usd=None))
+
+    async with priced(tmp_path, models=_unpriced, define=define) as server:
+        await server.get("/ai/agents")
+        limits = [{"max_cost_usd": "0.5"}, {"max_cost_usd": "0.5", "allow_unpriced": True}, {}]
+        refused, allowed, default = [
+            await server.post("/ai/workflows/validate", {**_FLOW, "limits": each}) for each in limits
+        ]
+
+    assert [refused["valid"], allowed["valid"], default["valid"]] == [False, True, True]
+    assert "the model of 'desk', which it calls, 'scripted:new' has no known price" in json.dumps(refused)
+
+
+@pytest.mark.requirement("costs.saved")
+async def test_the_default_limit_is_told_for_a_model_without_a_price(tmp_path: Path) -> None:
+    """Whoever has set no limit is told that the default one does not hold, also in Python."""
+    async with priced(tmp_path, models=_unpriced, define=_nothing) as server:
+        saved = await server.post("/ai/agents", _AGENT, status=201)
+        quiet = await server.post(
+            "/ai/agents", {**_AGENT, "name": "quiet", "limits": {"max_cost_usd": None}}, status=201
+        )
+
+    assert ["cost limit of 1.00" in warning for warning in saved["warnings"]] == [True]
+    assert quiet["warnings"] == []
+
+
+@pytest.mark.requirement("costs.saved")
+async def test_a_model_that_its_provider_does_not_have_is_refused_under_the_default_limit(tmp_path: Path) -> None:
+    """Finding: `openai:gpt-99` was saved; a model on this machine has no bill, and is saved without a word."""
+    environment = {"OPENAI_API_KEY": "k"}
+
+    async with serving(f"sqlite:///{tmp_path / 'crib.db'}", environment=environment) as server:
+        refused = await server.post("/ai/agents", {**_AGENT, "llm": {"model": "openai:gpt-99"}}, status=422)
+        own = await server.crib.agents.save(AgentDefinition(name="own", llm=LLMConfig(model="ollama:mine")))
+
+    assert "'openai:gpt-99' has no known price" in refused["error"]["message"]
+    assert own.warnings == ()

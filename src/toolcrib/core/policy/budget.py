@@ -70,9 +70,9 @@ class Budget:
     tokens: int = 0
     cost_usd: Decimal = field(default_factory=Decimal)
     """What was paid, and `cut_off_usd`."""
-    cut_off: int = 0
+    cut_off: int = field(default=0, init=False)
     """Attempts that were cut off: what they cost is not known."""
-    cut_off_usd: Decimal = field(default_factory=Decimal)
+    cut_off_usd: Decimal = field(default_factory=Decimal, init=False)
     """What they may have cost at most, as far as prices are known."""
     reserved_tokens: int = field(default=0, init=False)
     """Set aside for model calls that are under way."""

@@ -36,6 +36,7 @@ from toolcrib.core.registry import (
     Providers,
     Registry,
     check_callees,
+    check_prices,
     concerns,
     warnings_at_start,
     warnings_for,
@@ -237,6 +238,7 @@ class Catalogue:
         checked = check_callees(checked, self._registry, realm, complete_tool)
         checked = check_agent(checked, self._registry, realm, self._fragments)
         check_provider_data(checked, realm, self._providers)
+        self._check_prices(checked, realm)
         implementation = checked.implementation
         if isinstance(implementation, AgentImplementation):
             check_pins(checked.name, implementation.pins)
@@ -250,6 +252,11 @@ class Catalogue:
             written = implementation.model_copy(update={"system_prompt": self.default_prompt(checked, realm)})
             checked = checked.model_copy(update={"implementation": written})
         return with_basis(checked, realm, self._registry, self._providers, is_default=is_default)
+
+    def _check_prices(self, definition: ToolDefinition, realm: str) -> tuple[str, ...]:
+        """What the author is to be told of models without a price; raises as `check_prices`."""
+        at = self._clock.now()
+        return check_prices(definition, self._registry, realm, lambda llm: self._models.unpriced(llm, realm, at))
 
     def default_prompt(self, definition: ToolDefinition, realm: str) -> str:
         """The default prompt of an agentic tool, with what its steps' tools are for; empty for any other tool."""
@@ -274,7 +281,8 @@ class Catalogue:
             await self._have_authoring(who.realm, who.id)
         saved = await self._registry.save(checked, realm=who.realm, made_by=who.id, at=now, after=after)
         concerned = concerns(saved, self._registry)
-        warnings = (*warnings_for(checked, self._registry, who.realm, now), *concerned)
+        told = self._check_prices(checked, who.realm)
+        warnings = (*warnings_for(checked, self._registry, who.realm, now), *concerned, *told)
         return saved.model_copy(update={"warnings": warnings}) if warnings else saved
 
     def check_accounts(self, definition: ToolDefinition, who: Principal) -> None:

@@ -244,6 +244,16 @@ def _rates_apart(price: Any) -> Mapping[str, _Rate]:
     return found
 
 
+def is_sold(provider: str) -> bool:
+    """Whether `genai-prices` knows the prices of a provider, so that a model without one is probably not there."""
+    try:
+        from genai_prices.data_snapshot import get_snapshot  # noqa: PLC0415 - an optional package of 170 ms
+    except ImportError:
+        return False
+    billed = _BILLED_AS.get(provider, provider)
+    return any(known.id == billed for known in get_snapshot().providers)
+
+
 @lru_cache(maxsize=1024)
 def context_window(provider: str, model: str) -> int | None:
     """Tokens that a model takes in and gives out at most, by the data of `genai-prices`; null if it does not say."""

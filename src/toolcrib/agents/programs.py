@@ -189,7 +189,7 @@ class _Task:
         text, warnings = response.message.text, stop_warnings(response)
         schema = self.model_client.implementation.result_schema
         partial: JsonObject = {"summary": text, "calls": calls_in_short(turns.done)}
-        is_old = self.model_client.context.request.end_format == 1
+        is_old = self.model_client.context.request.has_old_rules
         if response.stop in REFUSALS and not is_old:
             return structs.replace(turns.end_refused(response), partial=partial)
         if warnings and not is_old:

@@ -192,7 +192,6 @@ from toolcrib.contracts.runs.executions import (
 from toolcrib.contracts.runs.runs import (
     CANCEL,
     CLOCK,
-    END_FORMAT,
     ENDED,
     PLAN_FORMAT,
     PLANNED_ANEW,
@@ -341,7 +340,6 @@ __all__ = [
     "DELEGATES",
     "EFFECTS",
     "ENDED",
-    "END_FORMAT",
     "EVENT",
     "HARMFUL",
     "LOOKS",

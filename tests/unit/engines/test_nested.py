@@ -9,6 +9,7 @@ import pytest
 from tests.unit.engines.family import Family, acts
 from tests.unit.runs.house import LEASE_S, ask, hang, settled
 from toolcrib.contracts import ChildStarted, Conflict, Fenced, Json, Reason, RunResumed
+from toolcrib.contracts.runs.runs import CostBounds
 from toolcrib.core.engines import child_run_id
 from toolcrib.core.executor import Dispatch, Outcome
 from toolcrib.core.runs import ModelCall, RunContext, Suspended
@@ -191,7 +192,8 @@ async def test_a_nested_run_whose_parent_has_ended_is_cancelled_with_what_it_had
     assert parent.status == "failed"
     child_id = child_run_id(parent_id, "c1")
     child = (await heir.house.engine.drive(child_id)).result
-    assert (child.status, child.stop_reason, child.cost_usd) == ("cancelled", "cancelled", Decimal("0.50"))
+    assert (child.status, child.stop_reason, child.cost_usd) == ("cancelled", "cancelled", Decimal("0.25"))
+    assert child.cut_off == CostBounds(upper_usd=Decimal("0.25"))  # the call that a process died over
     assert child.usage.total_tokens > 0
     assert child.error is not None
     assert child.error.reason is Reason.CANCELLED

@@ -5,9 +5,10 @@ from typing import Any
 
 import pytest
 
-from tests.twins import Rig, make_tool
-from toolcrib.contracts import InvalidDefinition, Json, Limits, Reason
-from toolcrib.core.executor import Dispatch, Outcome
+from tests.twins import Rig, make_context, make_tool
+from toolcrib.contracts import ErrorCode, InvalidDefinition, Json, Limits, Reason
+from toolcrib.core.executor import CallFailed, CallRequest, Dispatch, Outcome, error
+from toolcrib.core.executor.envelope import EnvelopeBuilder
 from toolcrib.kinds.dispatch import check_tool
 
 pytestmark = pytest.mark.requirement("agentic.told_cost")
@@ -68,3 +69,17 @@ def test_a_path_that_is_none_is_refused_when_the_tool_is_saved(field: Any):
 
     with pytest.raises(InvalidDefinition, match=f"{field} 'usage\\['"):
         check_tool(definition)
+
+
+@pytest.mark.requirement("costs.unknown", "costs.lines")
+def test_what_failed_attempts_do_not_know_of_their_costs_is_the_call_s_too():
+    rig = Rig(make_tool())
+    builder = EnvelopeBuilder(CallRequest("t1.c1", "look", {}), make_context(), rig.clock)
+    failure = error(ErrorCode.TIMEOUT, Reason.TOOL_TIMEOUT, "too late")
+    builder.add_failed_attempt(CallFailed(failure, metadata={"run_id": "a", "cut_off_usd": "0.10"}))
+    builder.add_failed_attempt(CallFailed(failure, metadata={"run_id": "b", "cut_off_usd": "0.20", "tokens": 7}))
+
+    envelope = builder.build("success", metadata={"run_id": "c", "cost_unknown": True, "tokens": 5})
+
+    told = {"run_id": "c", "cost_unknown": True, "tokens": 12, "tool_calls": 0, "cut_off_usd": "0.30"}
+    assert envelope.metadata == told

@@ -443,7 +443,7 @@ def test_chunks_add_up_to_the_answer_that_they_are_pieces_of():
         Opaque("google", '{"candidate":{"groundingMetadata":{"webSearchQueries":["x"]}}}'),
     )
     assert response_in(events) == Response(
-        Message("assistant", expected), "tool_calls", "STOP", TokenUsage(9, 6), "m-1", "r"
+        Message("assistant", expected), "tool_calls", "STOP", TokenUsage(9, 6, more={"web_search": 1}), "m-1", "r"
     )
 
 

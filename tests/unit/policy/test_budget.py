@@ -143,3 +143,29 @@ def test_a_shortage_says_both_numbers_in_full_and_what_to_do():
     assert shortage.message == (
         "limit max_total_tokens is 1000000 and this would make 1000123; raise max_total_tokens to go on"
     )
+
+
+@pytest.mark.requirement("costs.lines")
+def test_what_was_cut_off_counts_against_limits_and_is_kept_apart():
+    root = budget(max_cost_usd="0.50")
+    child = budget(root)
+
+    child.settle_model(None, tokens=10, cost_usd=Decimal("0.30"), cut_off=True)
+    child.settle_model(None, tokens=10, cost_usd=None, cut_off=True)
+    child.take_nested(tool_calls=1, tokens=5, cost_usd=Decimal("0.15"), cut_off_usd=Decimal("0.05"))
+
+    assert (root.cost_usd, root.cut_off, root.cut_off_usd) == (Decimal("0.45"), 3, Decimal("0.35"))
+    assert root.usd_left == child.usd_left == Decimal("0.05")
+    child.find_cost(None)
+    child.find_cost(Decimal("0.05"))
+    assert (root.cost_usd, root.cut_off, root.cut_off_usd) == (Decimal("0.45"), 2, Decimal("0.30"))
+
+
+@pytest.mark.requirement("costs.narrowed")
+def test_a_request_that_was_narrowed_before_is_not_asked_for_its_cost_again():
+    small = budget(max_cost_usd="0.05", max_total_tokens=150)
+
+    assert small.reserve_model(reservation(), settled=True) is None
+    refused = small.reserve_model(reservation(), settled=True)
+    assert refused is not None
+    assert refused.limit == "max_total_tokens"

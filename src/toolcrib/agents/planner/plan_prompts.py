@@ -11,7 +11,6 @@ from toolcrib.agents.prepare.agentic_tool import Setup
 from toolcrib.agents.toolset.default_prompt import default_prompt
 from toolcrib.agents.toolset.placeholders import describe
 from toolcrib.agents.toolset.signatures import brief, signature
-from toolcrib.contracts.runs.runs import WITH_HINTS
 
 _FORMAT_SYSTEM = "You report what was done for a task, truthfully and briefly, from the facts that you are given."
 _AUTHORS = """
@@ -143,7 +142,7 @@ def format_question(setup: Setup, results: str, skipped: Sequence[str], problems
 
 def format_system(setup: Setup) -> str:
     """The system prompt of the answer: with the tool's own, without schemas, if its author has written one."""
-    if setup.context.request.plan_format < WITH_HINTS or _has_default_prompt(setup):
+    if setup.context.request.has_old_rules or _has_default_prompt(setup):
         return _FORMAT_SYSTEM
     prompt = setup.system_prompt(integration_schema=_LEFT_OUT, available_tools=_LEFT_OUT)
     return f"{_FORMAT_SYSTEM}{_AUTHORS.format(prompt=prompt)}"

@@ -333,7 +333,7 @@ async def conclude(
         all_warnings.append(f"the answer could not be formatted: {problem}")
         output = {"summary": "The model gave no summary; see the steps.", "steps": facts}
         unformatted = problem
-    if setup.context.request.end_format == 1:
+    if setup.context.request.has_old_rules:
         return _end_as_before(output, done, tuple(all_warnings))
     all_warnings += [f"step {step!r} was left out: {done[step].reason}" for step in skipped]
     end = _end_of_steps(setup, done) or RunEnd(output=output)

@@ -38,7 +38,6 @@ from toolcrib.contracts import (
     ToolDefinition,
     ToolRevision,
 )
-from toolcrib.contracts.runs.runs import WITH_HINTS
 from toolcrib.core.executor import CallFailed, error
 from toolcrib.core.policy import Accounts, least
 from toolcrib.core.registry import DefinitionFaults, Registry, compile_schema, means_many
@@ -159,7 +158,7 @@ class AgentPreparer:
         """The tools as the run has found them; equal ones are laid out once."""
         rows = await self._resolve_tools(context, tool, agent, begun)
         in_words = agent.llm.tool_calling == "text"
-        hints = context.request.plan_format >= WITH_HINTS
+        hints = not context.request.has_old_rules
         key = (*rows, in_words, hints)
         if key not in self._offers:
             if len(self._offers) >= _MOST_OFFERS:

@@ -20,7 +20,6 @@ from toolcrib.agents.toolset.schema_narrowing import enums_of
 from toolcrib.agents.toolset.tool_search import Folded, fold, summary
 from toolcrib.agents.toolset.toolset import Toolset, allot, each_once
 from toolcrib.contracts import AgenticImplementation, InvalidDefinition, Json, JsonObject, LLMConfig, ToolRevision
-from toolcrib.contracts.runs.runs import WITH_HINTS
 from toolcrib.core.expressions import Template
 from toolcrib.core.policy import is_in_service
 from toolcrib.core.providers import ReferenceList
@@ -158,7 +157,7 @@ class RunPreparer:
     ) -> SharedSetup:
         began = context.run.created_at
         ages = (values.fetched_at if values.fetched_at < began else None for values in references)
-        hints = context.request.plan_format >= WITH_HINTS
+        hints = not context.request.has_old_rules
         key = (
             tool.content_hash,
             hints,

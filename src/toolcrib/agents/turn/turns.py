@@ -506,7 +506,7 @@ class Turns:
             self._tell(_EMPTY)
             return None
         ended = await self._work.end_with_answer(self, response)
-        if not self._failures or self._model_client.context.request.end_format == 1:
+        if not self._failures or self._model_client.context.request.has_old_rules:
             return ended
         return msgspec.structs.replace(ended, warnings=(*ended.warnings, _in_numbers(self._failures)))
 

@@ -16,6 +16,7 @@ from toolcrib.contracts.runs.runs import (
     ApprovalDecision,
     ApprovalQuestion,
     ClientResult,
+    CostBounds,
     Purpose,
     RunRequest,
     RunStatus,
@@ -96,7 +97,10 @@ class RunFinished(Contract):
     tokens: int | None = None
     """Input and output tokens, with those of nested runs; null where an older release has not written them."""
     cost_usd: Usd | None = None
+    """US dollars, with those of nested runs; with what older releases had reserved for calls that were cut off."""
     cost_unknown: bool = False
+    cut_off: CostBounds | None = None
+    """What calls may have cost that were cut off, which `cost_usd` does not include."""
     iterations: int = 0
     tool_calls: int = 0
     wrote: bool | None = None
@@ -169,6 +173,9 @@ class ModelFinished(Contract):
     usage: Usage = Usage()
     cost_usd: Usd | None = None
     cost_source: str | None = None
+    """Who billed it, or the table that the rates are from."""
+    not_priced: tuple[str, ...] = ()
+    """What `cost_usd` does not include, because there is no price for it: `web_search`, `code_container`…"""
     attempts: int = 1
     duration_s: float = 0.0
     decision: GuardDecision | None = None

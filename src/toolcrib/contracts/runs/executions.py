@@ -103,7 +103,7 @@ class Conversation(Contract):
     ended_turns: int = 0
     """Turns that have ended and are counted below: all, or all but the last one."""
     tokens: int = 0
-    """Input and output tokens of the turns that have ended."""
+    """Input and output tokens of the turns that have ended, with those of nested runs."""
     summary: str | None = None
     """A summary of the turns that the model is no longer shown."""
     summarized_turns: int = 0
@@ -197,10 +197,13 @@ class AgentResponse(AgentOutputs):
     iterations: int = 0
     """Answers of models."""
     usage: Usage = Usage()
+    """Of its own model calls."""
     tokens: int = 0
-    """Input and output tokens."""
+    """Input and output tokens of the run and those nested in it."""
     cost_usd: Usd | None = None
     """Of the run and those nested in it; null means unknown."""
+    cost_unknown: bool = False
+    """`cost_usd` is a lower bound."""
     output: Json = None
     """The structured answer, for `json` and `structured`; the whole output of an agentic tool."""
     partial: Json = None

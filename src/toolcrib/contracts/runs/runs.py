@@ -1,6 +1,7 @@
 """Runs: one execution of a tool, an agentic tool, an agent or a workflow, with request, state, result and signals."""
 
-from typing import Final, Literal, TypeAlias
+from decimal import Decimal
+from typing import Literal, TypeAlias
 
 from pydantic import Field
 
@@ -81,12 +82,8 @@ class Rerun(Contract):
     """Calls with an unknown outcome are repeated."""
 
 
-WITH_HINTS: Final = 3
-"""The first plan format in which an author's prompt, examples and hints reach every request."""
-PLAN_FORMAT = WITH_HINTS
-"""How new runs ask models."""
-END_FORMAT = 2
-"""How new runs end."""
+PLAN_FORMAT = 3
+"""The rules of new runs; see `RunRequest.plan_format`."""
 PLANNED_ANEW = "planned_anew"
 """Kind of the progress event that marks today's way of planning, unlike older releases; its key is the place."""
 
@@ -127,11 +124,9 @@ class RunRequest(Contract):
     callers: dict[str, str] = Field(default_factory=dict)
     """The tools that are open above this run, outermost first: `name@version` by content hash."""
     plan_format: int = 1
-    """How models are asked. 1: as releases did that held the plan of a fixed sequence against words; 2: by evidence;
-    3: likewise, the author's system prompt goes with the request for the answer of a fixed sequence, and the
-    descriptions of tools have their examples and hints."""
-    end_format: int = 1
-    """How it ends. 1: as releases did in which limits and denied parts completed; 2: those are `incomplete`."""
+    """The rules of the release that began it. 1: the plan of a fixed sequence is held against words; 2: by evidence.
+    3: likewise; an author's prompt, examples and hints reach every request; a model request that does not fit into what
+    is left of a cost limit is made with fewer output tokens; limits and denied parts end a run as `incomplete`."""
     side_effects: SideEffects = "writes"
     """The most that its calls may do."""
     guardrails: tuple[Guardrail, ...] = ()
@@ -142,6 +137,11 @@ class RunRequest(Contract):
     """The remaining budget of the caller at the time of the call; null if the run is not nested."""
     timeout_s: float | None = Field(default=None, gt=0)
     """Seconds that the caller gives it, waiting for people excluded, if its own limits are not less."""
+
+    @property
+    def has_old_rules(self) -> bool:
+        """Whether it was begun by a release in which limits and denied parts completed a run."""
+        return self.plan_format < PLAN_FORMAT
 
     @property
     def open_tools(self) -> dict[str, str]:
@@ -180,9 +180,13 @@ class Run(Contract):
     error: ToolError | None = None
     warnings: tuple[str, ...] = ()
     usage: Usage = Usage()
+    tokens: int | None = None
+    """Input and output tokens, with those of nested runs; null until the run has ended, and where an older release has
+    not written them."""
     cost_usd: Usd | None = None
+    """US dollars, with those of nested runs; null while the run is active, and where nothing of it is known."""
     cost_unknown: bool = False
-    """At least one paid call had no known price: `cost_usd` is a lower bound."""
+    """At least one paid call, or a part of one, had no known price: `cost_usd` is a lower bound."""
     epoch: int = 0
     """How often the run was claimed; fences the processes that claimed it before."""
     events: int = 0
@@ -200,6 +204,22 @@ class Run(Contract):
     def output_or_partial(self) -> Json:
         """The output, or what was done until then."""
         return self.output if self.partial is None else self.partial
+
+    @property
+    def all_tokens(self) -> int:
+        """Tokens with those of nested runs, as far as they were written."""
+        return self.usage.total_tokens if self.tokens is None else self.tokens
+
+
+class CostBounds(Contract):
+    """What calls may have cost, in US dollars, that were cut off: by a time-out, a cancellation or a crash.
+
+    Nobody knows how far the provider came, so it is no part of a bill. Limits count the upper bound.
+    """
+
+    lower_usd: Usd = Decimal(0)
+    upper_usd: Usd | None = None
+    """What was reserved for the calls; null where a price is unknown."""
 
 
 class RunResult(Contract):
@@ -224,11 +244,31 @@ class RunResult(Contract):
     tokens: int | None = None
     """Input and output tokens, with those of nested runs; null where an older release has not written them."""
     cost_usd: Usd | None = None
+    """US dollars, with those of nested runs; null where nothing of it is known, never 0."""
     cost_unknown: bool = False
+    """At least one paid call, or a part of one, had no known price: `cost_usd` is a lower bound."""
+    cut_off: CostBounds | None = None
+    """What calls may have cost that were cut off, which `cost_usd` does not include."""
     iterations: int = 0
     tool_calls: int = 0
     wrote: bool | None = None
     """Whether a call of it, or of a nested run, has changed something or may have; null if an older release ran it."""
+
+    def model_post_init(self, context: object, /) -> None:
+        """Say null for a cost of which nothing is known; releases have written 0."""
+        del context
+        if self.cost_unknown and not self.cost_usd:
+            object.__setattr__(self, "cost_usd", None)
+
+    @property
+    def counted_usd(self) -> Decimal:
+        """What counts against limits: what is known, and what calls may have cost at most that were cut off."""
+        return (self.cost_usd or Decimal(0)) + (self.cut_off_usd or Decimal(0))
+
+    @property
+    def cut_off_usd(self) -> Decimal | None:
+        """What calls may have cost at most that were cut off, as far as prices are known; null if none was."""
+        return None if self.cut_off is None else self.cut_off.upper_usd or Decimal(0)
 
     @property
     def all_tokens(self) -> int:

@@ -14,7 +14,7 @@ from toolcrib.contracts.base.envelope import CallStatus, SideEffects
 from toolcrib.contracts.base.errors import ModelErrorKind, ToolError
 from toolcrib.contracts.runs.approvals import ApprovalStatus
 from toolcrib.contracts.runs.events import ResumeCause
-from toolcrib.contracts.runs.runs import Purpose, RunKind, RunStatus, StopReason
+from toolcrib.contracts.runs.runs import CostBounds, Purpose, RunKind, RunStatus, StopReason
 from toolcrib.contracts.specs.agents import AgenticMode
 from toolcrib.contracts.specs.models_and_limits import Usage
 
@@ -30,6 +30,19 @@ class LLMCost(Contract):
     output_tokens: int = 0
     cost_usd: Usd | None = None
     """Null means unknown."""
+    cost_source: str | None = None
+    """Who billed it, or the table that the rates are from."""
+    not_priced: tuple[str, ...] = ()
+    """What `cost_usd` does not include, because there is no price for it."""
+
+
+class CutOffCost(CostBounds):
+    """An attempt of a call that was cut off, and what it may have cost."""
+
+    position: str
+    """The journal's key of the call."""
+    name: str
+    """The model, or the tool."""
 
 
 class ActionCost(Contract):
@@ -42,14 +55,18 @@ class ActionCost(Contract):
 
 
 class CostBreakdown(Contract):
-    """The parts add up to the total if all of them are known."""
+    """What each call cost: the total is the sum of `llm_calls` and `action_calls`, as far as they are known."""
 
     total_cost_usd: Usd | None = None
-    """Null means unknown."""
+    """Null if nothing is known."""
+    cost_unknown: bool = False
+    """At least one line, or a part of one, is unknown: the total is a lower bound."""
     total_tokens: int = 0
-    """Input and output tokens of the run's own model calls."""
+    """Input and output tokens, with those of nested runs."""
     llm_calls: tuple[LLMCost, ...] = ()
     action_calls: tuple[ActionCost, ...] = ()
+    cut_off: tuple[CutOffCost, ...] = ()
+    """Attempts that were cut off, apart from the bill: nobody knows what they cost between the bounds."""
 
 
 _SIGNAL: Final = "settled:"
@@ -122,6 +139,8 @@ class LLMStep(Contract):
     """US dollars; null means unknown."""
     cost_source: str | None = None
     """Where the price comes from."""
+    not_priced: tuple[str, ...] = ()
+    """What `cost` does not include, because there is no price for it."""
     attempts: int = 1
     failures: tuple[FailedAttempt, ...] = ()
     latency_ms: int | None = None
@@ -299,9 +318,13 @@ class Trace(Contract):
     cost: Usd | None = None
     """US dollars of all calls so far, nested runs included; null means unknown."""
     cost_unknown: bool = False
-    """At least one model call had no known price: `cost` is a lower bound."""
+    """At least one model call, or a part of one, had no known price: `cost` is a lower bound."""
+    cut_off: CostBounds | None = None
+    """What calls may have cost that were cut off, which `cost` does not include."""
     tokens: int = 0
+    """Input and output tokens so far, with those of nested runs."""
     usage: Usage = Usage()
+    """Of the run's own model calls."""
     cost_breakdown: CostBreakdown = CostBreakdown()
     """What each call cost, so far."""
     output: Json = None

@@ -110,6 +110,9 @@ class InstanceSummary(Contract):
     """The run that called it; null if it is not nested."""
     dry_run: bool = False
     cost_usd: Usd | None = None
+    """US dollars, with those of nested runs; null means unknown."""
+    cost_unknown: bool = False
+    """`cost_usd` is a lower bound."""
     made_by: str
     created_at: Timestamp
     updated_at: Timestamp

@@ -21,7 +21,8 @@ class MaxCost(Contract):
     type: Literal["max_cost"] = "max_cost"
     usd: Usd = Field(ge=0)
     deny_unpriced: bool = False
-    """No model is asked whose price is unknown; else only its tokens are limited."""
+    """No model is asked whose price is unknown when a run asks it; else only its tokens are limited. When a definition
+    with this rule is saved, such a model is refused unless `Limits.allow_unpriced` allows it."""
 
 
 class NoDelete(Contract):

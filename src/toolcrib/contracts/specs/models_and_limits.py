@@ -78,7 +78,10 @@ class Limits(Contract):
     max_total_tokens: int | None = Field(default=None, ge=1)
     """Input and output tokens of all model calls; null for no limit."""
     max_cost_usd: Usd | None = Field(default=Decimal("1.00"), ge=0)
-    """US dollars; applies where the price is known."""
+    """US dollars; applies where the price is known. A limit other than the default is refused when it is saved with a
+    model whose price is not known, see `allow_unpriced`."""
+    allow_unpriced: bool = False
+    """A model without a known price may be asked although there is a cost limit: then only its tokens are limited."""
     max_parallel_calls: int = Field(default=8, ge=1)
     max_requests: int = Field(default=200, ge=1)
     """HTTP requests inside calls: pages and retries count."""

@@ -185,7 +185,8 @@ async def _usage_of(journal: EndedRuns, run_id: str, *, more: Allowance = NOTHIN
         return NOTHING  # it was announced, and a crash came before it was made
     last = events[-1].event
     if isinstance(last, RunFinished):
-        return to_allowance(last.tool_calls, result_of(run_id, last).all_tokens, last.cost_usd)
+        ended = result_of(run_id, last)
+        return to_allowance(ended.tool_calls, ended.all_tokens, ended.counted_usd)
     history = History(events)
     spent = spending_of(history)
     begun = len(history.intents.keys() - history.envelopes.keys())

@@ -377,7 +377,10 @@ class Driver:
                 jitter=lambda: Random(run_id).random(),  # noqa: S311 - spreads retries, guards nothing
                 retry=services.retry,
                 rules=ModelCallRules(
-                    services.executor.guardrails, RunCaps.of(services.executor.caps, drive.run), services.screens()
+                    services.executor.guardrails,
+                    RunCaps.of(services.executor.caps, drive.run),
+                    services.screens(),
+                    narrows_tokens=not request.has_old_rules,
                 ),
             ),
             budget=budget,

@@ -11,7 +11,6 @@ import time
 from collections.abc import Awaitable, Callable, Generator, Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
-from decimal import Decimal
 from typing import Final
 
 from toolcrib.contracts import (
@@ -340,7 +339,8 @@ class LocalEngine:
             parent.budget.take_nested(
                 tool_calls=driven.result.tool_calls,
                 tokens=driven.result.all_tokens,
-                cost_usd=driven.result.cost_usd or Decimal(0),
+                cost_usd=driven.result.counted_usd,
+                cut_off_usd=driven.result.cut_off_usd,
             )
         return driven
 

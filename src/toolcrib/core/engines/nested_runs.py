@@ -3,7 +3,7 @@
 import hashlib
 from collections.abc import Sequence
 
-from toolcrib.contracts import END_FORMAT, PLAN_FORMAT, RunRequest, RunSuspended
+from toolcrib.contracts import PLAN_FORMAT, RunRequest, RunSuspended
 from toolcrib.core.executor import Clock
 from toolcrib.core.policy import least
 from toolcrib.core.registry import Registry, pins_of
@@ -32,7 +32,6 @@ def nested_request(context: RunContext, nested: Nested, registry: Registry, cloc
     return RunRequest(
         kind=tool.definition.run_kind if failed is None else "tool",
         plan_format=PLAN_FORMAT,
-        end_format=END_FORMAT,
         tool=tool.ref,
         content_hash=tool.content_hash,
         pins={ref: mine.replaced.get(pinned, pinned) for ref, pinned in pins.items()},

@@ -23,7 +23,9 @@ from toolcrib.contracts import (
     ToolcribError,
     Usage,
 )
+from toolcrib.contracts.runs.runs import CostBounds
 from toolcrib.core.executor import error
+from toolcrib.core.policy import Budget
 from toolcrib.core.runs import ModelRefused, RunContext, RunEnd, as_contract, in_format, result_of
 from toolcrib.infrastructure.store import Claim, Entry, Journal
 
@@ -51,12 +53,18 @@ def to_run_finished(ended: RunEnd, context: RunContext | None) -> RunFinished:
         warnings=(*context.warnings, *ended.warnings) if context else ended.warnings,
         usage=as_contract(spending.usage) if spending else Usage(),
         tokens=context.budget.tokens if context else 0,
-        cost_usd=context.budget.cost_usd if context else None,
-        cost_unknown=spending.cost_unknown if spending else False,
+        cost_usd=context.budget.cost_usd - context.budget.cut_off_usd if context else None,
+        cost_unknown=context.cost_unknown if context else False,
+        cut_off=_cut_off(context.budget) if context else None,
         iterations=context.budget.iterations if context else 0,
         tool_calls=context.budget.tool_calls if context else 0,
         wrote=context.wrote if context else False,
     )
+
+
+def _cut_off(budget: Budget) -> CostBounds | None:
+    """What calls may have cost that were cut off; null if none was."""
+    return CostBounds(upper_usd=budget.cut_off_usd or None) if budget.cut_off else None
 
 
 def end_of_orphan(request: RunRequest) -> RunEnd:

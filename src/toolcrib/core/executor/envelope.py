@@ -254,7 +254,11 @@ class EnvelopeBuilder:
         nested = [facts for facts in (metadata, *(failure.metadata for failure in self.wasted)) if "run_id" in facts]
         if not self.wasted or not nested:
             return metadata
-        used = {name: sum(facts.get(name, 0) for facts in nested) for name in ("tool_calls", "tokens")}
+        used: JsonObject = {name: sum(facts.get(name, 0) for facts in nested) for name in ("tool_calls", "tokens")}
+        if any("cost_unknown" in facts for facts in nested):
+            used["cost_unknown"] = True
+        if lost := [Decimal(facts["cut_off_usd"]) for facts in nested if "cut_off_usd" in facts]:
+            used["cut_off_usd"] = str(sum(lost, Decimal(0)))
         return {"run_id": nested[-1]["run_id"], **metadata, **used}
 
     def _redact_attachments(self, attachments: tuple[Attachment, ...]) -> tuple[Attachment, ...]:

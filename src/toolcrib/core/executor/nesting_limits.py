@@ -36,9 +36,11 @@ def facts_of(result: RunResult) -> JsonObject:
         "tool_calls": result.tool_calls,
         "tokens": result.all_tokens,
         "wrote": result.wrote,
+        **({"cost_unknown": True} if result.cost_unknown else {}),
+        **({} if result.cut_off is None else {"cut_off_usd": str(result.cut_off.upper_usd or 0)}),
     }
 
 
 def cost_of(result: RunResult) -> Decimal | None:
-    """What a nested run cost; null if it asked no model and none of its calls had a price."""
+    """What a nested run cost; null if it asked no model and none of its calls had a price, or nothing is known."""
     return result.cost_usd if result.cost_usd or result.iterations else None

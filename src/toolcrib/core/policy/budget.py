@@ -69,6 +69,11 @@ class Budget:
     requests: int = 0
     tokens: int = 0
     cost_usd: Decimal = field(default_factory=Decimal)
+    """What was paid, and `cut_off_usd`."""
+    cut_off: int = field(default=0, init=False)
+    """Attempts that were cut off: what they cost is not known."""
+    cut_off_usd: Decimal = field(default_factory=Decimal, init=False)
+    """What they may have cost at most, as far as prices are known."""
     reserved_tokens: int = field(default=0, init=False)
     """Set aside for model calls that are under way."""
     reserved_usd: Decimal = field(default_factory=Decimal, init=False)
@@ -153,8 +158,18 @@ class Budget:
             budget.requests += 1
         return None
 
-    def reserve_model(self, reservation: ModelReservation) -> Shortage | None:
-        """Set aside what a model call may use at most, here and in all parents; iterations are a run's own."""
+    @property
+    def usd_left(self) -> Decimal | None:
+        """What is left of the cost limits, here and in all parents, reservations taken off; null for no limit."""
+        return self._usd_left()
+
+    def reserve_model(self, reservation: ModelReservation, *, settled: bool = False) -> Shortage | None:
+        """Set aside what a model call may use at most, here and in all parents; iterations are a run's own.
+
+        Args:
+            reservation: The most.
+            settled: It was allowed before, so that what it costs is not asked again.
+        """
         wanted, maximum = (
             self.iterations + self.reserved_iterations + reservation.iterations,
             self.limits.max_iterations,
@@ -163,7 +178,7 @@ class Budget:
             return Shortage("max_iterations", wanted, maximum, Reason.MAX_ITERATIONS_EXCEEDED, "max_iterations")
         for budget in self.chain:
             shortage = _model_shortage(budget, reservation)
-            if shortage is not None:
+            if shortage is not None and not (settled and shortage.limit == "max_cost_usd"):
                 return shortage
         for budget in self.chain:
             budget.reserved_tokens += reservation.tokens
@@ -172,9 +187,18 @@ class Budget:
         return None
 
     def settle_model(
-        self, reservation: ModelReservation | None, *, tokens: int, cost_usd: Decimal | None, iterations: int = 0
+        self,
+        reservation: ModelReservation | None,
+        *,
+        tokens: int,
+        cost_usd: Decimal | None,
+        iterations: int = 0,
+        cut_off: bool = False,
     ) -> None:
-        """Give back a reservation and count what was really used; null reservation when rebuilding from a journal."""
+        """Give back a reservation and count what was really used, or may have been by an attempt that was `cut_off`.
+
+        The reservation is null when a budget is rebuilt from a journal.
+        """
         self.iterations += iterations
         self.reserved_iterations -= reservation.iterations if reservation is not None else 0
         for budget in self.chain:
@@ -183,6 +207,15 @@ class Budget:
                 budget.reserved_usd -= reservation.cost_usd or 0
             budget.tokens += tokens
             budget.cost_usd += cost_usd or 0
+            if cut_off:
+                budget.cut_off += 1
+                budget.cut_off_usd += cost_usd or 0
+
+    def find_cost(self, cost_usd: Decimal | None) -> None:
+        """A call that was counted as cut off has a cost by now; null if it has none."""
+        for budget in self.chain if cost_usd is not None else ():
+            budget.cut_off -= 1
+            budget.cut_off_usd -= cost_usd or 0
 
     def add_cost(self, cost_usd: Decimal) -> None:
         """Count what a tool call cost."""
@@ -226,12 +259,17 @@ class Budget:
             budget.reserved_tokens += sign * (most.tokens or 0)
             budget.reserved_usd += sign * (most.cost_usd or Decimal(0))
 
-    def take_nested(self, *, tool_calls: int, tokens: int, cost_usd: Decimal) -> None:
-        """Count what a nested run had used that was not driven under this budget."""
+    def take_nested(
+        self, *, tool_calls: int, tokens: int, cost_usd: Decimal, cut_off_usd: Decimal | None = None
+    ) -> None:
+        """Count what a nested run had used that was not driven under this budget; see `cut_off_usd` for the last."""
         for budget in self.chain:
             budget.tool_calls += tool_calls
             budget.tokens += tokens
             budget.cost_usd += cost_usd
+            if cut_off_usd is not None:
+                budget.cut_off += 1
+                budget.cut_off_usd += cut_off_usd
 
     def allowance(self, seconds: float) -> Allowance:
         """What is left here and in all parents, reservations taken off, for a nested run that these do not see."""

@@ -35,7 +35,7 @@ from toolcrib.core.registry.checks.providers import (
     references_of,
 )
 from toolcrib.core.registry.checks.versions import Version, newest, satisfies
-from toolcrib.core.registry.links.bindings import bindings, check_callees, means_many, refers_to
+from toolcrib.core.registry.links.bindings import bindings, check_callees, check_prices, means_many, refers_to
 from toolcrib.core.registry.links.impact import dependents_of
 from toolcrib.core.registry.links.locks import (
     Lock,
@@ -75,6 +75,7 @@ __all__ = [
     "callees_without_model",
     "check_callees",
     "check_definition",
+    "check_prices",
     "check_provider",
     "check_provider_name",
     "classify",

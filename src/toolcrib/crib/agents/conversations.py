@@ -107,7 +107,7 @@ def with_turn_ended(conversation: Conversation, run: Run, at: datetime, summary:
         at,
         {
             "ended_turns": conversation.turn_count,
-            "tokens": conversation.tokens + run.usage.total_tokens,
+            "tokens": conversation.tokens + run.all_tokens,
             "shared_context": {**conversation.shared_context, **variables_of(run.request.input)},
             **summary,
         },
@@ -155,7 +155,7 @@ def turn_of(run: Run, events: Sequence[RunEvent]) -> ConversationTurn:
         response=response_of(run.output_or_partial),
         status=run.status,
         call_ids=tuple(envelope.call_id for envelope in calls),
-        tokens=run.usage.total_tokens,
+        tokens=run.all_tokens,
         duration_s=(events[-1].at - run.created_at).total_seconds() if events else 0.0,
         created_at=run.created_at,
     )

@@ -424,7 +424,7 @@ def _with_result(failed: EvaluationOutcome, result: Result, checks: Sequence[Che
             "answer": answer_of(result.output),
             "error": None if completed else why,
             "cost_usd": None if summary.cost_unknown else summary.cost_usd,
-            "tokens": summary.usage.total_tokens,
+            "tokens": summary.all_tokens,
             "steps": summary.iterations,
             "tool_calls": summary.tool_calls,
             "duration_s": (result.log[-1].at - result.log[0].at).total_seconds(),

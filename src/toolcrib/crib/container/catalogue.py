@@ -40,6 +40,7 @@ from toolcrib.core.registry import (
     Providers,
     Registry,
     check_callees,
+    check_prices,
     concerns,
     warnings_at_start,
     warnings_for,
@@ -286,6 +287,7 @@ class Catalogue:
             llm = implementation.llm
             found.attempt(lambda: self._models.check(llm, realm), None, "/llm")
         found.tell()
+        self._check_prices(checked, realm)
         return checked
 
     def _check_provider(self, definition: ToolDefinition, realm: str, saved: ProviderDefinition | None) -> None:
@@ -305,6 +307,11 @@ class Catalogue:
                 f"{suggestion(name, known)}{has}. Save the provider first, or save the tool with enabled: false"
             )
             raise InvalidDefinition(msg)
+
+    def _check_prices(self, definition: ToolDefinition, realm: str) -> tuple[str, ...]:
+        """What the author is to be told of models without a price; raises as `check_prices`."""
+        at = self._clock.now()
+        return check_prices(definition, self._registry, realm, lambda llm: self._models.unpriced(llm, realm, at))
 
     def default_prompt(self, definition: ToolDefinition, realm: str) -> str:
         """The default prompt of an agentic tool, with what its steps' tools are for; empty for any other tool."""
@@ -331,7 +338,8 @@ class Catalogue:
             await self._have_authoring(who.realm, who.id)
         saved = await self._registry.save(checked, realm=who.realm, made_by=who.id, at=now, after=after)
         concerned = concerns(saved, self._registry)
-        warnings = (*warnings_for(checked, self._registry, who.realm, now), *concerned)
+        told = self._check_prices(checked, who.realm)
+        warnings = (*warnings_for(checked, self._registry, who.realm, now), *concerned, *told)
         return saved.model_copy(update={"warnings": warnings}) if warnings else saved
 
     def check_accounts(self, definition: ToolDefinition, who: Principal) -> None:

@@ -1,7 +1,6 @@
 """Makes the request of a run from a caller's input, and checks in advance whether the run would be refused."""
 
 from toolcrib.contracts import (
-    END_FORMAT,
     PLAN_FORMAT,
     InvalidDefinition,
     InvalidInput,
@@ -48,7 +47,6 @@ def request_of(
     return RunRequest(
         kind=kind,
         plan_format=PLAN_FORMAT,
-        end_format=END_FORMAT,
         tool=tool.ref,
         content_hash=tool.content_hash,
         pins=pins_of(tool, registry),

@@ -17,7 +17,6 @@ from typing import Any, Self, cast
 
 from toolcrib.agents import Models, PromptTestProgram, TextProgram, basis_of, check_prompt, drift_of
 from toolcrib.contracts import (
-    END_FORMAT,
     PLAN_FORMAT,
     AgenticImplementation,
     DriftReport,
@@ -88,7 +87,6 @@ class Bench:
         request = RunRequest(
             kind="agentic",
             plan_format=PLAN_FORMAT,
-            end_format=END_FORMAT,
             tool=tool.ref,
             content_hash=tool.content_hash,
             pins=pins_of(tool, self._registry),
@@ -394,7 +392,7 @@ class Prompts:
             raise Unavailable(msg)
         written = cast("JsonObject", output)
         proposal = _proposal(revision, text, current, written["text"], written["reason"])
-        spent = {"source": "model", "usage": result.summary.usage, "cost_usd": result.cost_usd}
+        spent = {"source": "model", "usage": result.summary.usage, "cost_usd": _known_cost(result)}
         return proposal.model_copy(update=spent)
 
 
@@ -444,6 +442,11 @@ def _prompt_problems(definition: ToolDefinition, written: str) -> Sequence[str]:
     return []
 
 
+def _known_cost(result: Result) -> Decimal | None:
+    """What a run cost; null where a part of it is unknown."""
+    return None if result.summary.cost_unknown else result.cost_usd
+
+
 def _make_prompt_test(facts: dict[str, Any], result: Result) -> PromptTest:
     output: Json = result.summary.output_or_partial
     found = cast("JsonObject", output) if isinstance(output, dict) else {}
@@ -457,6 +460,6 @@ def _make_prompt_test(facts: dict[str, Any], result: Result) -> PromptTest:
         calls=tuple(found.get("calls", ())),
         problems=(*found.get("problems", ()), *summary.warnings, *failure),
         usage=summary.usage,
-        cost_usd=summary.cost_usd,
+        cost_usd=_known_cost(result),
         duration_ms=result.trace.duration_ms,
     )

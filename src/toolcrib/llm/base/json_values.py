@@ -3,6 +3,8 @@
 A value of the wrong type counts as absent. A missing required value is an error with its name.
 """
 
+from decimal import Decimal
+from math import isfinite
 from typing import Any, cast
 
 import orjson
@@ -29,6 +31,13 @@ def text(value: Any) -> str:
 def count(value: Any) -> int:
     """The whole number, or 0; some gateways write counts as floats."""
     return int(value) if isinstance(value, int | float) else 0
+
+
+def amount(value: Any) -> Decimal | None:
+    """The number as it was written, 0 or more; null for anything else."""
+    if isinstance(value, bool) or not isinstance(value, int | float) or not isfinite(value) or value < 0:
+        return None
+    return Decimal(str(value))
 
 
 def json_text(value: Any) -> str:

@@ -7,8 +7,9 @@ A call without streaming yields only the last event, `Done`. Nothing here knows 
 """
 
 import re
-from collections.abc import Iterable, Iterator
-from typing import Any, Literal, TypeAlias, TypeVar
+from collections.abc import Iterable, Iterator, Mapping
+from decimal import Decimal
+from typing import Any, Final, Literal, TypeAlias, TypeVar
 
 import msgspec
 from msgspec import Struct
@@ -169,8 +170,15 @@ class TokenUsage(Struct, frozen=True, omit_defaults=True):
     reasoning: int = 0
     estimated: bool = False
     """Whether the numbers are ours because the provider gave none."""
+    more: Mapping[str, int] = {}
+    """What has a price of its own, by the names in `PRICED_APART`: tokens that are in the counts above too, and uses of
+    the provider's own tools. Only numbers above 0."""
+    billed_usd: Decimal | None = None
+    """What the provider says that it bills for the call, in US dollars; None where it says nothing."""
 
     def __add__(self, other: "TokenUsage") -> "TokenUsage":
+        """The counts together; what was billed stands with each call."""
+        more = {name: self.more.get(name, 0) + other.more.get(name, 0) for name in (*self.more, *other.more)}
         return TokenUsage(
             self.input + other.input,
             self.output + other.output,
@@ -178,7 +186,34 @@ class TokenUsage(Struct, frozen=True, omit_defaults=True):
             self.cache_write + other.cache_write,
             self.reasoning + other.reasoning,
             self.estimated or other.estimated,
+            more,
         )
+
+
+PRICED_APART: Final[Mapping[str, str]] = {
+    "audio_input": "input_audio_tokens",
+    "audio_output": "output_audio_tokens",
+    "audio_cache_read": "cache_audio_read_tokens",
+    "image_input": "input_image_tokens",
+    "image_output": "output_image_tokens",
+    "image_cache_read": "cache_image_read_tokens",
+    "video_input": "input_video_tokens",
+    "video_output": "output_video_tokens",
+    "video_cache_read": "cache_video_read_tokens",
+    "cache_write_1h": "cache_write_1h_tokens",
+    "web_search": "web_searches",
+    "file_search": "storage_searches",
+    "code_container": "code_executions",
+    "image_generation": "",
+    "server_tool": "",
+}
+"""What a provider bills apart from plain tokens, and the name of its count in `genai-prices`; empty where that has no
+price for it. `code_container`: programs that the provider runs. `server_tool`: its other tools."""
+
+
+def counted(**more: int) -> Mapping[str, int]:
+    """Numbers for `TokenUsage.more`, without those that are 0."""
+    return {name: number for name, number in more.items() if number > 0}
 
 
 Stop: TypeAlias = Literal["end", "tool_calls", "length", "content_filter", "refusal", "pause", "other"]

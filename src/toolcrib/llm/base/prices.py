@@ -1,9 +1,10 @@
 """Prices of model calls in US dollars per million tokens, and token estimates where a provider gives no counts.
 
-Rates come from a configured table, else from the `genai-prices` package (extra `prices`), which includes its data. An
-unknown model costs None, never 0. A price tier applies to all tokens of a call whose input exceeds the threshold, as
-providers bill it. Searches, images and batch discounts are not included. An estimate counts four characters as one
-token.
+What the provider says that it bills counts before all else. Rates come from a configured table, else from the
+`genai-prices` package (extra `prices`), which includes its data. An unknown model costs None, never 0. A price tier
+applies to all tokens of a call whose input exceeds the threshold, as providers bill it. Audio, images, video, searches
+and programs of the provider have rates of their own; a cost names those that it does not include. Batch discounts are
+not included. An estimate counts four characters as one token.
 """
 
 from collections.abc import Iterable, Mapping
@@ -19,6 +20,7 @@ from msgspec import Struct
 from toolcrib.contracts.base.errors import InvalidSettings
 from toolcrib.llm.base.messages import (
     NO_TOOLS,
+    PRICED_APART,
     Message,
     Request,
     Text,
@@ -56,7 +58,9 @@ class Cost(Struct, frozen=True):
     usd: Decimal | None
     """US dollars; None means unknown, never free."""
     source: str
-    """The table and its version, or why the amount is unknown."""
+    """Who billed it, or the table and its version, or why the amount is unknown."""
+    not_priced: tuple[str, ...] = ()
+    """What the amount does not include, by the names of `PRICED_APART`: it is a lower bound then."""
 
 
 class _Rate(Struct, frozen=True):
@@ -80,16 +84,51 @@ class _Rates(Struct, frozen=True):
     cache_write: _Rate
     source: str
     per_call: Decimal = Decimal(0)
+    apart: Mapping[str, _Rate] = {}
+    """What `PRICED_APART` names, per token or use."""
+    one_price: frozenset[str] = frozenset()
+    """Names of it that cost what plain tokens do."""
 
     def of(self, usage: TokenUsage) -> Decimal:
-        fresh = max(0, usage.input - usage.cache_read - usage.cache_write)
+        """What the tokens and uses cost, without those that have no rate of their own.
+
+        Tokens that were read from a cache cannot have been written to it by the same call: no token counts twice.
+        """
+        read = min(usage.cache_read, usage.input)
+        written = min(usage.cache_write, usage.input - read)
         counted = (
-            (self.input, fresh),
-            (self.cache_read, usage.cache_read),
-            (self.cache_write, usage.cache_write),
+            (self.input, usage.input - read - written),
+            (self.cache_read, read),
+            (self.cache_write, written),
             (self.output, usage.output),
         )
-        return sum((rate.at(usage.input) * tokens for rate, tokens in counted), self.per_call)
+        total = sum((rate.at(usage.input) * tokens for rate, tokens in counted), self.per_call)
+        return total + self._apart(usage) if usage.more else total
+
+    def lacks(self, usage: TokenUsage) -> tuple[str, ...]:
+        """Names of what was used and has no rate."""
+        return tuple(sorted(usage.more.keys() - self.apart.keys() - self.one_price))
+
+    def _apart(self, usage: TokenUsage) -> Decimal:
+        """What is to be added to the price of plain tokens, where some of them have a rate of their own."""
+        more = Decimal(0)
+        for name, number in usage.more.items():
+            if (rate := self.apart.get(name)) is None:
+                continue
+            counted_as, cached = self._counted_as(name), usage.more.get(name.replace("_input", "_cache_read"), 0)
+            tokens = number - cached if name.endswith("_input") and number >= cached else number
+            more += (rate.at(usage.input) - counted_as.at(usage.input)) * tokens
+        return more
+
+    def _counted_as(self, name: str) -> _Rate:
+        """The rate at which the plain counts have it already; nothing for what is no token."""
+        if name == "cache_write_1h":
+            return self.cache_write
+        side = name.partition("_")[2]
+        return {"input": self.input, "output": self.output, "cache_read": self.cache_read}.get(side, _NOTHING)
+
+
+_NOTHING = _Rate(Decimal(0))
 
 
 class Prices:
@@ -106,12 +145,20 @@ class Prices:
         self._overrides = tuple((pattern, _override(pattern, rates)) for pattern, rates in (overrides or {}).items())
 
     def cost(self, usage: TokenUsage, provider: str, model: str, at: datetime) -> Cost:
-        """What these tokens cost at a moment; rates change over time, and with some providers over the day."""
+        """What these tokens cost at a moment; rates change over time, and with some providers over the day.
+
+        What a provider says that it bills includes everything.
+        """
+        if usage.billed_usd is not None:
+            return Cost(usage.billed_usd, f"billed by {provider}")
         rates = self._overridden(provider, model) or _package_rates(provider, model, int(at.timestamp()) // _HOUR_S)
         if isinstance(rates, str):
             return Cost(None, rates)
         source = f"{rates.source}, tokens estimated" if usage.estimated else rates.source
-        return Cost(rates.of(usage), source)
+        if not usage.more:
+            return Cost(rates.of(usage), source)
+        lacks = rates.lacks(usage)
+        return Cost(rates.of(usage), f"{source}, without {', '.join(lacks)}" if lacks else source, lacks)
 
     def _overridden(self, provider: str, model: str) -> _Rates | None:
         for pattern, rates in self._overrides:
@@ -134,6 +181,7 @@ def _override(pattern: str, rates: Mapping[str, Decimal | float | str]) -> _Rate
         cache_read=found.get("cache_read", found["input"]),
         cache_write=found.get("cache_write", found["input"]),
         source=f"configured {pattern}",
+        one_price=_TOKENS_APART,
     )
 
 
@@ -172,7 +220,38 @@ def _package_rates(provider: str, model: str, hour: int) -> _Rates | str:
         cache_write=own if price.cache_write_mtok is None else _rate(price.cache_write_mtok),
         source=f"genai-prices {version}",
         per_call=_per_call(price.requests_kcount),
+        apart=_rates_apart(price),
+        one_price=_SAME_RATE | (_AUDIO_READ if billed == "google" else frozenset[str]()),
     )
+
+
+_SAME_RATE = frozenset({"image_input", "image_cache_read", "video_input", "video_cache_read"})
+"""What providers bill as tokens like others where the table has no rate of its own for it."""
+_AUDIO_READ = frozenset({"audio_input", "audio_cache_read"})
+"""Likewise, where Google is the provider."""
+_TOKENS_APART = frozenset(name for name, count in PRICED_APART.items() if count.endswith("_tokens"))
+
+
+def _rates_apart(price: Any) -> Mapping[str, _Rate]:
+    """The rates of a model for what is billed apart from plain tokens, as far as the table has them."""
+    found: dict[str, _Rate] = {}
+    for name, counter in PRICED_APART.items():
+        is_token = counter.endswith("_tokens")
+        key = f"{counter.removesuffix('_tokens')}_mtok" if is_token else f"{counter}_kcount"
+        rate = getattr(price, key) if counter else None
+        if rate is not None:
+            found[name] = _rate(rate) if is_token else _Rate(_per_call(rate))
+    return found
+
+
+def is_sold(provider: str) -> bool:
+    """Whether `genai-prices` knows the prices of a provider, so that a model without one is probably not there."""
+    try:
+        from genai_prices.data_snapshot import get_snapshot  # noqa: PLC0415 - an optional package of 170 ms
+    except ImportError:
+        return False
+    billed = _BILLED_AS.get(provider, provider)
+    return any(known.id == billed for known in get_snapshot().providers)
 
 
 @lru_cache(maxsize=1024)

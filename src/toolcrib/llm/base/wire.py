@@ -5,12 +5,13 @@ calls. The implementations are in `wires`.
 """
 
 from collections.abc import Mapping, Sequence
+from decimal import Decimal
 from typing import Any, Protocol
 
 import orjson
 
 from toolcrib.contracts.base.errors import ModelError
-from toolcrib.llm.base.json_values import obj
+from toolcrib.llm.base.json_values import amount, obj
 from toolcrib.llm.base.messages import Event, Request, Response, Tool, ToolSet
 from toolcrib.llm.base.quirks import Quirks
 
@@ -98,6 +99,25 @@ def fields_of(signature: str | None, origin: str) -> dict[str, Any]:
         return {}
 
 
+def billed(usage: dict[str, Any]) -> Decimal | None:
+    """What the provider says in its usage that it bills for the call, in US dollars.
+
+    `cost` is a number (OpenRouter, gateways that follow it) or has a `total_cost` (Perplexity); who brings a key of
+    their own to OpenRouter pays the provider behind it too. xAI counts ticks. A bare 0 says nothing: gateways that
+    know no price write it.
+    """
+    ticks = amount(usage.get("cost_in_usd_ticks"))
+    if ticks is not None:
+        return ticks / _TICKS_PER_USD
+    total = amount(obj(usage.get("cost")).get("total_cost", usage.get("cost")))
+    details = usage.get("cost_details")
+    if total is None or not (total or details):
+        return None
+    upstream = amount(obj(details).get("upstream_inference_cost")) if usage.get("is_byok") is True else None
+    return total + (upstream or 0)
+
+
+_TICKS_PER_USD = 10**10
 _CAPACITY = 64
 
 

@@ -9,7 +9,7 @@ from contextlib import aclosing, contextmanager
 from dataclasses import replace
 from datetime import datetime
 from itertools import count
-from typing import Final
+from typing import Final, NamedTuple
 from urllib.parse import urlsplit
 
 from msgspec import structs
@@ -17,7 +17,7 @@ from msgspec import structs
 from toolcrib.contracts import InvalidSettings, LLMConfig, OnMalformed
 from toolcrib.infrastructure.net import HttpSession
 from toolcrib.llm.base.messages import Event, Request, Response, TokenUsage
-from toolcrib.llm.base.prices import Cost, Prices
+from toolcrib.llm.base.prices import Cost, Prices, is_sold
 from toolcrib.llm.base.quirks import Quirks
 from toolcrib.llm.base.transport import HttpTransport
 from toolcrib.llm.models.catalog import PROVIDERS, Provider, open_model, resolve
@@ -60,6 +60,20 @@ class TextProtocol:
         return self._model.cost(usage, at)
 
 
+class UnpricedModel(NamedTuple):
+    """A model whose price is not known."""
+
+    model: str
+    """`provider:model`."""
+    why: str
+    is_own: bool = False
+    """It runs on this machine, where nobody sends a bill."""
+    is_unknown: bool = False
+    """The prices of its provider are known, and this model is not among them."""
+
+
+_ONE_OF_EACH: Final = TokenUsage(1, 1)
+_OWN_HOSTS: Final = frozenset({"localhost", "127.0.0.1", "::1"})
 MOST_OPENED: Final = 1_000
 """Models that are kept; a configuration beyond them takes the place of the oldest."""
 
@@ -120,6 +134,23 @@ class ModelPool:
         """
         if llm.model not in self._given:
             self._endpoint(llm, realm)
+
+    def unpriced(self, llm: LLMConfig, realm: str, at: datetime) -> UnpricedModel | None:
+        """Why nobody knows what a model costs; null if its price is known.
+
+        Raises:
+            InvalidSettings: As `check`.
+        """
+        given = self._given.get(llm.model)
+        if given is not None:
+            cost = given.cost(_ONE_OF_EACH, at)
+            return None if cost.usd is not None else UnpricedModel(llm.model, cost.source)
+        endpoint = self._endpoint(llm, realm)
+        cost = self._prices.cost(_ONE_OF_EACH, endpoint.provider, endpoint.model, at)
+        if cost.usd is not None:
+            return None
+        is_own = urlsplit(endpoint.base_url).hostname in _OWN_HOSTS
+        return UnpricedModel(llm.model, cost.source, is_own=is_own, is_unknown=is_sold(endpoint.provider))
 
     def model(self, llm: LLMConfig) -> LanguageModel:
         """The model that a configuration names; the same one for the same configuration.

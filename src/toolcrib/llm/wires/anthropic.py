@@ -40,6 +40,7 @@ from toolcrib.llm.base.messages import (
     ToolCall,
     ToolResult,
     UsageUpdate,
+    counted,
 )
 from toolcrib.llm.base.quirks import Quirks
 from toolcrib.llm.base.strict import strict_schema
@@ -95,24 +96,43 @@ def response_of(content: dict[str, Any], parts: tuple[Part, ...]) -> Response:
     """The response of a message object and its parts."""
     raw_stop = text(content.get("stop_reason"))
     stop = _STOPS.get(raw_stop, "other") if raw_stop else _stop_without_reason(parts)
-    usage = usage_of(obj(content.get("usage")))
+    usage = usage_of(obj(content.get("usage")), programs=sum(map(_runs_a_program, parts)))
     return Response(
         Message("assistant", parts), stop, raw_stop, usage, text(content.get("model")), text(content.get("id"))
     )
 
 
-def usage_of(usage: dict[str, Any]) -> TokenUsage:
-    """Our counts: the API counts cached tokens apart from the input, we count them in."""
+def usage_of(usage: dict[str, Any], *, programs: int = 0) -> TokenUsage:
+    """Our counts: the API counts cached tokens apart from the input, we count them in.
+
+    Args:
+        usage: As the API has it.
+        programs: How many the provider has run, where it does not count them.
+    """
     if not usage:
         return TokenUsage(estimated=True)
     read, written = count(usage.get("cache_read_input_tokens")), count(usage.get("cache_creation_input_tokens"))
+    tools = obj(usage.get("server_tool_use"))
     return TokenUsage(
         input=count(usage.get("input_tokens")) + read + written,
         output=count(usage.get("output_tokens")),
         cache_read=read,
         cache_write=written,
         reasoning=count(obj(usage.get("output_tokens_details")).get("thinking_tokens")),
+        more=counted(
+            web_search=count(tools.get("web_search_requests")),
+            code_container=max(programs, count(tools.get("code_execution_requests"))),
+            cache_write_1h=count(obj(usage.get("cache_creation")).get("ephemeral_1h_input_tokens")),
+        ),
     )
+
+
+_SERVER_TOOL = "server_tool_use"
+
+
+def _runs_a_program(part: Part) -> bool:
+    """Whether a block is the use of a tool with which the provider runs code."""
+    return isinstance(part, Opaque) and _SERVER_TOOL in part.raw and "code_execution" in part.raw
 
 
 def part_of(raw: bytes, index: int, origin: str) -> Part:

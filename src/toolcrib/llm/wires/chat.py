@@ -39,10 +39,11 @@ from toolcrib.llm.base.messages import (
     ToolCall,
     ToolResult,
     UsageUpdate,
+    counted,
 )
 from toolcrib.llm.base.quirks import Quirks
 from toolcrib.llm.base.strict import strict_schema
-from toolcrib.llm.base.wire import RenderedToolSets, fields_of, signature_of
+from toolcrib.llm.base.wire import RenderedToolSets, billed, fields_of, signature_of
 
 KNOWN_FIELDS = frozenset(
     {"role", "content", "reasoning_content", "reasoning", "tool_calls", "function_call", "refusal"}
@@ -118,7 +119,7 @@ def response_of(answer: ChatAnswer, origin: str) -> Response:
         stop = "tool_calls"
     if stop == "end" and answer.message.get("refusal"):
         stop = "refusal"
-    usage = answer.usage or TokenUsage(estimated=True)
+    usage = _with_tools(answer.usage or TokenUsage(estimated=True), answer)
     return Response(Message("assistant", tuple(parts)), stop, answer.finish_reason, usage, answer.model, answer.id)
 
 
@@ -135,7 +136,26 @@ def usage_of(content: dict[str, Any]) -> TokenUsage | None:
         cache_read=count(read.get("cached_tokens")) or count(usage.get("prompt_cache_hit_tokens")),
         cache_write=count(read.get("cache_write_tokens")),
         reasoning=count(written.get("reasoning_tokens")),
+        more=counted(
+            audio_input=count(read.get("audio_tokens")),
+            audio_output=count(written.get("audio_tokens")),
+            image_output=count(written.get("image_tokens")),
+            web_search=count(usage.get("num_search_queries"))
+            or count(obj(usage.get("server_tool_use")).get("web_search_requests")),
+            server_tool=count(usage.get("num_sources_used")),
+        ),
+        billed_usd=billed(usage),
     )
+
+
+def _with_tools(usage: TokenUsage, answer: ChatAnswer) -> TokenUsage:
+    """The usage with what the message tells of the provider's own tools, where the usage does not."""
+    message, more = answer.message, dict(usage.more)
+    if message.get("annotations") and "search" in answer.model and "web_search" not in more:
+        more["web_search"] = 1
+    if executed := arr(message.get("executed_tools")):
+        more["server_tool"] = len(executed)
+    return usage if more == usage.more else msgspec.structs.replace(usage, more=more)
 
 
 def thinking_text(message: dict[str, Any]) -> str:

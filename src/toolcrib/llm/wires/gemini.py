@@ -10,9 +10,11 @@ https://ai.google.dev/gemini-api/docs/thought-signatures
 https://cloud.google.com/apis/design/errors#error_model
 """
 
+import re
+from collections import Counter
 from collections.abc import Mapping, Sequence
 from functools import lru_cache
-from typing import Any, cast
+from typing import Any, Final, cast
 from urllib.parse import quote
 
 import msgspec
@@ -45,6 +47,7 @@ from toolcrib.llm.base.messages import (
     ToolCall,
     ToolResult,
     UsageUpdate,
+    counted,
 )
 from toolcrib.llm.base.quirks import Quirks
 from toolcrib.llm.base.wire import RenderedToolSets, as_object, fields_of, signature_of
@@ -238,7 +241,14 @@ class GeminiAnswer:
         if stop == "end" and self._calls:
             stop = "tool_calls"
         message = Message("assistant", (*self._parts, *self._beside))
-        return Response(message, stop, self.raw_stop, usage_of(self._usage), self._model, self._id)
+        usage = usage_of(self._usage, searches=self._searches())
+        return Response(message, stop, self.raw_stop, usage, self._model, self._id)
+
+    def _searches(self) -> int:
+        """Searches that are billed: a prompt with any of them is, and since the third generation each of them."""
+        found = [obj(obj(orjson.loads(part.raw)).get(BESIDE_CONTENT)).get("groundingMetadata") for part in self._beside]
+        queries = {text(query) for each in found for query in arr(obj(each).get("webSearchQueries"))}
+        return len(queries) if _BILLS_EACH_SEARCH.search(self._model) else min(len(queries), 1)
 
     def progress(self) -> str:
         """How far it came, for an error."""
@@ -316,8 +326,13 @@ class GeminiAnswer:
         events += [TextChunk(words)] if words else []
 
 
-def usage_of(usage: dict[str, Any]) -> TokenUsage:
-    """Our counts: what tools of the provider added to the prompt is read too, and thoughts are written too."""
+def usage_of(usage: dict[str, Any], *, searches: int = 0) -> TokenUsage:
+    """Our counts: what tools of the provider added to the prompt is read too, and thoughts are written too.
+
+    Args:
+        usage: As the API has it.
+        searches: Searches of the web that are billed, which the API does not count.
+    """
     if not usage:
         return TokenUsage(estimated=True)
     thoughts = count(usage.get("thoughtsTokenCount"))
@@ -326,7 +341,29 @@ def usage_of(usage: dict[str, Any]) -> TokenUsage:
         output=count(usage.get("candidatesTokenCount")) + thoughts,
         cache_read=count(usage.get("cachedContentTokenCount")),
         reasoning=thoughts,
+        more=counted(**_kinds_of_tokens(usage), web_search=searches),
     )
+
+
+_MODALITIES: Final = {"AUDIO": "audio", "IMAGE": "image", "VIDEO": "video", 2: "image", 3: "video", 4: "audio"}
+"""By name, and by number as some clients write them."""
+_DETAILS: Final = {
+    "promptTokensDetails": "input",
+    "toolUsePromptTokensDetails": "input",
+    "candidatesTokensDetails": "output",
+    "cacheTokensDetails": "cache_read",
+}
+_BILLS_EACH_SEARCH: Final = re.compile(r"gemini-(?:[3-9]|[1-9]\d)")
+
+
+def _kinds_of_tokens(usage: dict[str, Any]) -> Mapping[str, int]:
+    """The tokens that are no text, by what they are and where they stand."""
+    found: Counter[str] = Counter()
+    for field, side in _DETAILS.items():
+        for detail in map(obj, arr(usage.get(field))):
+            if (kind := _MODALITIES.get(detail.get("modality", ""))) is not None:
+                found[f"{kind}_{side}"] += count(detail.get("tokenCount"))
+    return found
 
 
 def parse_answer(body: bytes, origin: str) -> Response:

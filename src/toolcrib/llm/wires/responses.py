@@ -8,6 +8,7 @@ says it.
 https://platform.openai.com/docs/api-reference/responses
 """
 
+from collections import Counter
 from collections.abc import Mapping, Sequence
 from typing import Any
 
@@ -40,10 +41,11 @@ from toolcrib.llm.base.messages import (
     ToolCall,
     ToolResult,
     UsageUpdate,
+    counted,
 )
 from toolcrib.llm.base.quirks import Quirks
 from toolcrib.llm.base.strict import strict_schema
-from toolcrib.llm.base.wire import RenderedToolSets, fields_of, signature_of
+from toolcrib.llm.base.wire import RenderedToolSets, billed, fields_of, signature_of
 
 _CUT: dict[str, Stop] = {
     "max_output_tokens": "length",
@@ -94,14 +96,14 @@ def response_of(content: dict[str, Any], items: list[bytes], origin: str) -> Res
         message,
         _stop(raw_stop, message, items),
         raw_stop,
-        usage_of(obj(content.get("usage"))),
+        usage_of(obj(content.get("usage")), parts),
         text(content.get("model")),
         text(content.get("id")),
     )
 
 
-def usage_of(usage: dict[str, Any]) -> TokenUsage:
-    """Our counts; marked as estimated if there are none."""
+def usage_of(usage: dict[str, Any], parts: tuple[Part, ...] = ()) -> TokenUsage:
+    """Our counts, with the uses of the provider's tools among the parts; marked as estimated if there are none."""
     if not usage:
         return TokenUsage(estimated=True)
     read = obj(usage.get("input_tokens_details"))
@@ -111,7 +113,26 @@ def usage_of(usage: dict[str, Any]) -> TokenUsage:
         cache_read=count(read.get("cached_tokens")),
         cache_write=count(read.get("cache_write_tokens")),
         reasoning=count(obj(usage.get("output_tokens_details")).get("reasoning_tokens")),
+        more=counted(**Counter(filter(None, map(_tool_used, parts)))),
+        billed_usd=billed(usage),
     )
+
+
+_BILLED_ITEMS = {
+    "code_interpreter_call": "code_container",
+    "file_search_call": "file_search",
+    "image_generation_call": "image_generation",
+    "web_search_call": "web_search",
+}
+
+
+def _tool_used(part: Part) -> str | None:
+    """What of the provider's tools an item has used that is billed; to open a page that was found is free."""
+    if not isinstance(part, Opaque) or part.text:
+        return None
+    item = obj(orjson.loads(part.raw))
+    action = text(obj(item.get("action")).get("type"))
+    return None if action in {"open_page", "find_in_page"} else _BILLED_ITEMS.get(text(item.get("type")))
 
 
 def part_of(raw: bytes, index: int, origin: str) -> Part:

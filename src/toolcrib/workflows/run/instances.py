@@ -64,7 +64,7 @@ def instance_of(
     finished = last if isinstance(last, RunFinished) else None
     row = _row(run)
     if finished is None:
-        row["cost_usd"] = spent.cost_usd or None
+        row["cost_usd"] = spent.billed_usd or None
     return WorkflowInstance(
         **row,
         input=cast("JsonObject", run.request.input),

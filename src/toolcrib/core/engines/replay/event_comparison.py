@@ -44,6 +44,7 @@ from toolcrib.core.engines.replay.recording import (
     signal_taken,
 )
 from toolcrib.core.runs import StoredRun
+from toolcrib.core.runs.journal.history import nested_facts
 
 Path: TypeAlias = tuple[str, ...]
 
@@ -100,10 +101,22 @@ def with_recorded_values(recorded: Event, made: Event, planned: frozenset[str] |
     """
     expected, got = recorded.model_dump(mode="json"), made.model_dump(mode="json")
     of_plan = () if planned is None else _plan_paths(recorded, planned)
-    for path in (*_GIVEN.get(recorded.type, ()), *_unwritten(recorded), *of_plan):
+    for path in (*_GIVEN.get(recorded.type, ()), *_unwritten(recorded), *_older_costs(recorded, made), *of_plan):
         _take_over(expected, got, path)
     _take_over_counts(expected, got)
     return got
+
+
+def _older_costs(recorded: Event, made: Event) -> Sequence[Path]:
+    """Costs in which an older release has counted what was reserved for calls that were cut off, or unknown as 0."""
+    match recorded, made:
+        case RunFinished(model_fields_set=written), RunFinished():
+            return [("cost_usd",), ("cost_unknown",)] if "type" in written and "cut_off" not in written else []
+        case CallFinished(envelope=old), CallFinished(envelope=new):
+            told = {"cost_unknown", "cut_off_usd"} & nested_facts(new).keys() - old.metadata.keys()
+            return [("envelope", "cost_usd")] if told else []
+        case _:
+            return ()
 
 
 def _plan_paths(recorded: Event, planned: frozenset[str]) -> Sequence[Path]:

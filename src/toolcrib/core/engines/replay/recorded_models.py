@@ -132,6 +132,15 @@ class ReplayScreens(Screens):
         event = None if entry is None else entry.event
         return response, event.decision if isinstance(event, ModelFinished) else None
 
+    def output_tokens(self, position: str, number: int) -> int | None:
+        """As it was then: what was left depends on which calls beside it had come first."""
+        life = self._stage.life(RUN.get())
+        entry = life.find("model_started", position, number)
+        if entry is None or not isinstance(entry.event, ModelStarted) or entry.event.decision is None:
+            return None
+        facts = entry.event.decision.inputs
+        return facts["output_tokens"] if "narrowed_from" in facts else 0
+
 
 class ReplayModel:
     """A model that says what it said.
@@ -186,5 +195,5 @@ class ReplayModel:
         if not isinstance(event, ModelFinished):
             raise ModelError("bad_response", f"event {entry.number} is no answer")
         response = decode_response(orjson.dumps(event.response))
-        self._paid.append((response.usage, Cost(event.cost_usd, event.cost_source or "")))
+        self._paid.append((response.usage, Cost(event.cost_usd, event.cost_source or "", event.not_priced)))
         return response

@@ -8,7 +8,6 @@ journal begins empty and accepts only recorded events.
 import asyncio
 import contextlib
 from collections.abc import Awaitable, Callable, Mapping, Sequence
-from decimal import Decimal
 
 from msgspec import Struct
 
@@ -417,7 +416,10 @@ class ReplayEngine:
             if parent is not None:
                 parent.budget.release(run_id)
                 parent.budget.take_nested(
-                    tool_calls=result.tool_calls, tokens=result.all_tokens, cost_usd=result.cost_usd or Decimal(0)
+                    tool_calls=result.tool_calls,
+                    tokens=result.all_tokens,
+                    cost_usd=result.counted_usd,
+                    cut_off_usd=result.cut_off_usd,
                 )
             return DriveResult(result, log)
         if not isinstance(last, RunSuspended) or last.status == "queued":

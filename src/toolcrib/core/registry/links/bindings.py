@@ -9,11 +9,23 @@ from fnmatch import fnmatchcase
 from functools import partial
 from typing import TypeAlias
 
-from toolcrib.contracts import EFFECTS, AgentImplementation, InvalidDefinition, ToolDefinition, ToolRevision
+from toolcrib.contracts import (
+    EFFECTS,
+    AgenticImplementation,
+    AgentImplementation,
+    InvalidDefinition,
+    Limits,
+    LLMConfig,
+    MaxCost,
+    ToolDefinition,
+    ToolRevision,
+)
 from toolcrib.contracts.specs.agents import GROUP, TAG
+from toolcrib.contracts.workflows import WorkflowImplementation
 from toolcrib.core.registry.catalog.catalog import Registry
 from toolcrib.core.registry.checks.arguments import misfits
 from toolcrib.core.registry.checks.versions import newest
+from toolcrib.llm.models.pool import UnpricedModel
 
 Complete: TypeAlias = Callable[[ToolDefinition, Callable[[str], ToolRevision]], ToolDefinition]
 """From a definition, and what finds the tools that it names, to the definition as it is stored."""
@@ -53,6 +65,59 @@ def beside(definition: ToolDefinition) -> Iterator[str]:
     yield from (rule.tool for rule in definition.error_handling if rule.tool is not None)
     if definition.reconcile is not None:
         yield definition.reconcile
+
+
+Unpriced: TypeAlias = Callable[[LLMConfig], UnpricedModel | None]
+"""Why nobody knows what a model costs; null if its price is known."""
+
+
+def check_prices(definition: ToolDefinition, registry: Registry, realm: str, unpriced: Unpriced) -> tuple[str, ...]:
+    """Hold a cost limit against the models that it is for, those of the tools that are called included.
+
+    Returns:
+        What the author is to be told of the default limit.
+
+    Raises:
+        InvalidDefinition: The author has set a limit and the price of a model is not known, or the provider has no such
+            model; and `Limits.allow_unpriced` does not allow it.
+    """
+    implementation = definition.implementation
+    if not isinstance(implementation, AgentImplementation | AgenticImplementation | WorkflowImplementation):
+        return ()
+    limits, rules = implementation.limits, getattr(implementation, "guardrails", ())
+    costs = [rule.usd for rule in rules if isinstance(rule, MaxCost)]
+    set_by_author = bool(costs) or limits.max_cost_usd != Limits().max_cost_usd
+    most = min([*costs, *([] if limits.max_cost_usd is None else [limits.max_cost_usd])], default=None)
+    if most is None or limits.allow_unpriced:
+        return ()
+    told: list[str] = []
+    for owner, llm in _models_of(definition, registry, realm, {definition.name}, follow=set_by_author):
+        found = unpriced(llm)
+        if found is None:
+            continue
+        whose = "its model" if owner == definition.name else f"the model of {owner!r}, which it calls,"
+        problem = (
+            f"{implementation.kind} {definition.name!r} has a cost limit of {most} US dollars, and {whose} "
+            f"{found.model!r} has no known price ({found.why}), so that the limit would not hold; configure its price, "
+            "set limits.allow_unpriced to limit its tokens only, or set limits.max_cost_usd to null"
+        )
+        if set_by_author or found.is_unknown:
+            raise InvalidDefinition(problem)
+        told += [] if found.is_own else [problem]
+    return tuple(told)
+
+
+def _models_of(
+    definition: ToolDefinition, registry: Registry, realm: str, seen: set[str], *, follow: bool
+) -> Iterator[tuple[str, LLMConfig]]:
+    """The models of a definition, and if wanted of the tools that it names one by one, by the names of these."""
+    if isinstance(definition.implementation, AgentImplementation | AgenticImplementation):
+        yield definition.name, definition.implementation.llm
+    for ref in bindings(definition) if follow else ():
+        found = None if means_many(ref) else registry.find_by_ref(realm, ref)
+        if found is not None and found.name not in seen:
+            seen.add(found.name)
+            yield from _models_of(found.definition, registry, realm, seen, follow=True)
 
 
 _HASH = "sha256:"

@@ -56,7 +56,7 @@ from toolcrib.core.runs.forks.recording import Recording
 from toolcrib.core.runs.interrupts.approvals import Question, RunApprovals, request_for
 from toolcrib.core.runs.interrupts.client_calls import ClientCalls
 from toolcrib.core.runs.interrupts.suspension import EndedRuns, RunEnd
-from toolcrib.core.runs.journal.history import ONE_CALL, History, spending_on_calls
+from toolcrib.core.runs.journal.history import ONE_CALL, History, nested_facts, spending_on_calls
 from toolcrib.core.runs.journal.log import RunLog
 from toolcrib.core.runs.models.model_requests import BudgetExhausted, ModelCall, ModelCalls, ModelRefused
 from toolcrib.core.runs.models.request_screening import ModelCallScope
@@ -108,6 +108,8 @@ class _RunEffects(Struct):
 
     tainted_by: str | None
     wrote: bool
+    cost_unknown: bool
+    """Of nested runs."""
 
 
 class RunBounds(NamedTuple):
@@ -153,6 +155,7 @@ class RunContext:
         self._deeds = _RunEffects(
             tainted_by="what its caller had read" if run.request.tainted else None,
             wrote=any(map(has_acted, history.envelopes.values())),
+            cost_unknown=any(map(_has_unknown_cost, history.envelopes.values())),
         )
         self.log = log
         self.models = models
@@ -166,7 +169,9 @@ class RunContext:
         self.open_children = history.open_children
         """Positions of calls that have no envelope yet, by the ids of their nested runs."""
         spent = spending_on_calls(history)
-        budget.take_nested(tool_calls=spent.tool_calls, tokens=spent.tokens, cost_usd=spent.cost_usd)
+        budget.take_nested(
+            tool_calls=spent.tool_calls, tokens=spent.tokens, cost_usd=spent.cost_usd, cut_off_usd=spent.cut_off_usd
+        )
         for position in history.intents.keys() - history.envelopes.keys():
             budget.hold(position, ONE_CALL)
         self._lanes = Lanes(budget.limits.max_parallel_calls)
@@ -219,6 +224,11 @@ class RunContext:
     def wrote(self) -> bool:
         """Whether a call of it, or of a nested run, has changed something or may have."""
         return self._deeds.wrote
+
+    @property
+    def cost_unknown(self) -> bool:
+        """Whether something that it has paid for, or a nested run, had no known price."""
+        return self.models.spending.cost_unknown or self._deeds.cost_unknown
 
     def beside(self) -> Self:
         """The same run for one part of its program: with a policy and a principal of its own, and all else shared."""
@@ -528,6 +538,7 @@ class RunContext:
             if verdict is not None:
                 self.budget.release(call.position)
                 self.budget.take_nested(tool_calls=1, tokens=0, cost_usd=Decimal(0))  # its price is counted as lost
+                self.budget.find_cost(verdict.cost_usd)
                 await self._record(verdict)
                 return verdict
             context = msgspec.structs.replace(context, attempt=intent.attempt + 1)
@@ -596,11 +607,12 @@ class RunContext:
 
     def _note(self, envelope: ToolEnvelope) -> None:
         """What a call has brought is known to the run from now on."""
-        for warning in incomplete(envelope, nested=self.run.request.end_format > 1):
+        for warning in incomplete(envelope, nested=not self.run.request.has_old_rules):
             said = warning.removeprefix(f"{envelope.name}: ")
             if not any(said in known for known in self.warnings):
                 self.warn(warning)
         self._deeds.wrote |= has_acted(envelope)
+        self._deeds.cost_unknown |= _has_unknown_cost(envelope)
         if envelope.tainted and self.tainted_by is None:
             self.tainted_by = f"{envelope.name} at {envelope.position}"
 
@@ -631,6 +643,10 @@ class RunContext:
             envelope = self._client_calls.as_handed_over(self._around.in_doubt.cut_off(intent, self.run, reason))
             self._deeds.wrote |= has_acted(envelope)
             self.log.add(CallFinished(position=intent.position, envelope=envelope))
+
+
+def _has_unknown_cost(envelope: ToolEnvelope) -> bool:
+    return nested_facts(envelope).get("cost_unknown") is True
 
 
 Program: TypeAlias = Callable[[RunContext, ToolRevision], Awaitable[RunEnd]]

@@ -236,7 +236,7 @@ def copy_answer(event: ModelFinished, number: int) -> ModelFinished:
         event: As the other run has it.
         number: Of the event there.
     """
-    own = {"cost_source": "fork", "attempts": 0, "duration_s": 0.0, "taken_from": number}
+    own = {"cost_source": "fork", "not_priced": (), "attempts": 0, "duration_s": 0.0, "taken_from": number}
     return event.model_copy(update={**_UNPAID, **own})
 
 

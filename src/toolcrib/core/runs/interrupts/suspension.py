@@ -63,10 +63,11 @@ def end_after(failure: ToolError, request: RunRequest) -> RunEnd:
         request: Of the run; an older release ended all such runs as `failed`.
     """
     denied = failure.code is ErrorCode.POLICY_DENIED
-    stop_reason: StopReason = CALL_LIMITS.get(failure.reason) or ("policy" if denied else "error")
-    if request.end_format == 1 or not (denied or failure.reason in _NOT_DONE):
+    otherwise: StopReason = "policy" if denied else "error"
+    stop_reason = CALL_LIMITS.get(failure.reason, otherwise)
+    if request.has_old_rules or not (denied or failure.reason in _NOT_DONE):
         return RunEnd(status="failed", stop_reason=stop_reason, error=failure)
-    return RunEnd(status="incomplete", stop_reason=_NOT_DONE.get(failure.reason, stop_reason), error=failure)
+    return RunEnd(status="incomplete", stop_reason=_NOT_DONE.get(failure.reason) or stop_reason, error=failure)
 
 
 def end_of_failed_call(envelope: ToolEnvelope) -> RunEnd:
@@ -87,9 +88,9 @@ def in_format(ended: RunEnd, request: RunRequest) -> RunEnd:
 
     Args:
         ended: The end as it is told today.
-        request: Of the run: its `end_format` says which release began it.
+        request: Of the run: its `plan_format` says which release began it.
     """
-    if request.end_format > 1:
+    if not request.has_old_rules:
         return ended
     output = ended.output if ended.partial is None else ended.partial
     if ended.status == "incomplete" and ended.stop_reason in _LIMITS:

@@ -86,6 +86,8 @@ class Wasted(Struct, frozen=True):
 
     usage: ModelUsage
     cost_usd: Decimal | None
+    position: str = ""
+    model: str = ""
 
 
 def wait_key(name: str, position: str | None) -> str:
@@ -230,9 +232,9 @@ class History:
                 self.answers[position] = event
                 self._take_from(event.taken_from)
             case ModelFailed():
-                self._sent.pop(position, None)
+                sent = self._sent.pop(position, None)
                 if event.usage.total_tokens:
-                    self._waste(model_usage(event.usage), event.cost_usd)
+                    self._waste(model_usage(event.usage), event.cost_usd, sent)
                 if event.retry_in_s is None:
                     self.failures[position] = event
             case _:
@@ -246,10 +248,11 @@ class History:
         """What was sent from there brought neither an answer nor a failure: a process has died over it."""
         lost = self._sent.pop(position, None)
         if lost is not None and lost.decision is not None:
-            self._waste(*at_most(lost.decision))
+            self._waste(*at_most(lost.decision), lost)
 
-    def _waste(self, usage: ModelUsage, cost_usd: Decimal | None) -> None:
-        self.wasted.append(Wasted(usage, cost_usd))
+    def _waste(self, usage: ModelUsage, cost_usd: Decimal | None, sent: ModelStarted | None) -> None:
+        place = ("", "") if sent is None else (sent.position, sent.model)
+        self.wasted.append(Wasted(usage, cost_usd, *place))
 
     def _receive(self, event: SignalReceived, at: datetime) -> None:
         self.received[wait_key(event.name, event.position)] = event
@@ -290,9 +293,23 @@ class Spent(Struct, frozen=True):
     tool_calls: int = 0
     tokens: int = 0
     cost_usd: Decimal = Decimal(0)
+    """What was paid, and `cut_off_usd`."""
+    cut_off_usd: Decimal | None = None
+    """What calls may have cost at most that were cut off; null if none was."""
 
     def __add__(self, other: "Spent") -> "Spent":
-        return Spent(self.tool_calls + other.tool_calls, self.tokens + other.tokens, self.cost_usd + other.cost_usd)
+        cut_off = [each for each in (self.cut_off_usd, other.cut_off_usd) if each is not None]
+        return Spent(
+            self.tool_calls + other.tool_calls,
+            self.tokens + other.tokens,
+            self.cost_usd + other.cost_usd,
+            sum(cut_off, Decimal(0)) if cut_off else None,
+        )
+
+    @property
+    def billed_usd(self) -> Decimal:
+        """What was paid."""
+        return self.cost_usd - (self.cut_off_usd or 0)
 
 
 def spending_on_calls(history: History) -> Spent:
@@ -302,25 +319,41 @@ def spending_on_calls(history: History) -> Spent:
     price, whether it was repeated or not.
     """
     total = Spent()
-    lost = [*history.lost, *history.open_calls]
     for envelope in history.envelopes.values():
         if ".reconcile" in envelope.position or envelope.reused is not None:
             continue
         begun, nested = history.intents.get(envelope.position), _nested_spending(envelope)
         is_unsent = envelope.metadata.get("sent") is False
         calls = 1 if (envelope.attempts or begun) and not is_unsent else 0
-        total += Spent(calls + nested.tool_calls, nested.tokens, envelope.cost_usd or Decimal(0))
-        if begun is not None and not envelope.attempts:
-            lost.append(begun)
-    for call in lost:
-        total += Spent(cost_usd=Decimal(str(call.decision.inputs.get("price_usd", 0))))
+        total += nested + Spent(tool_calls=calls, cost_usd=envelope.cost_usd or Decimal(0))
+    for call in lost_calls(history):
+        if (price := call.decision.inputs.get("price_usd")) is not None:
+            total += Spent(cost_usd=Decimal(str(price)), cut_off_usd=Decimal(str(price)))
     return total
 
 
+def lost_calls(history: History) -> Sequence[CallStarted]:
+    """The calls, one for each attempt, of which nobody knows whether they have cost their price."""
+    lost = [*history.lost, *history.open_calls]
+    for envelope in history.envelopes.values():
+        begun = history.intents.get(envelope.position)
+        if begun is None or envelope.attempts or envelope.reused is not None or ".reconcile" in envelope.position:
+            continue
+        lost.append(begun)
+    return lost
+
+
+def nested_facts(envelope: ToolEnvelope) -> JsonObject:
+    """What is said of the nested run of a call; nothing if it has none."""
+    return envelope.metadata if "run_id" in envelope.metadata else {}
+
+
 def _nested_spending(envelope: ToolEnvelope) -> Spent:
-    """What the nested run of a call has used, besides money."""
-    facts = envelope.metadata if "run_id" in envelope.metadata else {}
-    return Spent(facts.get("tool_calls", 0), facts.get("tokens", 0))
+    """What the nested run of a call has used, besides what it has paid."""
+    facts = nested_facts(envelope)
+    lost = facts.get("cut_off_usd")
+    cut_off = None if lost is None else Decimal(str(lost))
+    return Spent(facts.get("tool_calls", 0), facts.get("tokens", 0), cut_off or Decimal(0), cut_off)
 
 
 def spending_of(history: History) -> Spent:
@@ -329,7 +362,8 @@ def spending_of(history: History) -> Spent:
     for answer in history.answers.values():
         total += Spent(tokens=answer.usage.total_tokens, cost_usd=answer.cost_usd or Decimal(0))
     for lost in history.wasted:
-        total += Spent(tokens=lost.usage.input + lost.usage.output, cost_usd=lost.cost_usd or Decimal(0))
+        at_most = lost.cost_usd or Decimal(0)
+        total += Spent(tokens=lost.usage.input + lost.usage.output, cost_usd=at_most, cut_off_usd=at_most)
     return total
 
 

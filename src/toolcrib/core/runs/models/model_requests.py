@@ -68,6 +68,8 @@ from toolcrib.llm.models.model import LanguageModel
 
 _PERHAPS_BILLED: Final = frozenset({"timeout", "stream_cut", "bad_response"})
 """Failures that come when the provider has begun to answer."""
+_LEAST_OUTPUT: Final = 1024
+"""Output tokens to which a request is narrowed at the least."""
 _FREE: Final[frozenset[Purpose]] = frozenset({"formatting", "answer", "summary"})
 """Purposes that are no turn of a loop, so that no `max_iterations` keeps them from being asked."""
 
@@ -144,6 +146,8 @@ class ModelCallRules(NamedTuple):
     """Asks the caps on what many runs spend; there are none if null."""
     screens: Screens | None = None
     """The content filters; in a replay they find what they found."""
+    narrows_tokens: bool = False
+    """Whether a request that does not fit into the cost limits is made with fewer output tokens."""
 
 
 class ModelCalls:
@@ -185,6 +189,7 @@ class ModelCalls:
         self._run_caps = rules.run_caps
         self._estimate = Estimate()
         self._screens = rules.screens or Screens()
+        self._narrows_tokens = rules.narrows_tokens
         self._kept: ModelReservation | None = None
         """For a last answer."""
         self.recording: Recording | None = None
@@ -260,10 +265,10 @@ class ModelCalls:
     def _recount(self) -> None:
         """Count what the journal has: answers, and attempts that may have cost something and brought nothing."""
         for known in self._history.answers.values():
-            cost = Cost(known.cost_usd, known.cost_source or "")
+            cost = Cost(known.cost_usd, known.cost_source or "", known.not_priced)
             self._settle(None, model_usage(known.usage), cost, iterations=iterations_of(known.purpose))
         for wasted in self._history.wasted:
-            self._settle(None, wasted.usage, Cost(wasted.cost_usd, "at most"))
+            self._settle(None, wasted.usage, Cost(wasted.cost_usd, "at most"), cut_off=True)
 
     def _admit_attempt(
         self,
@@ -283,7 +288,14 @@ class ModelCalls:
         budget, limits = self._budget, self._budget.limits
         most = self._estimate.most(call.request, call.request.max_tokens or limits.max_tokens_per_call)
         most = ModelUsage() if recorded else most
-        cost = self._most_expensive(call.model, most)
+        cost, whole = self._most_expensive(call.model, most), most.output
+        known = self._known_output(call, number) if self._narrows_tokens and not recorded else 0
+        output = self._fit(call, most, cost) if known is None else known or whole
+        if output < whole:
+            most = msgspec.structs.replace(most, output=output)
+            cost = self._most_expensive(call.model, most)
+            request = msgspec.structs.replace(call.request, max_tokens=output)
+            call = msgspec.structs.replace(call, request=request)
         reservation = ModelReservation(most.input + most.output, cost, 0 if call.purpose in _FREE else 1)
         refused = self._judge_call(call, standing, found, reservation)
         if refused is not None and refused.outcome == "deny":
@@ -293,13 +305,33 @@ class ModelCalls:
             raise ModelRefused(refused)
         facts = budget.model_facts() | {"input_tokens": most.input, "output_tokens": most.output}
         facts |= {} if cost is None else {"cost_usd": float(cost)}
-        shortage = budget.reserve_model(reservation)
+        facts |= {"narrowed_from": whole} if output < whole else {}
+        shortage = budget.reserve_model(reservation, settled=bool(known))
         if shortage is not None:
             if call.purpose != "answer":  # which is asked for because a limit was reached: that was told
                 self._log.add(_limit_event(shortage))
             raise BudgetExhausted(shortage)
         facts |= {} if found is None else found.inputs
         return _Attempt(call, number, reservation, GuardDecision(outcome="allow", rule="allowed", inputs=facts))
+
+    def _known_output(self, call: ModelCall, number: int) -> int | None:
+        """To how many output tokens an attempt is narrowed, if that is known: 0 for none, null to find it out."""
+        if call.purpose == "planning" or call.request.output_schema is not None:
+            return 0  # which would be of no use if they were cut short
+        return self._screens.output_tokens(call.position, number)
+
+    def _fit(self, call: ModelCall, most: ModelUsage, cost: Decimal | None) -> int:
+        """How many output tokens an attempt may have: as many as what is left of the cost limits pays for.
+
+        All of them where that is enough, or where not even the least would do: then it is refused by its whole cost.
+        """
+        left = self._budget.usd_left
+        if left is None or cost is None or cost <= left or most.output <= _LEAST_OUTPUT:
+            return most.output
+        least = self._most_expensive(call.model, msgspec.structs.replace(most, output=_LEAST_OUTPUT))
+        if least is None or least > left:
+            return most.output
+        return _LEAST_OUTPUT + int((most.output - _LEAST_OUTPUT) * (left - least) / (cost - least))
 
     def _judge_call(
         self, call: ModelCall, standing: ModelCallScope, found: GuardDecision | None, most: ModelReservation
@@ -332,7 +364,7 @@ class ModelCalls:
             self._log.add(_start_event(attempt))
             started = self._clock.monotonic()
             try:
-                response = await self._answer(call, standing)
+                response = await self._answer(attempt.call, standing)
             except ModelError as error:
                 wait = self._retry.wait_s(error, number - first, self._jitter())
                 await self._fail(attempt, error, wait)
@@ -344,7 +376,7 @@ class ModelCalls:
                 raise refused from error
             except BaseException:
                 usage, cost = at_most(attempt.decision)  # it was sent, and nobody knows how far the provider came
-                self._settle(attempt.reservation, usage, Cost(cost, "at most"))
+                self._settle(attempt.reservation, usage, Cost(cost, "at most"), cut_off=True)
                 await self._pay(attempt, usage, cost)
                 raise
             else:
@@ -385,7 +417,7 @@ class ModelCalls:
         """Record a failed attempt. One that may have been answered counts with what it may have used at most."""
         billed = error.kind in _PERHAPS_BILLED
         usage, cost = at_most(attempt.decision) if billed else (ModelUsage(), None)
-        self._settle(attempt.reservation, usage, Cost(cost, "at most"), paid=billed)
+        self._settle(attempt.reservation, usage, Cost(cost, "at most"), paid=billed, cut_off=billed)
         await self._pay(attempt, usage, cost)
         self._log.add(
             ModelFailed(
@@ -419,6 +451,7 @@ class ModelCalls:
                 usage=as_contract(response.usage),
                 cost_usd=cost.usd,
                 cost_source=cost.source,
+                not_priced=cost.not_priced,
                 attempts=attempt.number,
                 duration_s=seconds,
                 decision=found,
@@ -460,11 +493,12 @@ class ModelCalls:
         *,
         iterations: int = 0,
         paid: bool = True,
+        cut_off: bool = False,
     ) -> None:
         tokens = usage.input + usage.output
-        self._budget.settle_model(reservation, tokens=tokens, cost_usd=cost.usd, iterations=iterations)
+        self._budget.settle_model(reservation, tokens=tokens, cost_usd=cost.usd, iterations=iterations, cut_off=cut_off)
         self.spending.usage += usage
-        if paid and cost.usd is None:
+        if paid and (cost.usd is None or cost.not_priced):
             self.spending.cost_unknown = True
 
 

@@ -77,7 +77,10 @@ def _texts(part: Part) -> tuple[str, ...]:
 
 
 class Screens:
-    """Content filters on what one run sends to models and gets from them; each text is looked at once."""
+    """Content filters on what one run sends to models and gets from them; each text is looked at once.
+
+    A replay has its own, which finds what was found, and knows how long answers were allowed to be.
+    """
 
     def __init__(self) -> None:
         self._rules: tuple[Guardrail, ...] = ()
@@ -105,6 +108,15 @@ class Screens:
         if decision.outcome == "deny":
             message = Message("assistant", ())
         return msgspec.structs.replace(response, message=message), decision
+
+    def output_tokens(self, position: str, number: int) -> int | None:
+        """To how many output tokens an attempt was narrowed when it was recorded.
+
+        Returns:
+            Null to decide it now; 0 if it was sent as it was.
+        """
+        del position, number
+        return None
 
     def of(self, rules: tuple[Guardrail, ...], place: Filtered, text: str) -> Screening:
         """What filters make of a text."""

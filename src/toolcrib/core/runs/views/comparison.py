@@ -106,6 +106,7 @@ class _Side:
         run, history = self._run, History(self._events)
         spent, last = spending_of(history), self._events[-1].event
         ended = last if isinstance(last, RunFinished) else None
+        cost, unknown = (spent.billed_usd, run.cost_unknown) if ended is None else (ended.cost_usd, ended.cost_unknown)
         return RunFacts(
             run_id=run.run_id,
             tool=run.request.tool,
@@ -117,8 +118,8 @@ class _Side:
             tool_calls=len(self.calls),
             taken=len(self.reused),
             tokens=spent.tokens if ended is None or ended.tokens is None else ended.tokens,
-            cost_usd=spent.cost_usd if ended is None else ended.cost_usd,
-            cost_unknown=run.cost_unknown,
+            cost_usd=None if unknown and not cost else cost,
+            cost_unknown=unknown,
             seconds=round(history.active_s, 6),
             fork=run.request.fork,
         )

@@ -162,6 +162,7 @@ async def read_response(journal: Journal, run_id: str, tool: ToolRevision) -> Ag
         usage=trace.usage,
         tokens=trace.tokens,
         cost_usd=trace.cost,
+        cost_unknown=trace.cost_unknown,
         output=answer_of(run.request.kind, trace.output)[1],
         partial=trace.partial,
         handles=await handles_of(journal, run, tool, events),

@@ -5,9 +5,9 @@ Nested runs are passed in by id. It works for active and ended runs. Pure: event
 """
 
 import json
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from decimal import Decimal
-from typing import Any, cast
+from typing import Any, Final, cast
 
 import orjson
 
@@ -57,8 +57,10 @@ from toolcrib.contracts import (
     Usage,
 )
 from toolcrib.contracts.runs.events import CallDoubted
+from toolcrib.contracts.runs.runs import CostBounds
+from toolcrib.contracts.runs.trace import CutOffCost
 from toolcrib.core.runs.interrupts.recovery import in_doubt, settlement_of
-from toolcrib.core.runs.journal.history import History, wait_key
+from toolcrib.core.runs.journal.history import History, lost_calls, nested_facts, spending_on_calls, wait_key
 from toolcrib.infrastructure.store import Journal
 from toolcrib.llm import Response, Thinking, decode_messages, decode_response
 
@@ -95,16 +97,47 @@ def _cut(value: Json, items: int, length: int) -> Json:
     return value
 
 
-def costs_of(steps: Sequence[Step], *, total_usd: Decimal | None, tokens: int) -> CostBreakdown:
-    """What each call cost.
+_STOPPED: Final = "calls that were stopped"
+"""Name of the line for what nested runs had paid whose calls were stopped before they could tell it."""
+
+
+def costs_of(
+    steps: Sequence[Step], history: History, *, tokens: int, ended: RunFinished | None = None
+) -> CostBreakdown:
+    """What each call cost, and what those may have cost that were cut off.
 
     Args:
         steps: Of the run itself; a nested run is one action here, and has its own trace.
-        total_usd: What the run cost in all; null means unknown.
+        history: Of the run.
         tokens: Input and output tokens in all.
+        ended: The end of the run, if it has ended.
     """
+    models = [step for step in steps if isinstance(step, LLMStep) and step.status == "success"]
+    tools = [step for step in steps if isinstance(step, ToolStep)]
+    actions = [
+        ActionCost(position=step.position, action=step.action, cost_usd=step.cost)
+        for step in tools
+        if step.cost is not None
+    ]
+    cut_off = tuple(_cut_off(history)) if ended is not None or history.suspensions else ()
+    total = sum(
+        (step.cost for step in models if step.cost is not None), sum((each.cost_usd for each in actions), _ZERO)
+    )
+    if ended is not None and ended.cost_usd is not None:
+        reserved = (
+            _ZERO if "cut_off" in ended.model_fields_set else sum((each.upper_usd or _ZERO for each in cut_off), _ZERO)
+        )
+        untold = ended.cost_usd - reserved - total
+        if untold > _SMALLEST:
+            total += untold
+            actions.append(ActionCost(position="", action=_STOPPED, cost_usd=untold))
+    unknown = any(step.cost is None or step.not_priced for step in models) or any(
+        nested_facts(envelope).get("cost_unknown") is True for envelope in history.envelopes.values()
+    )
+    unknown |= ended is not None and ended.cost_unknown
     return CostBreakdown(
-        total_cost_usd=total_usd,
+        total_cost_usd=None if unknown and not total else total,
+        cost_unknown=unknown,
         total_tokens=tokens,
         llm_calls=tuple(
             LLMCost(
@@ -114,16 +147,34 @@ def costs_of(steps: Sequence[Step], *, total_usd: Decimal | None, tokens: int) -
                 input_tokens=step.input_tokens,
                 output_tokens=step.output_tokens,
                 cost_usd=step.cost,
+                cost_source=step.cost_source,
+                not_priced=step.not_priced,
             )
-            for step in steps
-            if isinstance(step, LLMStep) and step.status == "success"
+            for step in models
         ),
-        action_calls=tuple(
-            ActionCost(position=step.position, action=step.action, cost_usd=step.cost)
-            for step in steps
-            if isinstance(step, ToolStep) and step.cost is not None
-        ),
+        action_calls=tuple(actions),
+        cut_off=cut_off,
     )
+
+
+_ZERO: Final = Decimal(0)
+_SMALLEST: Final = Decimal("1e-9")
+"""US dollars: less comes of recorded reservations, which are floats."""
+
+
+def _cut_off(history: History) -> Iterator[CutOffCost]:
+    """The attempts of model calls and the calls of tools that were cut off, with those of nested runs."""
+    for lost in history.wasted:
+        yield CutOffCost(position=lost.position, name=lost.model, upper_usd=lost.cost_usd)
+    for call in lost_calls(history):
+        price = call.decision.inputs.get("price_usd")
+        if price is not None:
+            yield CutOffCost(position=call.position, name=call.name, upper_usd=Decimal(str(price)))
+    for envelope in history.envelopes.values():
+        at_most = nested_facts(envelope).get("cut_off_usd")
+        if at_most is not None:
+            upper = Decimal(at_most) or None
+            yield CutOffCost(position=envelope.position, name=envelope.name, upper_usd=upper)
 
 
 def reasoning_of(response: Response) -> str | None:
@@ -290,6 +341,7 @@ class _Reader:
             output_tokens=event.usage.output_tokens,
             cost=event.cost_usd,
             cost_source=event.cost_source,
+            not_priced=event.not_priced,
             attempts=event.attempts,
             latency_ms=round(event.duration_s * 1000),
         )
@@ -460,8 +512,9 @@ def trace_of(events: Sequence[RunEvent], children: Mapping[str, Trace] | None = 
     steps = steps_of(events, children or {})
     request, last = first.request, events[-1]
     ended = last.event if isinstance(last.event, RunFinished) else None
-    usage = ended.usage if ended else _usage(steps)
-    cost, cost_unknown = _cost(ended, steps)
+    usage, history = ended.usage if ended else _usage(steps), History(events)
+    tokens = _tokens(ended, usage, history)
+    costs = costs_of(steps, history, tokens=tokens, ended=ended)
     return Trace(
         run_id=last.run_id,
         kind=request.kind,
@@ -472,12 +525,13 @@ def trace_of(events: Sequence[RunEvent], children: Mapping[str, Trace] | None = 
         stop_reason=ended.stop_reason if ended else None,
         started_at=events[0].at,
         duration_ms=round((last.at - events[0].at).total_seconds() * 1000),
-        active_ms=round(History(events).active_s * 1000),
-        cost=cost,
-        cost_unknown=cost_unknown,
-        tokens=usage.total_tokens,
+        active_ms=round(history.active_s * 1000),
+        cost=costs.total_cost_usd,
+        cost_unknown=costs.cost_unknown,
+        cut_off=_bounds(costs.cut_off),
+        tokens=tokens,
         usage=usage,
-        cost_breakdown=costs_of(steps, total_usd=cost, tokens=usage.total_tokens),
+        cost_breakdown=costs,
         output=ended.output if ended else None,
         partial=ended.partial if ended else None,
         error=ended.error if ended else None,
@@ -518,15 +572,16 @@ def _usage(steps: Iterable[Step]) -> Usage:
     )
 
 
-def _cost(ended: RunFinished | None, steps: Sequence[Step]) -> tuple[Decimal | None, bool]:
-    """What the run cost, and whether that is a lower bound; a cost of which nothing is known is null."""
-    if ended is not None and ended.cost_usd is not None:
-        total, unknown = ended.cost_usd, ended.cost_unknown
-    else:
-        known = [step.cost for step in steps if isinstance(step, LLMStep | ToolStep) and step.cost is not None]
-        total = sum(known, Decimal(0))
-        unknown = any(isinstance(step, LLMStep) and step.status == "success" and step.cost is None for step in steps)
-    return (None if unknown and not total else total), unknown
+def _tokens(ended: RunFinished | None, usage: Usage, history: History) -> int:
+    """Input and output tokens, with those of nested runs."""
+    if ended is not None and ended.tokens is not None:
+        return ended.tokens
+    return usage.total_tokens + spending_on_calls(history).tokens
+
+
+def _bounds(cut_off: Sequence[CutOffCost]) -> CostBounds | None:
+    known = [each.upper_usd for each in cut_off if each.upper_usd is not None]
+    return CostBounds(upper_usd=sum(known, _ZERO) if known else None) if cut_off else None
 
 
 async def read_trace(journal: Journal, run_id: str) -> Trace:

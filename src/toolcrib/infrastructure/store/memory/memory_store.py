@@ -315,7 +315,7 @@ class _Row:
         return self.created.model_copy(update=now)
 
 
-_OUTCOME = ("stop_reason", "output", "partial", "error", "warnings", "usage", "cost_usd", "cost_unknown")
+_OUTCOME = ("stop_reason", "output", "partial", "error", "warnings", "usage", "tokens", "cost_usd", "cost_unknown")
 
 
 class _Journal:

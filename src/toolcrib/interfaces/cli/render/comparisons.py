@@ -5,7 +5,7 @@ from collections.abc import Iterable, Iterator
 from decimal import Decimal
 from typing import TYPE_CHECKING, cast
 
-from toolcrib.interfaces.cli.render.console import console, money, plain
+from toolcrib.interfaces.cli.render.console import console, cost, plain
 from toolcrib.interfaces.cli.render.tables import print_rows
 
 if TYPE_CHECKING:
@@ -68,7 +68,7 @@ def _print_failures(report: "Evaluation") -> None:
 def _cost(figures: "EvaluationFigures") -> str:
     if figures.cost_usd is None:
         return "unknown"
-    return f"{money(Decimal(figures.cost_usd))}{' or more' if figures.cost_unknown else ''}"
+    return cost(Decimal(figures.cost_usd), unknown=figures.cost_unknown)
 
 
 def _seconds(seconds: float) -> str:
@@ -107,7 +107,7 @@ def _numbers(facts: "RunFacts") -> tuple[str, ...]:
         str(facts.tool_calls),
         str(facts.taken),
         f"{facts.tokens:,}",
-        f"{money(facts.cost_usd)}{' or more' if facts.cost_unknown else ''}",
+        cost(facts.cost_usd, unknown=facts.cost_unknown),
         f"{facts.seconds:.2f} s",
     )
 

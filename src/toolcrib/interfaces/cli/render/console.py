@@ -36,6 +36,11 @@ def money(usd: Decimal | None) -> str:
     return f"${usd:.6f}".rstrip("0").rstrip(".")
 
 
+def cost(usd: Decimal | None, *, unknown: bool) -> str:
+    """A cost that may be a lower bound: `$0.004 or more`."""
+    return f"{money(usd)} or more" if unknown and usd is not None else money(usd)
+
+
 def duration(milliseconds: int | None) -> str:
     """`456ms`, `3.2s`, `2m 05s`."""
     if milliseconds is None:

@@ -5,7 +5,7 @@ import sys
 from collections.abc import Iterable, Mapping, Sequence
 from typing import TYPE_CHECKING, Final, cast
 
-from toolcrib.interfaces.cli.render.console import console, money, plain
+from toolcrib.interfaces.cli.render.console import console, cost, plain
 
 if TYPE_CHECKING:
     from rich.table import Table
@@ -49,8 +49,8 @@ def print_runs(runs: "Sequence[Run]") -> None:
     table = _table("Run", "Tool", "Status", "Stop reason", "Started (UTC)", "Cost")
     for run in runs:
         started = run.created_at.strftime("%Y-%m-%d %H:%M:%S")
-        cost = money(run.cost_usd) if run.ended else ""
-        cells = (run.run_id, run.request.tool, run.status, run.stop_reason or "", started, cost)
+        spent = cost(run.cost_usd, unknown=run.cost_unknown) if run.ended else ""
+        cells = (run.run_id, run.request.tool, run.status, run.stop_reason or "", started, spent)
         table.add_row(*map(plain, cells))
     console().print(table)
 

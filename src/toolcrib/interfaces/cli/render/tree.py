@@ -154,6 +154,8 @@ def _header(trace: Trace) -> Iterator[Text]:
     yield _with_label("Duration", duration(trace.duration_ms) + waited)
     lower_bound = " or more: a price is unknown" if trace.cost_unknown and trace.cost is not None else ""
     yield _with_label("Cost", money(trace.cost) + lower_bound)
+    if trace.cut_off is not None:
+        yield _with_label("Cut off", f"{money(trace.cut_off.upper_usd)} at most, apart from the cost")
     yield _with_label("Tokens", f"{trace.tokens:,}")
 
 
@@ -230,7 +232,8 @@ def _model_lines(step: LLMStep) -> Iterator[Line]:
         yield "Decision", step.decision if step.decision.startswith(("{", "call ")) else _quote(step.decision)
     if step.status == "success":
         yield "Tokens", f"{step.tokens:,} (input: {step.input_tokens:,}, output: {step.output_tokens:,})"
-        yield "Cost", money(step.cost)
+        lacks = f", without {', '.join(step.not_priced)}" if step.not_priced else ""
+        yield "Cost", money(step.cost) + lacks
         yield "Duration", duration(step.latency_ms)
 
 

@@ -119,6 +119,7 @@ def _result(run: Run) -> RunResult:
         error=run.error,
         warnings=run.warnings,
         usage=run.usage,
+        tokens=run.tokens,
         cost_usd=run.cost_usd,
         cost_unknown=run.cost_unknown,
     )

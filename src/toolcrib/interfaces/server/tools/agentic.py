@@ -350,6 +350,11 @@ async def get_tool_execution(name: str, execution_id: str, crib: CribDep, caller
     return await _detail(crib, run)
 
 
+def _so_far(trace: Trace) -> JsonObject:
+    """The costs of a run that has not ended."""
+    return {"total_cost": trace.cost, "cost_unknown": trace.cost_unknown, "total_tokens": trace.tokens}
+
+
 async def _detail(crib: ActingCrib, run: Run) -> ExecutionDetail:
     events = await crib.store.journal.events(run.run_id)
     trace = await crib.trace(run.run_id)
@@ -357,7 +362,7 @@ async def _detail(crib: ActingCrib, run: Run) -> ExecutionDetail:
     plan = answers.get(_PLAN)
     return ExecutionDetail.of(
         run,
-        **({} if run.ended else {"total_cost": trace.cost, "total_tokens": trace.tokens}),
+        **({} if run.ended else _so_far(trace)),
         mode=trace.mode,
         execution_plan=read_object(_words(plan) or "") if plan is not None else None,
         warnings=trace.warnings,

@@ -227,8 +227,11 @@ class ExecutionView(View):
     result: Json = Field(validation_alias="output")
     error: ToolError | None
     total_cost: Usd | None = Field(validation_alias="cost_usd")
-    """US dollars; null means unknown."""
-    total_tokens: int = Field(validation_alias=AliasPath("usage", "total_tokens"))
+    """US dollars, nested runs included; null means unknown."""
+    cost_unknown: bool
+    """`total_cost` is a lower bound."""
+    total_tokens: int = Field(validation_alias="all_tokens")
+    """Input and output tokens, nested runs included."""
     duration_ms: int | None
     """Null until it has ended."""
     created_at: Timestamp

@@ -98,6 +98,8 @@ class InvokeMeta(View):
     stop_reason: StopReason | None
     total_cost: Usd | None = Field(validation_alias="cost")
     """US dollars, nested runs included; null means unknown."""
+    cost_unknown: bool
+    """`total_cost` is a lower bound."""
     total_tokens: int = Field(validation_alias="tokens")
     duration_ms: int
     warnings: tuple[str, ...]

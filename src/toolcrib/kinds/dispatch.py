@@ -179,14 +179,9 @@ class DelegateRuntime:
         )
         metadata, cost = facts_of(result), cost_of(result)
         if result.error is not None:
-            raise CallFailed(
-                result.error,
-                metadata=metadata,
-                cost_usd=cost,
-                tainted=result.tainted,
-                sent=True,
-                partial=result.partial,
-            )
+            failure = CallFailed(result.error, metadata=metadata, cost_usd=cost, tainted=result.tainted, sent=True)
+            failure.partial = result.partial
+            raise failure
         return Outcome(
             result.output, metadata=metadata, attachments=result.attachments, cost_usd=cost, tainted=result.tainted
         )

@@ -85,7 +85,6 @@ def with_fallback_problem(
         metadata=failure.metadata if metadata is None else metadata,
         cost_usd=failure.cost_usd,
         effect=effect,
-        partial=failure.partial,
     )
 
 

@@ -164,7 +164,6 @@ class CallFailed(Exception):
         cost_usd: Decimal | None = None,
         tainted: bool = False,
         effect: Effect | None = None,
-        partial: Json = None,
         sent: bool | None = None,
     ) -> None:
         super().__init__(error.message)
@@ -179,7 +178,7 @@ class CallFailed(Exception):
         """As in `Outcome`: what it says was made of what outsiders can write."""
         self.effect: Effect | None = effect
         """What the failed call has changed all the same, where the runtime knows; null for what its code says."""
-        self.partial = partial
+        self.partial: Json = None
         """What a nested run had done that did not complete."""
         self.sent: bool | None = sent
         """Whether anything of the call has left this process; null for what its reason says."""

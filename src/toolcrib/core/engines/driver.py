@@ -70,6 +70,7 @@ from toolcrib.core.runs import (
     as_asked,
     result_of,
 )
+from toolcrib.core.runs.context.pending import Pause
 from toolcrib.core.runs.context.ports import Executes, Foretell, Learn, Texts, nothing_foretold, observe_now
 from toolcrib.core.runs.journal.log import Appends
 from toolcrib.core.runs.models.request_screening import Screens
@@ -151,6 +152,10 @@ class RunServices(Struct, frozen=True):
     """Makes the content filters of a run; in a replay they find in an answer what they found then."""
     foretell: Foretell = nothing_foretold
     """Says what a replay comes to next in a run."""
+    pause: Pause | None = None
+    """Lets time pass between two looks for signals; the clock does if null."""
+    suspends: Callable[[str], bool] = lambda _: True
+    """Whether a run is suspended when nothing of it works any more; in a replay, whether it was."""
 
 
 class ClaimedRun:
@@ -395,6 +400,8 @@ class Driver:
                 past=services.store.journal,
                 learn=services.learn,
                 foretell=services.foretell,
+                pause=services.pause,
+                suspends=partial(services.suspends, run_id),
                 fence=partial(self._ensure, hold),
             ),
         )

@@ -180,6 +180,10 @@ class ReplayClock:
         """Wait for the recorded time to pass."""
         await self._score.rest(seconds)
 
+    async def pause(self, seconds: float) -> None:
+        """Wait likewise, but no longer than until somebody outside is heard."""
+        await self._score.rest(seconds, until_heard=True)
+
 
 class Deadlines:
     """Ends runs and calls when they were ended then, and never sooner."""

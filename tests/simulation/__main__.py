@@ -28,11 +28,12 @@ def main(first: int, count: int = 1, shortens: int = 0) -> None:
                 {k: v for k, v in outcome.decisions.items() if "pick" not in k}
                 if len(outcome.decisions) < 60
                 else "many",
+                flush=True,
             )
             if shortens and seen[kind] == 1:
                 short = shorten(scenario, outcome.failure, files=files)
                 print(f"  shortest: {short.schedule}\n  {short.error}"[:6000], flush=True)
-    print(f"{count} schedules in {time.perf_counter() - began:.1f} s: {dict(seen) or 'nothing found'}")
+    print(f"{count} schedules in {time.perf_counter() - began:.1f} s: {dict(seen) or 'nothing found'}", flush=True)
 
 
 if __name__ == "__main__":

@@ -154,6 +154,8 @@ class RunServices(Struct, frozen=True):
     """Says what a replay comes to next in a run."""
     pause: Pause | None = None
     """Lets time pass between two looks for signals; the clock does if null."""
+    sleep: Callable[[str, str, float], Awaitable[None]] | None = None
+    """Sleeps through what is left of a wait of a run; the clock does if null."""
     suspends: Callable[[str], bool] = lambda _: True
     """Whether a run is suspended when nothing of it works any more; in a replay, whether it was."""
 
@@ -401,6 +403,7 @@ class Driver:
                 learn=services.learn,
                 foretell=services.foretell,
                 pause=services.pause,
+                sleep=None if services.sleep is None else partial(services.sleep, run_id),
                 suspends=partial(services.suspends, run_id),
                 fence=partial(self._ensure, hold),
             ),

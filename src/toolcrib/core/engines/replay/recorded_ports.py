@@ -165,6 +165,7 @@ class ReplayClock:
     """Time as the recording tells it: the moment of what happens next. Nobody waits longer than the others need."""
 
     def __init__(self, stage: ReplayState) -> None:
+        self._stage = stage
         self._score = stage.score
         self._started = self._score.now()
 
@@ -179,6 +180,11 @@ class ReplayClock:
     async def sleep(self, seconds: float) -> None:
         """Wait for the recorded time to pass."""
         await self._score.rest(seconds)
+
+    async def sleep_out(self, run_id: str, wait: str, seconds: float) -> None:
+        """Sleep through a wait of a run until it was over then; as long as it lasts if its process died before."""
+        over = self._stage.life(run_id).find("signal_received", wait, "")
+        await (self._score.rest(seconds) if over is None else self._score.turn(over))
 
     async def pause(self, seconds: float) -> None:
         """Wait likewise, but no longer than until somebody outside is heard."""

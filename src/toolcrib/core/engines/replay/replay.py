@@ -254,6 +254,7 @@ class ReplayEngine:
             lambda: ReplayScreens(stage),
             lambda run_id: [entry.event for entry in stage.life(run_id).events],
             clock.pause,
+            clock.sleep_out,
             stage.suspends,
         )
         self._driver = Driver(services, self, _not_fenced)

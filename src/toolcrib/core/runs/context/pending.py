@@ -26,6 +26,9 @@ Arrived: TypeAlias = Callable[[], Awaitable[Collection[str]]]
 Pause: TypeAlias = Callable[[float], Awaitable[None]]
 """Lets so many seconds pass; in a replay only until somebody outside is heard."""
 
+Sleep: TypeAlias = Callable[[str, float], Awaitable[None]]
+"""Sleeps through what is left of a wait: its name, and seconds."""
+
 Watch: TypeAlias = Callable[[int], None]
 """Told 1 when a part begins to wait, and -1 when it has ended that."""
 

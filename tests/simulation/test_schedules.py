@@ -9,9 +9,9 @@ from tests.simulation.scenarios import scenario
 
 pytestmark = [pytest.mark.slow, pytest.mark.requirement("runs.simulation")]
 
-MANY = 2_000
+MANY = 300
 SOAK = 100_000
-CHUNK = 100
+CHUNK = 50
 
 
 @pytest.mark.parametrize("first", range(0, MANY, CHUNK))

@@ -12,7 +12,11 @@ from tests.simulation.office import Ledger, open_office
 from toolcrib import Crib
 from toolcrib.contracts import JsonObject, Replay
 
-pytestmark = pytest.mark.requirement("runs.simulation")
+pytestmark = [
+    pytest.mark.requirement("runs.simulation"),
+    pytest.mark.filterwarnings("ignore::pytest.PytestUnraisableExceptionWarning"),  # of what processes left that died
+    pytest.mark.filterwarnings("ignore:coroutine .* was never awaited:RuntimeWarning"),
+]
 
 
 async def opened(world: World, process: Process, ledger: Ledger) -> Crib:

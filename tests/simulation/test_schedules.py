@@ -7,7 +7,12 @@ import pytest
 from tests.simulation import simulate
 from tests.simulation.scenarios import scenario
 
-pytestmark = [pytest.mark.slow, pytest.mark.requirement("runs.simulation")]
+pytestmark = [
+    pytest.mark.slow,
+    pytest.mark.requirement("runs.simulation"),
+    pytest.mark.filterwarnings("ignore::pytest.PytestUnraisableExceptionWarning"),  # of what processes left that died
+    pytest.mark.filterwarnings("ignore:coroutine .* was never awaited:RuntimeWarning"),
+]
 
 MANY = 300
 SOAK = 100_000

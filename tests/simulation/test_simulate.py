@@ -14,7 +14,11 @@ from tests.simulation.scenarios import scenario
 from toolcrib.contracts import JsonObject
 from toolcrib.core.engines.replay import event_comparison
 
-pytestmark = pytest.mark.requirement("runs.simulation")
+pytestmark = [
+    pytest.mark.requirement("runs.simulation"),
+    pytest.mark.filterwarnings("ignore::pytest.PytestUnraisableExceptionWarning"),  # of what processes left that died
+    pytest.mark.filterwarnings("ignore:coroutine .* was never awaited:RuntimeWarning"),
+]
 
 SEEDS = range(40, 46)
 PRINTS = """

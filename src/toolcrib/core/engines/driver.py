@@ -70,6 +70,7 @@ from toolcrib.core.runs import (
     as_asked,
     result_of,
 )
+from toolcrib.core.runs.context.pending import Pause
 from toolcrib.core.runs.context.ports import Executes, Foretell, Learn, Texts, nothing_foretold, observe_now
 from toolcrib.core.runs.journal.log import Appends
 from toolcrib.core.runs.models.request_screening import Screens
@@ -151,6 +152,12 @@ class RunServices(Struct, frozen=True):
     """Makes the content filters of a run; in a replay they find in an answer what they found then."""
     foretell: Foretell = nothing_foretold
     """Says what a replay comes to next in a run."""
+    pause: Pause | None = None
+    """Lets time pass between two looks for signals; the clock does if null."""
+    sleep: Callable[[str, str, float], Awaitable[None]] | None = None
+    """Sleeps through what is left of a wait of a run; the clock does if null."""
+    suspends: Callable[[str], bool] = lambda _: True
+    """Whether a run is suspended when nothing of it works any more; in a replay, whether it was."""
 
 
 class ClaimedRun:
@@ -398,6 +405,9 @@ class Driver:
                 past=services.store.journal,
                 learn=services.learn,
                 foretell=services.foretell,
+                pause=services.pause,
+                sleep=None if services.sleep is None else partial(services.sleep, run_id),
+                suspends=partial(services.suspends, run_id),
                 fence=partial(self._ensure, hold),
             ),
         )

@@ -29,9 +29,11 @@ from toolcrib.contracts import (
     Run,
     RunEvent,
     RunFinished,
+    RunSuspended,
     Signal,
     canonical,
 )
+from toolcrib.contracts.runs.events import CallDoubted
 from toolcrib.core.engines.replay.ordering import EventOrder
 from toolcrib.core.engines.replay.recording import (
     Key,
@@ -286,9 +288,21 @@ class ReplayState:
         return life
 
     def outcome(self, run_id: str, position: str) -> tuple[RunEvent, CallFinished] | None:
-        """How a call has ended in the life that is being replayed."""
+        """How a call has ended in the life that is being replayed, or how it failed before somebody was asked of it."""
+        for entry in self.life(run_id).events:
+            event = entry.event
+            if isinstance(event, CallDoubted) and event.position == position and not self.score.is_made(entry):
+                return entry, CallFinished(position=position, envelope=event.envelope)
         entry = self.life(run_id).find("call_finished", position)
         return None if entry is None or not isinstance(entry.event, CallFinished) else (entry, entry.event)
+
+    def suspends(self, run_id: str) -> bool:
+        """Whether a run was suspended after all that was made again of it, and did not hear of somebody just then."""
+        life = self.parts[run_id].life
+        if life is None:
+            return True
+        *before, last = life.events
+        return isinstance(last.event, RunSuspended) and all(map(self.score.is_made, reversed(before)))
 
     def make(self, run_id: str, event: Event) -> asyncio.Future[None]:
         """The code makes an event; durable if it was so then, else it is lost and nobody ever hears of it."""

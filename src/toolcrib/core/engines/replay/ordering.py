@@ -18,6 +18,8 @@ from toolcrib.core.engines.replay.recording import signal_taken
 
 _STILL: Final = 60
 """Turns of the event loop without anything happening, after which nothing will: longer than any chain of tasks."""
+_FUTILE: Final = 100
+"""Times that somebody is let through and no event is made, after which none will be: they only look again."""
 
 
 class EventOrder:
@@ -36,6 +38,7 @@ class EventOrder:
         self._waiting: list[tuple[int, int, asyncio.Future[None]]] = []
         self._order = count()
         self._steps = 0
+        self._events_made = 0
         self.divergence: Divergence | None = None
         """The first, after which nothing goes on."""
         self._stopped = asyncio.Event()
@@ -43,6 +46,7 @@ class EventOrder:
     def mark_made(self, entry: RunEvent) -> None:
         """An event was made again."""
         self._made[self._places[entry.run_id, entry.number]] = True
+        self._events_made += 1
         self._steps += 1
         while self._next < len(self._events) and self._made[self._next]:
             self._next += 1
@@ -64,18 +68,22 @@ class EventOrder:
         """Wait until all that was recorded before an event was made."""
         await self._wait(self._places[entry.run_id, entry.number])
 
-    async def rest(self, seconds: float, last: RunEvent) -> None:
-        """Wait until so much time has passed, or somebody from outside is heard.
+    async def rest(self, seconds: float, last: RunEvent, *, until_heard: bool = False) -> None:
+        """Wait until so much time has passed, or also until somebody from outside is heard.
 
         Args:
             seconds: How much; the next event is often the one after the wait, so this alone may reach too far.
             last: What the run that waits has written last before another process took it: it waited no longer.
+            until_heard: Wait no longer than until somebody from outside is heard.
         """
+        moment = self.now() + timedelta(seconds=seconds)
         await asyncio.sleep(0)  # others go on also if no time is to pass
-        place = bisect_left(self._moments, self.now() + timedelta(seconds=seconds))
-        place = min(place, self._places[last.run_id, last.number])
-        signal_places = (at for at in range(self._next, place) if signal_taken(self._events[at].event) is not None)
-        await self._wait(next(signal_places, place))
+        place = min(bisect_left(self._moments, moment), self._places[last.run_id, last.number])
+        if until_heard:
+            heard = (at for at in range(self._next, place) if signal_taken(self._events[at].event) is not None)
+            place = next(heard, place)
+        if place > self._next or self.stopped:  # else who looks again and again would seem to be getting on
+            await self._wait(place)
 
     def now(self) -> datetime:
         """The moment of what happens next; at the end that of the last event."""
@@ -93,13 +101,15 @@ class EventOrder:
 
     async def conduct(self) -> None:
         """Let those through who wait, until nobody does and nothing happens any more, or it was stopped."""
-        still, steps = 0, self._steps
+        still, steps, futile, made = 0, self._steps, 0, self._events_made
         while still < _STILL and not self.stopped:
             await asyncio.sleep(0)
             still = still + 1 if steps == self._steps else 0
             steps = self._steps
-            if still == _STILL and self._let_earliest_through():
+            if still == _STILL and futile < _FUTILE and self._let_earliest_through():
                 still, steps = 0, self._steps
+                futile = futile + 1 if made == self._events_made else 0
+                made = self._events_made
 
     def _let_through(self) -> None:
         while self._waiting and self._waiting[0][0] <= self._next:

@@ -180,7 +180,20 @@ class ReplayClock:
 
     async def sleep(self, seconds: float) -> None:
         """Wait for the recorded time to pass."""
-        await self._score.rest(seconds, self._stage.life(RUN.get()).events[-1])
+        await self._score.rest(seconds, self._last(RUN.get()))
+
+    async def sleep_out(self, run_id: str, wait: str, seconds: float) -> None:
+        """Sleep through a wait of a run until it was over then; as long as it lasts if its process died before."""
+        over = self._stage.life(run_id).find("signal_received", wait, "")
+        await (self._score.rest(seconds, self._last(run_id)) if over is None else self._score.turn(over))
+
+    async def pause(self, seconds: float) -> None:
+        """Wait likewise, but no longer than until somebody outside is heard."""
+        await self._score.rest(seconds, self._last(RUN.get()), until_heard=True)
+
+    def _last(self, run_id: str) -> RunEvent:
+        """What a run has written last in the life that is replayed."""
+        return self._stage.life(run_id).events[-1]
 
 
 class Deadlines:

@@ -253,6 +253,9 @@ class ReplayEngine:
             RecordedObservations(stage).learn,
             lambda: ReplayScreens(stage),
             lambda run_id: [entry.event for entry in stage.life(run_id).events],
+            clock.pause,
+            clock.sleep_out,
+            stage.suspends,
         )
         self._driver = Driver(services, self, _not_fenced)
         self._tasks: dict[tuple[str, int], asyncio.Task[None]] = {}

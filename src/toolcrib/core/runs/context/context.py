@@ -185,8 +185,8 @@ class RunContext:
         )
         self._client_calls = ClientCalls(log, history, budget, run_ports.signals)
         self.prior_runs = PriorRuns(run, log, history)
-        self._waits = RunWaits(log, history, run_ports.signals, run_ports.clock, self.prior_runs)
-        self._parking = Suspension(run_ports.clock, run_ports.arrived)
+        self._waits = RunWaits(log, history, run_ports.signals, run_ports.clock, self.prior_runs, sleep=run_ports.sleep)
+        self._parking = Suspension(run_ports.clock, run_ports.arrived, run_ports.pause, run_ports.suspends)
         self.fence = run_ports.fence
         self._unknown_outcomes = OutcomeResolver(run, log, history, run_ports, self._waits.until)
         self._tasks: set[asyncio.Task[Any]] = set()

@@ -23,6 +23,12 @@ T = TypeVar("T")
 Arrived: TypeAlias = Callable[[], Awaitable[Collection[str]]]
 """Names of the signals that were left for the run."""
 
+Pause: TypeAlias = Callable[[float], Awaitable[None]]
+"""Lets so many seconds pass; in a replay only until somebody outside is heard."""
+
+Sleep: TypeAlias = Callable[[str, float], Awaitable[None]]
+"""Sleeps through what is left of a wait: its name, and seconds."""
+
 Watch: TypeAlias = Callable[[int], None]
 """Told 1 when a part begins to wait, and -1 when it has ended that."""
 
@@ -36,11 +42,21 @@ class Suspension:
     Args:
         clock: Time.
         arrived: Finds out what is there.
+        pause: Lets time pass between two looks; the clock does if null.
+        suspends: Whether the run is suspended when nothing works any more; in a replay, whether it was.
     """
 
-    def __init__(self, clock: Clock, arrived: Arrived) -> None:
+    def __init__(
+        self,
+        clock: Clock,
+        arrived: Arrived,
+        pause: Pause | None = None,
+        suspends: Callable[[], bool] = lambda: True,
+    ) -> None:
         self._clock = clock
         self._arrived = arrived
+        self._pause = pause or clock.sleep
+        self._suspends = suspends
         self._working = 1
         self._parked: dict[asyncio.Future[Suspended | None], Suspended] = {}
         self._lookout: asyncio.Task[None] | None = None
@@ -160,7 +176,7 @@ class Suspension:
         while True:
             moments = [wait.wake_at for wait in self._parked.values() if wait.wake_at is not None]
             left = min(((moment - self._clock.now()).total_seconds() for moment in moments), default=LOOK_S)
-            await self._clock.sleep(min(max(left, 0.0), LOOK_S))
+            await self._pause(min(max(left, 0.0), LOOK_S))
             with contextlib.suppress(Unavailable):  # the next look may find the store again
                 self._wake_those_with(await self._arrived())
 
@@ -171,7 +187,7 @@ class Suspension:
                 self._wake(news, None)
 
     def _look_for_lull(self) -> None:
-        if self._closed or not self._working:
+        if self._closed or (not self._working and self._parked and self._suspends()):
             for news, wait in self._parked.items():
                 self._wake(news, wait)
 

@@ -7,7 +7,7 @@ from msgspec import Struct
 
 from toolcrib.contracts import Event, FailedCall, Json, JsonObject, ToolEnvelope, ToolRevision
 from toolcrib.core.executor import CallContext, CallRequest, Clock
-from toolcrib.core.runs.context.pending import Arrived
+from toolcrib.core.runs.context.pending import Arrived, Pause, Sleep
 from toolcrib.core.runs.interrupts.approvals import Leave, Signals
 from toolcrib.core.runs.interrupts.recovery import InterruptedCalls
 from toolcrib.core.runs.interrupts.suspension import EndedRuns
@@ -100,3 +100,9 @@ class RunPorts(Struct, frozen=True):
     """Raises `Fenced` if another process may have the run; asked when an intent is durable, before its effect."""
     foretell: Foretell = nothing_foretold
     """Says what comes next in a replay."""
+    pause: Pause | None = None
+    """Lets time pass between two looks for signals; the clock does if null."""
+    sleep: Sleep | None = None
+    """Sleeps through what is left of a wait; the clock does if null."""
+    suspends: Callable[[], bool] = lambda: True
+    """Whether the run is suspended when nothing of it works any more; in a replay, whether it was."""

@@ -8,6 +8,7 @@ from datetime import datetime, timedelta
 
 from toolcrib.contracts import CLOCK, RunStatus, Signal, SignalAwaited, SignalReceived
 from toolcrib.core.executor import Clock
+from toolcrib.core.runs.context.pending import Sleep
 from toolcrib.core.runs.context.prior_runs import PriorRuns
 from toolcrib.core.runs.interrupts.approvals import Signals
 from toolcrib.core.runs.interrupts.suspension import Suspended
@@ -29,9 +30,20 @@ class RunWaits:
         signals: Looks up a signal by name.
         clock: Time.
         elsewhere: Has what another run received, if this one is a fork of it.
+        sleep: Sleeps through what is left of a wait, in a replay until it was over then; the clock does if null.
     """
 
-    def __init__(self, log: RunLog, history: History, signals: Signals, clock: Clock, prior_runs: PriorRuns) -> None:
+    def __init__(
+        self,
+        log: RunLog,
+        history: History,
+        signals: Signals,
+        clock: Clock,
+        prior_runs: PriorRuns,
+        *,
+        sleep: Sleep | None = None,
+    ) -> None:
+        self._sleep = sleep
         self._log = log
         self._history = history
         self._signals = signals
@@ -87,7 +99,7 @@ class RunWaits:
             self._await(key, None, wake_at)
             if left > hold_s:
                 raise Suspended("awaiting_client", key, wake_at=wake_at)
-            await self._clock.sleep(left)
+            await (self._clock.sleep(left) if self._sleep is None else self._sleep(key, left))
         self._receive(key, None, None)
 
     async def rest(self, name: str, seconds: float, hold_s: float) -> None:

@@ -153,6 +153,46 @@ async def test_a_parent_whose_child_another_process_drives_waits_for_it():
     assert (await resuming).result.status == "completed"
 
 
+@pytest.mark.requirement("engines.nested_crash")
+async def test_what_a_child_has_spent_counts_also_if_it_ends_while_its_parent_wants_to_take_it():
+    gate = asyncio.Event()
+
+    async def gated(dispatch: Dispatch) -> Outcome:
+        await gate.wait()
+        return Outcome("acted", cost_usd=Decimal("0.25"))
+
+    family = Family(acts_when_told, gated)
+    gate.set()
+    parent = await family.start()
+    child_id = child_run_id(parent.run_id, "c1")
+    gate.clear()
+
+    async def acts_again(context: RunContext) -> Json:
+        await context.wait_signal("go")
+        return (await context.call(ask("b", "act"))).output
+
+    other = Family(acts_again, gated, other=family, owner="other")
+    await family.house.signal(child_id, "go")
+    driving = asyncio.create_task(other.house.engine.resume(child_id))
+    await settled()
+    await family.house.signal(parent.run_id, f"child:{child_id}")
+    journal = family.house.store.journal
+    claim = journal.claim
+
+    async def claim_as_it_ends(run_id: str, *, owner: str, now: datetime, lease_s: float) -> Claim | None:
+        if run_id == child_id:
+            gate.set()
+            await driving
+        return await claim(run_id, owner=owner, now=now, lease_s=lease_s)
+
+    journal.claim = claim_as_it_ends
+    ended = (await family.house.engine.resume(parent.run_id)).result
+    child = (await driving).result
+
+    assert (ended.status, child.cost_usd) == ("completed", Decimal("0.50"))
+    assert (ended.cost_usd, ended.tool_calls) == (child.cost_usd, child.tool_calls)
+
+
 @pytest.mark.requirement("engines.nested_ends")
 async def test_a_nested_run_whose_parent_has_ended_is_cancelled_with_what_it_had_spent():
     model = ScriptedModel(["It is so."])

@@ -352,7 +352,10 @@ class LocalEngine:
             except (Conflict, Fenced) as refused:
                 if isinstance(refused, Fenced) and parent is not None:
                     raise
-                driven = await read_driven(self._journal, await self._journal.run(run_id))
+                stored = await self._journal.run(run_id)
+                driven = await (  # it may have ended since, in the process that had it
+                    self._collect_result(stored, parent) if stored.ended else read_driven(self._journal, stored)
+                )
             status = driven.result.status
             if (
                 status in ENDED

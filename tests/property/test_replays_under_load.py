@@ -6,6 +6,7 @@ vault make parallel branches depend on each other; people decide; processes are 
 
 import asyncio
 import multiprocessing
+import os
 import random
 import signal
 from collections.abc import Generator, Mapping, Sequence
@@ -17,7 +18,6 @@ from unittest.mock import patch
 import pytest
 
 from tests.chaos.processes import Child
-from tests.twins import MASTER_KEYS
 from toolcrib import Crib, ScriptedModel, SharingOptions, ToolContext, tool
 from toolcrib.contracts import (
     ApprovalDecided,
@@ -31,10 +31,13 @@ from toolcrib.contracts import (
     SecretReference,
 )
 from toolcrib.crib import WorkflowHandle
+from toolcrib.infrastructure.secrets import new_master_key
 from toolcrib.llm import Message, Request, ScriptedAnswer, ToolCall
 
 LIMITS = (200, 36, 24, 12)
 """Of tool calls: for all that the workflow calls, and for fewer."""
+KEYS = os.environ.setdefault("TOOLCRIB_TEST_MASTER_KEYS", new_master_key("corpus"))
+"""Of this process and those that it starts."""
 
 
 @tool(side_effects="writes", idempotent=True, cost_usd_per_call=Decimal("0.01"))
@@ -81,7 +84,7 @@ def crib_at(url: str) -> Crib:
     crib = Crib(
         url,
         models={"scripted:clerk": ScriptedModel(asks, name="clerk")},
-        environment={"TOOLCRIB_MASTER_KEYS": MASTER_KEYS},
+        environment={"TOOLCRIB_MASTER_KEYS": KEYS},
         sharing=SharingOptions(lease_s=1.0),
     )
     crib.add(record, look, sealed, sign)
@@ -169,9 +172,10 @@ class Corpus:
         for _ in range(asking):
             await self.crib.invoke("clerk", GIVEN["clerk"])
         for number in range(killed):
-            run_id = await self.crib.submit("clerk", GIVEN["clerk"])
+            kind, most = (("clerk", 14), (f"branches_{LIMITS[0]}", 60))[number % 2]
+            run_id = await self.crib.submit(kind, GIVEN[kind])
             child = Child(self._folder / f"{number}", perish, self._url, run_id)
-            last = self._dice.randrange(2, 14)
+            last = self._dice.randrange(2, most)
             while child.is_alive and (await self.crib.store.journal.run(run_id)).events < last:
                 await self.crib.clock.sleep(0.01)
             child.signal(signal.SIGKILL)
@@ -195,6 +199,14 @@ class Corpus:
         replays = [await self.crib.replay(run_id) for run_id in await self.roots()]
         return [str(replay.divergence) for replay in replays if not replay.same]
 
+    async def opened(self) -> bool:
+        """Whether every call that needs a secret of the vault, in whichever process, has got it."""
+        found = [entry.event for run_id in await self.roots() for entry in await self.crib.store.journal.events(run_id)]
+        calls = [
+            event.envelope for event in found if isinstance(event, CallFinished) and event.envelope.name == "sealed"
+        ]
+        return bool(calls) and all(call.ok or call.status == "denied" for call in calls)
+
     async def unsafe(self) -> Sequence[str]:
         """What rehearsals say of runs that wait."""
         report = await self.crib.rehearse()
@@ -215,6 +227,7 @@ async def check(url: str, folder: Path, branching: int, asking: int, killed: int
         assert await corpus.unsafe() == []
         await corpus.end()
         assert await corpus.differing() == []
+        assert await corpus.opened()
         await check_planted(crib, await corpus.roots())
         return len(await corpus.roots())
 

@@ -158,6 +158,8 @@ class RunServices(Struct, frozen=True):
     """Sleeps through what is left of a wait of a run; the clock does if null."""
     suspends: Callable[[str], bool] = lambda _: True
     """Whether a run is suspended when nothing of it works any more; in a replay, whether it was."""
+    in_recorded_order: bool = False
+    """The calls of runs are made in the order of a recording."""
 
 
 class ClaimedRun:
@@ -408,6 +410,7 @@ class Driver:
                 pause=services.pause,
                 sleep=None if services.sleep is None else partial(services.sleep, run_id),
                 suspends=partial(services.suspends, run_id),
+                in_recorded_order=services.in_recorded_order,
                 fence=partial(self._ensure, hold),
             ),
         )

@@ -15,10 +15,10 @@ class Lanes:
     """First come, first served.
 
     Args:
-        max_parallel: Calls at the same time.
+        max_parallel: Calls at the same time; null where something else orders them, and none has to wait here.
     """
 
-    def __init__(self, max_parallel: int) -> None:
+    def __init__(self, max_parallel: int | None) -> None:
         self._max_parallel = max_parallel
         self._running = 0
         self._alone = False
@@ -48,6 +48,8 @@ class Lanes:
         self._admit()
 
     def _has_room(self, *, alone: bool) -> bool:
+        if self._max_parallel is None:
+            return True
         if alone:
             return self._running == 0
         return not self._alone and self._running < self._max_parallel

@@ -256,6 +256,7 @@ class ReplayEngine:
             clock.pause,
             clock.sleep_out,
             stage.suspends,
+            in_recorded_order=True,
         )
         self._driver = Driver(services, self, _not_fenced)
         self._tasks: dict[tuple[str, int], asyncio.Task[None]] = {}

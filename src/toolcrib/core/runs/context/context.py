@@ -174,7 +174,7 @@ class RunContext:
         )
         for position in history.intents.keys() - history.envelopes.keys():
             budget.hold(position, ONE_CALL)
-        self._lanes = Lanes(budget.limits.max_parallel_calls)
+        self._lanes = Lanes(None if run_ports.in_recorded_order else budget.limits.max_parallel_calls)
         self._approvals = RunApprovals(
             run,
             log=log,

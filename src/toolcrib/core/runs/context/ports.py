@@ -106,3 +106,5 @@ class RunPorts(Struct, frozen=True):
     """Sleeps through what is left of a wait; the clock does if null."""
     suspends: Callable[[], bool] = lambda: True
     """Whether the run is suspended when nothing of it works any more; in a replay, whether it was."""
+    in_recorded_order: bool = False
+    """Calls wait for their place in a recording, so for no lane: one that was cut off would keep its lane for ever."""

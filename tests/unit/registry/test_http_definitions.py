@@ -95,11 +95,11 @@ def test_an_operation_that_can_be_called_is_accepted(changes: Any) -> None:
         (
             {
                 "parameters": (
-                    taken("A"),
-                    taken("a"),
+                    HttpParameter(name="A", argument="A", place="header"),
+                    HttpParameter(name="a", argument="a", place="header"),
                 )
             },
-            "two parameters are called 'a' in the query",
+            "two parameters are called 'a' in the header",
         ),
         ({"body": HttpBody(argument="a", fields={"b": "b"})}, "the body has an argument and fields"),
         ({"body": HttpBody(content_type="text/plain", encoding="text")}, "is one argument; name it in body.argument"),

@@ -113,16 +113,20 @@ async def test_a_run_ends_in_order_whatever_its_model_says(script: list[Any], fo
 
 
 def _check_shape(result: Result, definition: AgentDefinition) -> None:
-    """What was put out is what the definition promises; a failure has an error, and an early end a warning."""
+    """What was put out is what the definition promises; an early end has an error, a warning and no output."""
     summary, output = result.summary, result.output
     schema = definition.tool().output_schema
     assert schema is not None
     if output is not None:
         assert not compile_schema(schema).problems(output)
-    assert (summary.status == "failed") is (summary.error is not None)
-    if summary.status == "completed" and summary.stop_reason == "final_answer":
+    assert result.ok is (summary.error is None)
+    if result.ok:
+        assert summary.stop_reason == "final_answer"
         assert output is not None
         assert output["response"]
         assert ("output" in output) is (definition.response_format != "text")
-    elif summary.status == "completed":
+    else:
+        assert output is None
+    if summary.status == "incomplete":
+        assert summary.stop_reason in {"max_iterations", "max_tool_calls", "max_cost", "max_tokens"}
         assert summary.warnings

@@ -189,7 +189,8 @@ async def test_a_provider_that_hangs_is_ended_by_the_runs_time_out(provider: str
 async def test_a_model_address_that_a_definition_names_is_under_the_egress_guard(provider: str):
     async with Crib("memory://", environment={"OPENAI_API_KEY": KEY}, egress=EgressPolicy()) as crib:
         crib.add(search)
-        trusted = crib.agentic_tool("deals", mode="agentic", model="openai:x", tools=["search"])
+        unpriced = Limits(allow_unpriced=True)
+        trusted = crib.agentic_tool("deals", mode="agentic", model="openai:x", tools=["search"], limits=unpriced)
         implementation = trusted.definition.implementation
         assert isinstance(implementation, AgenticImplementation)
         llm = implementation.llm.model_copy(update={"base_url": f"{provider}/half"})

@@ -66,7 +66,7 @@ async def test_a_model_that_asks_for_something_else_each_time_is_stopped_by_its_
     others = (asks(("search_deals", {"company": f"Acme {number}"})) for number in count())
     result, _ = await ask(others, crm=crm, limits=Limits(max_iterations=50, max_tool_calls=7))
 
-    assert (result.summary.status, result.summary.stop_reason) == ("completed", "max_tool_calls")
+    assert (result.summary.status, result.summary.stop_reason) == ("incomplete", "max_tool_calls")
     assert len(crm.searches) == 7
 
 
@@ -95,7 +95,7 @@ async def test_of_two_hundred_calls_in_one_answer_no_more_are_made_than_allowed(
     many = asks(*(("search_deals", {"company": f"Acme {number}"}) for number in range(200)))
     result, _ = await ask(for_ever(many), crm=crm, limits=Limits(max_tool_calls=most))
 
-    assert (result.summary.status, result.summary.stop_reason) == ("completed", "max_tool_calls")
+    assert (result.summary.status, result.summary.stop_reason) == ("incomplete", "max_tool_calls")
     assert len(crm.searches) == most
     finished = [entry.event for entry in result.events if isinstance(entry.event, CallFinished)]
     assert sum(event.envelope.attempts for event in finished) == most
@@ -134,7 +134,7 @@ async def test_a_model_that_says_nothing_is_asked_once_more_and_given_up(text: s
 async def test_text_without_end_is_cut_off_and_says_so():
     result, model = await ask([stopped("length", "and so on " * 100_000)])
 
-    assert (result.summary.status, result.summary.stop_reason) == ("completed", "max_tokens")
+    assert (result.summary.status, result.summary.stop_reason) == ("incomplete", "max_tokens")
     assert result.summary.warnings == ("the answer was cut off at max_tokens; raise max_tokens",)
     assert len(model.requests) == 1
 
@@ -142,7 +142,7 @@ async def test_text_without_end_is_cut_off_and_says_so():
 async def test_a_model_that_pauses_for_ever_is_stopped_by_its_limits():
     result, model = await ask(for_ever(stopped("pause", "hm")), limits=Limits(max_iterations=4))
 
-    assert (result.summary.status, result.summary.stop_reason) == ("completed", "max_iterations")
+    assert (result.summary.status, result.summary.stop_reason) == ("incomplete", "max_iterations")
     assert len(model.requests) == 4
 
 
@@ -206,10 +206,12 @@ async def test_a_model_that_says_it_calls_and_calls_nothing_is_asked_once_more()
     assert len(model.requests) == 2
 
 
-async def test_a_model_that_writes_its_calls_as_text_just_says_something():
+async def test_a_model_that_writes_its_calls_as_text_is_told_once_and_calls_nothing():
     said = '<tool_call>{"name": "update_deals", "arguments": {"ids": ["d0"], "stage": "3003"}}</tool_call>'
     crm = Crm(1)
-    result, _ = await ask(ScriptedModel([said]), crm=crm)
+    result, model = await ask([said, said], crm=crm)
 
     assert result.output == {"response": said}
+    assert len(model.requests) == 2
+    assert "and is taken for its answer" in result.warnings[-1]
     assert crm.updates == []

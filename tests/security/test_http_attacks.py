@@ -88,7 +88,8 @@ async def test_hostile_arguments_reach_no_other_path_and_set_no_other_field(argu
             await crib.save_provider(ProviderDefinition(name="svc", base_url=base, auth=key))
             crib.add(operation(base, "/items/{id}/notes", parameters=parameters, paging=LinkPaging()))
             result = await crib.invoke("probe", arguments)
-    assert not result.ok
+    [envelope] = result.envelopes
+    assert not result.ok or envelope.metadata["paging"]["complete"] is False  # the next page is at another origin
     for request in seen:
         first, items, _, notes = request.raw_path.partition("?")[0].split("/")
         assert (first, items, notes) == ("", "items", "notes")

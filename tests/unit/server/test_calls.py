@@ -32,6 +32,7 @@ async def test_the_seeds_path_invokes_a_deterministic_tool(server: Server) -> No
             "status",
             "stop_reason",
             "total_cost",
+            "cost_unknown",
             "total_tokens",
             "duration_ms",
         ),

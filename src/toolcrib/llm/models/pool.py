@@ -150,7 +150,8 @@ class ModelPool:
         if cost.usd is not None:
             return None
         is_own = urlsplit(endpoint.base_url).hostname in _OWN_HOSTS
-        return UnpricedModel(llm.model, cost.source, is_own=is_own, is_unknown=is_sold(endpoint.provider))
+        is_unknown = llm.base_url is None and not is_own and is_sold(endpoint.provider)
+        return UnpricedModel(llm.model, cost.source, is_own=is_own, is_unknown=is_unknown)
 
     def model(self, llm: LLMConfig) -> LanguageModel:
         """The model that a configuration names; the same one for the same configuration.

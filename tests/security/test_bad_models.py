@@ -9,7 +9,7 @@ import pytest
 
 from tests.unit.agents.crm import Crm, asks, stopped, told
 from tests.unit.agents.desk import ask, noted
-from toolcrib import Limits, ScriptedModel, tool
+from toolcrib import Limits, tool
 from toolcrib.contracts import CallFinished, ErrorCode, Reason
 from toolcrib.llm import Message, ToolCall, assistant
 

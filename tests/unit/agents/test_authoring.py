@@ -138,7 +138,7 @@ async def test_a_tool_that_does_not_exist_is_named_with_the_closest(changes: Any
 @pytest.mark.requirement("agents.derived")
 @pytest.mark.parametrize(
     ("steps", "effects"),
-    [(["search_deals", "update_deals"], "writes"), (["search_deals"], "reads"), ([], "none")],
+    [(["search_deals", "update_deals"], "writes"), (["search_deals"], "reads")],
     ids=str,
 )
 async def test_side_effects_are_the_most_that_any_of_the_tools_has(steps: list[str], effects: str):

@@ -147,7 +147,7 @@ async def test_an_agent_that_reaches_a_cap_ends_with_what_it_has_and_says_why(bu
         result = await run_agent(crib)
         replay = await crib.replay(result.run_id)
 
-    assert (result.summary.status, result.summary.stop_reason) == ("completed", "policy")
+    assert (result.summary.status, result.summary.stop_reason) == ("incomplete", "policy")
     assert f"budget '{budget}' has 0.5 usd used or reserved, and this may take 0.1" in result.summary.warnings[0]
     reached = [entry.event for entry in result.events if isinstance(entry.event, LimitReached)]
     assert [(event.limit, event.value, event.maximum) for event in reached] == [("budget", 0.6, 0.55)]

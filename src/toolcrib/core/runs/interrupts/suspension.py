@@ -80,7 +80,8 @@ def end_of_failed_call(envelope: ToolEnvelope) -> RunEnd:
     return RunEnd(partial=envelope.partial, status="failed", stop_reason=stop_reason, error=envelope.error)
 
 
-_LIMITS: Final[frozenset[StopReason]] = frozenset({"max_iterations", "max_tool_calls", "max_cost", "max_tokens"})
+_LIMITS: Final = frozenset({"max_iterations", "max_tool_calls", "max_cost", "max_tokens", "policy"})
+"""Stop reasons of runs that older releases ended as completed; `policy` is a cap on what many runs spend."""
 
 
 def in_format(ended: RunEnd, request: RunRequest) -> RunEnd:

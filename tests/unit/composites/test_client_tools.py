@@ -58,7 +58,7 @@ async def test_what_the_client_brings_is_the_output_and_the_tool_prepares_once()
 
     envelope = await after(ClientResult(output="this"), ClientResult(output="this"))
 
-    assert (envelope.output, envelope.requires_client_execution) == ("this", False)
+    assert (envelope.output, envelope.requires_client_execution) == ("this", True)
     assert prepared == ["which?"]
 
 
@@ -139,6 +139,7 @@ async def test_an_http_operation_is_prepared_as_its_request_without_credentials(
 )
 async def test_any_other_systems_operation_is_prepared_as_its_name_and_its_arguments(implementation: Any, address: Any):
     async with Crib("memory://") as crib:
+        await crib.save_provider(ProviderDefinition(name="p", base_url="https://p.example"))
         await crib.save(make_definition("ask", input_schema=ID, implementation=implementation, runs_on="client"))
         run_id = (await crib.invoke("ask", {"id": "7"}, as_call=True)).run_id
         [handed] = await crib.pending_handoffs(run_id)

@@ -101,7 +101,7 @@ async def _both(
 
 def _steps_of(result: Result) -> dict[str, JsonObject]:
     """What became of the steps, as a run that has failed puts it out."""
-    return cast("dict[str, Any]", result.output)["steps"]
+    return cast("dict[str, Any]", result.partial)["steps"]
 
 
 @pytest.mark.requirement("workflow_hybrid.same_run")
@@ -149,10 +149,11 @@ async def test_a_step_that_a_review_leaves_out_is_skipped_in_both():
 
 
 @pytest.mark.requirement("workflow_hybrid.same_run")
-async def test_some_calls_that_fail_are_a_warning_in_both():
+async def test_some_calls_that_fail_are_the_end_of_both():
     agentic, compiled = await _both(plan(), DONE, broken="d4")
 
-    assert compiled.output == agentic.output == DONE
+    assert agentic.partial == _steps_of(compiled)["format"]["output"] == DONE
+    assert (agentic.status, compiled.status) == ("failed", "failed")
     assert any("1 of 3 calls failed" in warning for warning in compiled.summary.warnings)
 
 
@@ -162,7 +163,7 @@ async def test_a_step_whose_calls_all_fail_fails_both_with_its_error_and_what_wa
 
     assert agentic.summary.error == compiled.summary.error
     assert (agentic.summary.status, compiled.summary.status) == ("failed", "failed")
-    assert agentic.output == DONE
+    assert agentic.partial == DONE
     assert _steps_of(compiled)["format"]["output"] == DONE
 
 
@@ -246,8 +247,9 @@ async def test_an_answer_that_cannot_be_put_into_words_is_the_facts_in_both():
 async def test_a_limit_ends_both_with_what_was_done():
     agentic, compiled = await _both(plan(), DONE, limits=Limits(max_tool_calls=2))
 
-    assert compiled.output == agentic.output == DONE
-    assert (agentic.summary.status, compiled.summary.status) == ("completed", "completed")
+    assert agentic.partial == _steps_of(compiled)["format"]["output"] == DONE
+    assert (agentic.status, agentic.stop_reason) == ("incomplete", "max_tool_calls")
+    assert (compiled.status, compiled.stop_reason) == ("incomplete", "max_tool_calls")
 
 
 @pytest.mark.requirement("workflow_hybrid.compiled")

@@ -59,7 +59,7 @@ async def test_the_tool_s_own_limit_holds_if_it_is_less():
         crib.add(Well().tool(timeout_s=SOON))
         instance = await run(crib, {**DRAW, "timeout_s": 60})
 
-    assert "did not end within timeout_s=0.05;" in error_of(instance, "draw").message
+    assert "did not end within timeout_s=0.05" in error_of(instance, "draw").message
 
 
 async def test_each_try_has_the_whole_time():

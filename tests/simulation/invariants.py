@@ -10,7 +10,16 @@ import orjson
 from tests.chaos.journals import happens_once
 from tests.simulation.office import LIMITS, ONCE, WRITES, Ledger
 from toolcrib import Crib
-from toolcrib.contracts import CallFinished, CallStarted, RunEvent, RunFinished, RunResumed, RunStarted, RunSuspended
+from toolcrib.contracts import (
+    CallFinished,
+    CallStarted,
+    Reason,
+    RunEvent,
+    RunFinished,
+    RunResumed,
+    RunStarted,
+    RunSuspended,
+)
 
 _OWN: Final = frozenset({"call_refused", "fails"})
 """What may become of a run with no change at all: its limits refuse a call, or a person does."""
@@ -82,7 +91,11 @@ def _check_log(run_id: str, events: Sequence[RunEvent]) -> None:
         _must(limit is None or last.tool_calls <= limit, "budget exceeded", f"{run_id}: {last.tool_calls} calls")
         for entry in events:
             if isinstance(entry.event, CallFinished) and entry.event.envelope.status == "error":
-                _must(entry.event.envelope.error is not None, "error without a reason", run_id)
+                error = entry.event.envelope.error
+                _must(error is not None, "error without a reason", run_id)
+                is_unknown = error is not None and error.reason is Reason.OUTCOME_UNKNOWN
+                labelled = is_unknown and error is not None and (error.details or {}).get("effect") == "unknown"
+                _must(labelled or not is_unknown, "unknown outcome without a label", run_id)
 
 
 def _check_effects(logs: Mapping[str, Sequence[RunEvent]], ledger: Ledger) -> None:

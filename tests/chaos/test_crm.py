@@ -74,5 +74,5 @@ async def crash_and_resume(place: Place, point: CrashPoint, undisturbed: Undistu
 
 
 def told(summary: dict[str, Any]) -> dict[str, Any]:
-    """What must not depend on crashes: a model call whose process died may have been billed, so its tokens count."""
-    return {name: value for name, value in summary.items() if name not in {"run_id", "usage", "tokens"}}
+    """What must not depend on crashes: a model call whose process died may have been billed, so it counts."""
+    return {name: value for name, value in summary.items() if name not in {"run_id", "usage", "tokens", "cut_off"}}

@@ -167,8 +167,8 @@ def test_an_agentic_tool_is_described_as_the_specification_says():
         "# Required inputs (always include these):\n"
         '- task: What to do, in plain words. Examples: "Update all Acme Corp deals to Negotiation".\n\n'
         "# What the tool outputs:\n"
-        "Returns a summary of what was done. If the task is unclear, it returns a question instead. "
-        "All details are handled inside the tool."
+        "Returns a summary of what was done. If the task is unclear, or a limit or a rule keeps it from being done, "
+        "it fails with an error that asks or says why, and with what was done. All details are handled inside the tool."
     )
 
 

@@ -402,8 +402,12 @@ class ReplayState:
         entry = next(_taking(life, name), None)
         if entry is None:
             return False
-        asked_here = any(life.find(*key) is not None for key in _questions(entry.event))
-        return self.score.is_next(entry) or (not asked_here and signal.at < life.began_at)
+        questions = list(_questions(entry.event))
+        if self.score.is_next(entry) or any(life.find(*key) is not None for key in questions):
+            return self.score.is_next(entry)
+        earlier = self.parts[life.run_id].lives[: life.number]
+        asked_before = any(one.find(*key) is not None for one in earlier for key in questions)
+        return signal.at < life.began_at or not asked_before  # it was there as soon as it was looked for
 
 
 def _taking(life: RunSegment, name: str) -> Iterator[RunEvent]:

@@ -54,9 +54,13 @@ async def crash_and_resume(folder: Path, point: CrashPoint, usual: int, summary:
     (events,) = await journals(folder)
     check_log(events)
     assert crashes(events) == (1 if len(left) < usual else 0)
-    same = ("status", "stop_reason", "output", "error", "warnings", "iterations", "tool_calls", "cost_usd")
+    same = ("status", "stop_reason", "output", "error", "iterations", "tool_calls", "cost_usd")
     assert {name: result[name] for name in same} == {name: summary[name] for name in same}
-    return check_effects(Ledger(folder), envelopes(events))
+    unknown = check_effects(Ledger(folder), envelopes(events))
+    assert (result["warnings"] != summary["warnings"]) is (unknown > 0), (
+        "the model went on after a call without a result"
+    )
+    return unknown
 
 
 def envelopes(events: Sequence[RunEvent]) -> list[ToolEnvelope]:

@@ -15,7 +15,7 @@ from toolcrib.contracts import ApprovalRequested, CallFinished, Reason
 
 pytestmark = [pytest.mark.chaos, pytest.mark.slow, pytest.mark.requirement("chaos.nested")]
 
-COUNTED = ("status", "stop_reason", "output", "error", "warnings", "iterations", "cost_usd")
+COUNTED = ("status", "stop_reason", "output", "error", "iterations", "cost_usd")
 
 
 async def finish(folder: Path, point: CrashPoint | None = None) -> dict[str, Any]:

@@ -36,7 +36,7 @@ from toolcrib.llm import Message, Request, ScriptedAnswer, ToolCall
 
 LIMITS = (200, 36, 24, 12)
 """Of tool calls: for all that the workflow calls, and for fewer."""
-KEYS = os.environ.setdefault("TOOLCRIB_TEST_MASTER_KEYS", new_master_key("corpus"))
+KEYS = os.environ.setdefault("CORPUS_MASTER_KEYS", new_master_key("corpus"))
 """Of this process and those that it starts."""
 
 

@@ -86,13 +86,20 @@ class Crashes:
         return await Child(self._place.folder / run_id, perish, alone, Point(run_id)).result()
 
     async def _die(self, kind: str, when: str, write: int) -> None:
+        """Have a process die at a write, or at the last one before it: a busy machine may write to a run less often."""
         async with self._lanes:
-            run_id = await self._begin(kind)
-            point = Point(run_id, "after" if when == "after" else "before", write)
-            code = await Child(self._place.folder / run_id, perish, self._place, point).ended()
+            point, code = await self._perish(kind, when, write)
+            while code == 0 and point.write > 1:
+                point, code = await self._perish(kind, when, point.write - 1)
         self.points.append((kind, point))
         if code != KILLED:
             self.survived.append((kind, point, code))
+
+    async def _perish(self, kind: str, when: str, write: int) -> tuple[Point, int]:
+        """Begin a run and have a process drive it that dies there; with its exit code."""
+        run_id = await self._begin(kind)
+        point = Point(run_id, "after" if when == "after" else "before", write)
+        return point, await Child(self._place.folder / run_id, perish, self._place, point).ended()
 
     async def _begin(self, kind: str) -> str:
         run_id = await self._crib.submit(kind, KINDS[kind])

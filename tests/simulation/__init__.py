@@ -20,7 +20,7 @@ when something becomes ready. So whatever a schedule finds can happen.
 
 from tests.simulation.processes import Died, Process, SimulatedClock
 from tests.simulation.schedules import Decisions, Schedule
-from tests.simulation.search import Failure, ScheduleFailed, run_schedule, shorten, simulate
+from tests.simulation.search import Failure, ScheduleFailed, run_schedule, shorten, simulate, sweep
 from tests.simulation.simulated_loop import SimulatedLoop, Stuck
 from tests.simulation.world import World
 
@@ -38,4 +38,5 @@ __all__ = [
     "run_schedule",
     "shorten",
     "simulate",
+    "sweep",
 ]

@@ -8,6 +8,7 @@ from typing import Final
 from tests.simulation.invariants import check, check_rehearsal
 from tests.simulation.office import Ledger, open_office
 from tests.simulation.processes import Died, Process
+from tests.simulation.schedules import Schedule
 from tests.simulation.world import World
 from toolcrib import Crib
 from toolcrib.contracts import ClientResult, Conflict, JsonObject, NotFound, Run, RunStatus, ToolcribError, Unavailable
@@ -33,6 +34,16 @@ async def scenario(world: World) -> bytes:
         for server in servers:
             server.cancel()
         return await observer.run(check(crib, ledger, begun))
+
+
+def one(kind: str, *, submits: bool = True) -> Schedule:
+    """The schedule of one run where nothing special happens.
+
+    Args:
+        kind: What is run.
+        submits: Whether its client only submits it, and another process drives it.
+    """
+    return Schedule(0, {"kind 0 pick 1": KINDS.index(kind), "submits 0 pick 1": int(submits), "items 0 pick 1": 2})
 
 
 def _names(world: World) -> Sequence[str]:

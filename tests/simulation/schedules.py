@@ -55,7 +55,8 @@ class Decisions:
         """For ids and scenarios, which do not change when decisions are left out."""
         self._given = schedule.decisions
         self._random = Random(f"decisions {schedule.seed}")
-        self._counts: Counter[str] = Counter()
+        self.asked: Counter[str] = Counter()
+        """How often each decision came up, by place and kind."""
         rates = Random(f"rates {schedule.seed}")
         self._rates = {kind: rates.choice(options) for kind, options in _RATES.items()}
 
@@ -70,8 +71,8 @@ class Decisions:
         """
         self.made += 1
         where = f"{place} {kind}"
-        self._counts[where] += 1
-        name = f"{where} {self._counts[where]}"
+        self.asked[where] += 1
+        name = f"{where} {self.asked[where]}"
         value = self._draw(kind, options) if self._given is None else min(self._given.get(name, 0), options - 1)
         if value:
             self.taken[name] = value

@@ -23,6 +23,8 @@ from toolcrib.infrastructure.store.database.session import Prepared
 Scenario: TypeAlias = Callable[[World], Awaitable[Any]]
 """Does something in a world, and raises if what must be true is not."""
 
+DISTURBANCES: Final[Mapping[str, int]] = {"delay": 7, "crash": 1, "freeze": 4, "fault": 1}
+"""The value of the decision that `sweep` takes, by kind: seven seconds late, dead, frozen for longer than a lease."""
 _POOL: Final = "toolcrib.infrastructure.store.database.database.ThreadPoolExecutor"
 _CONNECT: Final = Database.__init__
 _PREPARED: Final[Prepared] = {}
@@ -54,6 +56,8 @@ class Outcome:
     failure: Failure | None
     decisions: Mapping[str, int]
     """Those that were not 0."""
+    asked: Mapping[str, int]
+    """How often each decision came up, by place and kind."""
     steps: int
     simulated_s: float
 
@@ -100,7 +104,7 @@ def run_schedule(scenario: Scenario, schedule: Schedule, *, files: Path | None =
             loop.run_until_complete(world.end())
         loop.close()
     failure = None if error is None else Failure(Schedule(schedule.seed, taken), error)
-    return Outcome(value, failure, taken, steps, simulated_s)
+    return Outcome(value, failure, taken, decisions.asked, steps, simulated_s)
 
 
 def simulate(scenario: Scenario, seeds: Iterable[int], *, files: Path | None = None) -> int:
@@ -124,6 +128,41 @@ def simulate(scenario: Scenario, seeds: Iterable[int], *, files: Path | None = N
         if failure is not None:
             shortest = shorten(scenario, failure, files=files)
             raise ScheduleFailed(failure, shortest, tried) from shortest.error
+    return tried
+
+
+def sweep(
+    scenario: Scenario, schedule: Schedule, disturbances: Mapping[str, int] = DISTURBANCES, *, files: Path | None = None
+) -> int:
+    """Run a schedule, and then once more for each operation in it with that one disturbed.
+
+    Where `simulate` meets what needs several things at once, this meets what needs one thing at the right place.
+
+    Args:
+        scenario: The scenario.
+        schedule: The schedule, with its decisions.
+        disturbances: What happens to each operation in turn: the decision's value, by its kind.
+        files: See `run_schedule`.
+
+    Returns:
+        How many operations were disturbed.
+
+    Raises:
+        ScheduleFailed: One failed.
+    """
+    given = schedule.decisions or {}
+    undisturbed = run_schedule(scenario, Schedule(schedule.seed, given), files=files)
+    operations = (
+        {f"{where} {number}": value}
+        for where, times in undisturbed.asked.items()
+        if (value := disturbances.get(where.rpartition(" ")[2]))
+        for number in range(1, times + 1)
+    )
+    tried = 0
+    for tried, disturbed in enumerate(({}, *operations)):
+        failure = run_schedule(scenario, Schedule(schedule.seed, {**given, **disturbed}), files=files).failure
+        if failure is not None:
+            raise ScheduleFailed(failure, failure, tried) from failure.error
     return tried
 
 

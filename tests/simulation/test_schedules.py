@@ -4,8 +4,8 @@ from pathlib import Path
 
 import pytest
 
-from tests.simulation import simulate
-from tests.simulation.scenarios import scenario
+from tests.simulation import simulate, sweep
+from tests.simulation.scenarios import KINDS, one, scenario
 
 pytestmark = [
     pytest.mark.slow,
@@ -28,3 +28,10 @@ def test_no_schedule_violates_an_invariant(office: Path, first: int):
 @pytest.mark.parametrize("first", range(MANY, MANY + SOAK, CHUNK))
 def test_none_of_many_schedules_does(office: Path, first: int):
     assert simulate(scenario, range(first, first + CHUNK), files=office) == CHUNK
+
+
+@pytest.mark.soak
+@pytest.mark.parametrize("submits", [True, False])
+@pytest.mark.parametrize("kind", KINDS)
+def test_a_run_survives_whatever_happens_to_any_one_of_its_operations(office: Path, kind: str, submits: bool):
+    assert sweep(scenario, one(kind, submits=submits), files=office) > 300

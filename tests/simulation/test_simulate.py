@@ -9,10 +9,12 @@ from pathlib import Path
 
 import pytest
 
-from tests.simulation import Schedule, ScheduleFailed, Stuck, World, run_schedule, simulate
-from tests.simulation.scenarios import scenario
-from toolcrib.contracts import JsonObject
+from tests.simulation import Schedule, ScheduleFailed, Stuck, World, run_schedule, simulate, sweep
+from tests.simulation.processes import DELAYS_S
+from tests.simulation.scenarios import one, scenario
+from toolcrib.contracts import JsonObject, ToolDefinition
 from toolcrib.core.engines.replay import event_comparison
+from toolcrib.core.runs.context import unknown_outcomes
 
 pytestmark = [
     pytest.mark.requirement("runs.simulation"),
@@ -21,6 +23,7 @@ pytestmark = [
 ]
 
 SEEDS = range(40, 46)
+SECONDS_7 = DELAYS_S.index(7.0)
 PRINTS = """
 from hashlib import sha256
 from tests.simulation import Schedule, run_schedule
@@ -122,28 +125,30 @@ def test_a_process_that_dies_does_nothing_any_more():
     assert done == ["begun", "buried"]
 
 
-def found(files: Path, seeds: int = 150) -> ScheduleFailed:
-    with pytest.raises(ScheduleFailed) as failed:
-        simulate(scenario, range(seeds), files=files)
-    assert "replay diverges" in str(failed.value)
-    return failed.value
-
-
-@pytest.mark.slow
 def test_it_finds_that_replays_compare_counts_that_depend_on_the_store(office: Path, monkeypatch: pytest.MonkeyPatch):
     def nothing(source: JsonObject, target: JsonObject) -> None:
         """Counts are compared as they are."""
 
     monkeypatch.setattr(event_comparison, "_take_over_counts", nothing)
-    assert "tool_calls" in str(found(office).shortest.error)
+    with pytest.raises(ScheduleFailed, match=r"^replay diverges: .*tool_calls"):
+        simulate(scenario, range(150), files=office)
 
 
-@pytest.mark.slow
-def test_it_finds_that_a_replay_suspends_a_run_that_had_heard_of_somebody(
+def test_it_finds_that_a_replay_suspends_a_run_that_has_just_heard_of_a_person(
     office: Path, monkeypatch: pytest.MonkeyPatch
 ):
     def always(stage: event_comparison.ReplayState, run_id: str) -> bool:
         return True
 
     monkeypatch.setattr(event_comparison.ReplayState, "suspends", always)
-    assert "run_suspended" in str(found(office, 600).shortest.error)
+    with pytest.raises(ScheduleFailed, match=r"^replay diverges: .*run_suspended"):
+        sweep(scenario, one("desk"), {"delay": SECONDS_7}, files=office)
+
+
+def test_it_finds_that_what_must_not_be_repeated_is_repeated(office: Path, monkeypatch: pytest.MonkeyPatch):
+    def always(tool: ToolDefinition) -> bool:
+        return True
+
+    monkeypatch.setattr(unknown_outcomes, "is_repeatable", always)
+    with pytest.raises(ScheduleFailed, match=r"^unsafe effect twice: "):
+        sweep(scenario, one("desk"), {"crash": 1}, files=office)

@@ -279,8 +279,7 @@ class TextProgram:
         try:
             return RunEnd(output=await self._write(context, tool.definition, self._models(implementation.llm)))
         except BudgetExhausted as limit:
-            stop_reason = limit.shortage.stop_reason
-            return RunEnd(status="incomplete", stop_reason=stop_reason, error=limit.error, warnings=(str(limit),))
+            return limit.run_end()
         except (ModelError, UnusableAnswer) as failure:
             return RunEnd(status="failed", stop_reason="error", error=model_failure(failure))
 
@@ -340,10 +339,7 @@ class PromptTestProgram:
         try:
             found |= await (self._plan(setup) if setup.implementation.mode == "deterministic" else self._turn(setup))
         except BudgetExhausted as limit:
-            stop_reason = limit.shortage.stop_reason
-            return RunEnd(
-                partial=found, status="incomplete", stop_reason=stop_reason, error=limit.error, warnings=(str(limit),)
-            )
+            return limit.run_end(found)
         except (ModelError, UnusableAnswer) as failure:
             return RunEnd(partial=found, status="failed", stop_reason="error", error=model_failure(failure))
         return RunEnd(output=found)

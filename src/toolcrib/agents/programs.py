@@ -270,13 +270,7 @@ class _Sequence:
         except Unanswered as question:
             return end_with_question(question.question, self._all_warnings, self._partial())
         except BudgetExhausted as limit:
-            return RunEnd(
-                partial={"steps": report(self._setup, self._done)},
-                status="incomplete",
-                stop_reason=limit.shortage.stop_reason,
-                error=limit.error,
-                warnings=(*self._all_warnings, str(limit)),
-            )
+            return limit.run_end({"steps": report(self._setup, self._done)}, self._all_warnings)
         except (ModelError, UnusableAnswer) as failure:
             return RunEnd(
                 partial=self._partial(),

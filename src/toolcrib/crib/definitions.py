@@ -373,14 +373,7 @@ class Definer(ABC):
             result = await helper("Which deals has Acme?")
         """
         defaults = self._parts.outside.definitions
-        llm = llm_of(
-            name,
-            model,
-            base_url,
-            default=defaults.default_model,
-            models=self._parts.models,
-            realm=self.principal.realm,
-        )
+        llm = self._llm_of(name, model, base_url)
         definition = agentic_definition(name, mode=mode, llm=llm, limits=limits or defaults.default_limits, **options)
         self._catalogue.add(definition, self.principal)
         return AgenticTool(self.invoke, definition)
@@ -416,14 +409,7 @@ class Definer(ABC):
             answer = await desk("Which deals has Acme?")
         """
         defaults = self._parts.outside.definitions
-        llm = llm_of(
-            name,
-            model,
-            base_url,
-            default=defaults.default_model,
-            models=self._parts.models,
-            realm=self.principal.realm,
-        )
+        llm = self._llm_of(name, model, base_url)
         may_call = [one if isinstance(one, AllocatedTool) else reference_of(one, self.add) for one in tools]
         definition = agent_definition(name, llm, may_call, limits or defaults.default_limits, **options)
         self._catalogue.add(definition.tool(), self.principal)
@@ -494,3 +480,7 @@ class Definer(ABC):
         definition = workflow_definition(name, steps, limits, **options)
         self._catalogue.add(definition.tool(), self.principal)
         return WorkflowHandle(self.invoke, definition)
+
+    def _llm_of(self, name: str, model: str | LLMConfig | None, base_url: str | None) -> LLMConfig:
+        default, realm = self._parts.outside.definitions.default_model, self.principal.realm
+        return llm_of(name, model, base_url, default=default, models=self._parts.models, realm=realm)

@@ -10,7 +10,7 @@ from tests.unit.engines.family import Family, acts
 from tests.unit.runs.house import LEASE_S, ask, hang, settled
 from toolcrib.contracts import ChildStarted, Conflict, Fenced, Json, Reason, RunResumed
 from toolcrib.contracts.runs.runs import CostBounds
-from toolcrib.core.engines import child_run_id
+from toolcrib.core.engines import DriveResult, child_run_id
 from toolcrib.core.executor import Dispatch, Outcome
 from toolcrib.core.runs import ModelCall, RunContext, Suspended
 from toolcrib.infrastructure.store import Claim
@@ -21,6 +21,31 @@ async def acts_when_told(context: RunContext) -> Json:
     await context.call(ask("a", "act"))
     await context.wait_signal("go")
     return "acted"
+
+
+async def driven_elsewhere(gate: asyncio.Event, outcome: Outcome) -> tuple[Family, str, asyncio.Task[DriveResult]]:
+    """A family, the id of its run, and how another process drives the nested run: up to a call that needs the gate."""
+
+    async def gated(dispatch: Dispatch) -> Outcome:
+        await gate.wait()
+        return outcome
+
+    family = Family(acts_when_told, gated)
+    gate.set()
+    parent = await family.start()
+    child_id = child_run_id(parent.run_id, "c1")
+    gate.clear()
+
+    async def acts_again(context: RunContext) -> Json:
+        await context.wait_signal("go")
+        return (await context.call(ask("b", "act"))).output
+
+    other = Family(acts_again, gated, other=family, owner="other")
+    await family.house.signal(child_id, "go")
+    driving = asyncio.create_task(other.house.engine.resume(child_id))
+    await settled()
+    await family.house.signal(parent.run_id, f"child:{child_id}")
+    return family, parent.run_id, driving
 
 
 @pytest.mark.requirement("engines.nested")
@@ -123,27 +148,8 @@ async def test_a_parent_that_is_taken_before_its_child_s_lease_is_over_waits_for
 @pytest.mark.requirement("engines.nested_crash")
 async def test_a_parent_whose_child_another_process_drives_waits_for_it():
     gate = asyncio.Event()
-
-    async def gated(dispatch: Dispatch) -> Outcome:
-        await gate.wait()
-        return Outcome("acted")
-
-    family = Family(acts_when_told, gated)
-    gate.set()
-    parent = await family.start()
-    child_id = child_run_id(parent.run_id, "c1")
-    gate.clear()
-
-    async def acts_again(context: RunContext) -> Json:
-        await context.wait_signal("go")
-        return (await context.call(ask("b", "act"))).output
-
-    other = Family(acts_again, gated, other=family, owner="other")
-    await family.house.signal(child_id, "go")
-    driving = asyncio.create_task(other.house.engine.resume(child_id))
-    await settled()
-    await family.house.signal(parent.run_id, f"child:{child_id}")
-    resuming = asyncio.create_task(family.house.engine.resume(parent.run_id))
+    family, parent_id, driving = await driven_elsewhere(gate, Outcome("acted"))
+    resuming = asyncio.create_task(family.house.engine.resume(parent_id))
     await settled()
     gate.set()
     assert (await driving).result.status == "completed"
@@ -156,26 +162,8 @@ async def test_a_parent_whose_child_another_process_drives_waits_for_it():
 @pytest.mark.requirement("engines.nested_crash")
 async def test_what_a_child_has_spent_counts_also_if_it_ends_while_its_parent_wants_to_take_it():
     gate = asyncio.Event()
-
-    async def gated(dispatch: Dispatch) -> Outcome:
-        await gate.wait()
-        return Outcome("acted", cost_usd=Decimal("0.25"))
-
-    family = Family(acts_when_told, gated)
-    gate.set()
-    parent = await family.start()
-    child_id = child_run_id(parent.run_id, "c1")
-    gate.clear()
-
-    async def acts_again(context: RunContext) -> Json:
-        await context.wait_signal("go")
-        return (await context.call(ask("b", "act"))).output
-
-    other = Family(acts_again, gated, other=family, owner="other")
-    await family.house.signal(child_id, "go")
-    driving = asyncio.create_task(other.house.engine.resume(child_id))
-    await settled()
-    await family.house.signal(parent.run_id, f"child:{child_id}")
+    family, parent_id, driving = await driven_elsewhere(gate, Outcome("acted", cost_usd=Decimal("0.25")))
+    child_id = child_run_id(parent_id, "c1")
     journal = family.house.store.journal
     claim = journal.claim
 
@@ -186,7 +174,7 @@ async def test_what_a_child_has_spent_counts_also_if_it_ends_while_its_parent_wa
         return await claim(run_id, owner=owner, now=now, lease_s=lease_s)
 
     journal.claim = claim_as_it_ends
-    ended = (await family.house.engine.resume(parent.run_id)).result
+    ended = (await family.house.engine.resume(parent_id)).result
     child = (await driving).result
 
     assert (ended.status, child.cost_usd) == ("completed", Decimal("0.50"))

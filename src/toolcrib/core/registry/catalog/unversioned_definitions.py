@@ -129,18 +129,7 @@ class Named(Generic[ItemT]):
 
     async def save(self, item: ItemT, *, realm: str, made_by: str, at: datetime) -> None:
         """Store a new revision, which is used from now on."""
-        body = item.model_dump(mode="json")
-        new = Definition(
-            kind=self._kind,
-            realm=realm,
-            name=item.name,
-            version=_VERSION,
-            revision=0,
-            content_hash=content_hash(body),
-            body=body,
-            made_by=made_by,
-            created_at=at,
-        )
+        new = _stored(self._kind, item, realm=realm, made_by=made_by, at=at)
         async with self._changing:
             await self._definitions.save(new)
             self._unreadable.pop((realm, item.name), None)
@@ -185,7 +174,6 @@ class Named(Generic[ItemT]):
         return [item for _, item in sorted(self._items.get(realm, {}).items())]
 
 
-_PROVIDERS_VERSION = "1.0.0"
 """Providers have revisions, but no versions of their own."""
 
 
@@ -245,12 +233,16 @@ def stored_provider(provider: ProviderDefinition, *, realm: str, made_by: str, a
         InvalidDefinition: Its address or its authentication could not be used.
     """
     check_provider(provider)
-    body = provider.model_dump(mode="json")
+    return _stored("provider", provider, realm=realm, made_by=made_by, at=at)
+
+
+def _stored(kind: DefinitionKind, item: NamedContract, *, realm: str, made_by: str, at: datetime) -> Definition:
+    body = item.model_dump(mode="json")
     return Definition(
-        kind="provider",
+        kind=kind,
         realm=realm,
-        name=provider.name,
-        version=_PROVIDERS_VERSION,
+        name=item.name,
+        version=_VERSION,
         revision=0,
         content_hash=content_hash(body),
         body=body,

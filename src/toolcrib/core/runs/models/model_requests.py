@@ -20,6 +20,7 @@ from toolcrib.contracts import (
     Guardrail,
     InvalidInput,
     InvalidSettings,
+    Json,
     JsonObject,
     LimitReached,
     ModelDenied,
@@ -47,6 +48,7 @@ from toolcrib.core.policy import (
 )
 from toolcrib.core.runs.forks.fork import copy_answer, copy_failure
 from toolcrib.core.runs.forks.recording import Recording
+from toolcrib.core.runs.interrupts.suspension import RunEnd
 from toolcrib.core.runs.journal.history import History, as_contract, at_most, model_usage
 from toolcrib.core.runs.journal.log import RunLog
 from toolcrib.core.runs.models.live import OpenBuffer, answer, no_subscribers
@@ -117,6 +119,21 @@ class BudgetExhausted(ToolcribError):
         short = self.shortage
         facts: JsonObject = {"limit": short.limit, "value": short.value, "maximum": short.maximum}
         return error(ErrorCode.POLICY_DENIED, short.reason, str(self), **facts)
+
+    def run_end(self, partial: Json = None, warnings: tuple[str, ...] = ()) -> RunEnd:
+        """The end of a run that can do nothing else any more.
+
+        Args:
+            partial: What it has done.
+            warnings: What else is to be told.
+        """
+        return RunEnd(
+            partial=partial,
+            status="incomplete",
+            stop_reason=self.shortage.stop_reason,
+            error=self.error,
+            warnings=(*warnings, str(self)),
+        )
 
 
 class ModelRefused(ToolcribError):

@@ -226,8 +226,8 @@ class Driver:
         seconds = max(context.budget.limits.timeout_s - drive.history.active_s, 0.0)
         hold.on_leave(context.leave)
         try:
-            with hold.stoppable():
-                halt = await self._until_halted(context, tool, seconds)
+            with hold:
+                halt = await self._run_program(context, tool, seconds)
         except Stopped:
             return await self._cancel(drive, context)
         except (Fenced, StoreUnavailable, asyncio.CancelledError) as stop:
@@ -247,20 +247,16 @@ class Driver:
 
     # Inside -----------------------------------------------------------------------------------------------------------
 
-    async def _until_halted(self, context: RunContext, tool: ToolRevision, seconds: float) -> RunEnd | Suspended:
+    async def _run_program(self, context: RunContext, tool: ToolRevision, seconds: float) -> RunEnd | Suspended:
         """Execute the program until it ends, or until nothing of it can go on."""
-        try:
-            return await self._run_program(context, tool, seconds)
-        except Suspended as wait:
-            await context.settle(cancel=False)
-            return Suspended("queued") if context.left else wait
-
-    async def _run_program(self, context: RunContext, tool: ToolRevision, seconds: float) -> RunEnd:
         program = self._services.programs[context.request.kind]
         deadline = self._services.deadline(seconds)
         try:
             async with deadline:
                 return await program(context, tool)
+        except Suspended as wait:
+            await context.settle(cancel=False)
+            return Suspended("queued") if context.left else wait
         except TimeoutError as crash:
             if not deadline.expired():
                 return end_of(crash, context.partial())

@@ -2,7 +2,7 @@
 
 import asyncio
 import contextlib
-from collections.abc import Callable, Generator, Sequence
+from collections.abc import Callable, Sequence
 from datetime import timedelta
 
 from toolcrib.contracts import CANCEL, Fenced, Unavailable
@@ -66,24 +66,30 @@ class LeaseGuard:
         if self.leaving:
             callback()
 
-    @contextlib.contextmanager
-    def stoppable(self) -> Generator[None]:
-        """The part of the work that `stop` interrupts.
+    def __enter__(self) -> None:
+        """Begin the part of the work that `stop` interrupts.
 
         Raises:
-            Stopped: It was interrupted, or the run was cancelled before.
+            Stopped: The run was cancelled before.
         """
         self._refuse_if_stopping()
         self._stoppable = True
-        try:
-            yield
-        except asyncio.CancelledError:
-            if self.lost or not self.forget_interruption():
-                raise
-        finally:
-            self._stoppable = False
-        self.forget_interruption()  # what was awaited may have ended all the same
+
+    def __exit__(self, kind: object, failure: BaseException | None, trace: object) -> bool | None:
+        """End it.
+
+        Raises:
+            Stopped: It was interrupted.
+        """
+        self._stoppable = False
+        if failure is not None and (
+            not isinstance(failure, asyncio.CancelledError) or self.lost or not self.forget_interruption()
+        ):
+            return False
+        if self._interrupted:
+            self.forget_interruption()  # what was awaited may have ended all the same
         self._refuse_if_stopping()
+        return failure is not None
 
     def forget_interruption(self) -> bool:
         """Take back the cancellation of the task. False if somebody else has cancelled it too."""
@@ -151,16 +157,15 @@ class Leases:
             )
             raise Fenced(msg)
 
-    @contextlib.contextmanager
-    def keep_alive(self, hold: LeaseGuard) -> Generator[None]:
-        """Renew the lease of a claimed run meanwhile."""
+    def keep_alive(self, hold: LeaseGuard) -> None:
+        """Renew the lease of a claimed run from now on, until it is dropped."""
         self._kept[hold.run_id] = hold
         if self._heart is None or self._heart.done():
             self._heart = asyncio.create_task(self._beat())
-        try:
-            yield
-        finally:
-            self._kept.pop(hold.run_id, None)
+
+    def drop(self, hold: LeaseGuard) -> None:
+        """Renew a lease no longer."""
+        self._kept.pop(hold.run_id, None)
 
     async def close(self) -> None:
         """Stop the heartbeat."""

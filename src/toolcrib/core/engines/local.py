@@ -8,9 +8,10 @@ import asyncio
 import contextlib
 import secrets
 import time
-from collections.abc import Awaitable, Callable, Generator, Mapping, Sequence
+from collections.abc import Awaitable, Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
+from functools import partial
 from typing import Final
 
 from toolcrib.contracts import (
@@ -43,10 +44,8 @@ from toolcrib.llm.base.errors import ModelRetryPolicy
 class SystemClock:
     """Time as the machine tells it."""
 
-    def now(self) -> datetime:
-        """The current moment in UTC."""
-        return datetime.now(UTC)
-
+    now = staticmethod(partial(datetime.now, UTC))
+    """The current moment in UTC."""
     monotonic = staticmethod(time.perf_counter)
     """Seconds of a clock that never goes back."""
 
@@ -140,9 +139,12 @@ class LocalEngine:
     async def start(self, request: RunRequest) -> DriveResult:
         """Create a run and drive it at once until it ends or waits."""
         claim = self._create_claimed(request)
-        with self._reserve_run(claim.run.run_id) as hold:
+        hold = self._reserve_run(claim.run.run_id)
+        try:
             self._leases.note(hold)
             return await self._drive_held(claim, hold, None)
+        finally:
+            del self._driving[hold.run_id]
 
     async def refuse(self, request: RunRequest, refusal: ToolError) -> DriveResult:
         """Write a run that was not admitted: it is in the journal, ended, with the reason."""
@@ -158,7 +160,8 @@ class LocalEngine:
             Fenced: Another process took the run meanwhile.
             Unavailable: This process lacks what the run needs; another one can carry it on.
         """
-        with self._reserve_run(run_id) as hold:
+        hold = self._reserve_run(run_id)
+        try:
             stored = await self._journal.run(run_id)
             if stored.ended:
                 return await self._collect_result(stored, parent)
@@ -174,6 +177,8 @@ class LocalEngine:
                     await self._journal.append(run_id, claim.run.epoch, (), RunChange("queued"))
                 raise
             return await self._drive_held(claim, hold, None)
+        finally:
+            del self._driving[run_id]
 
     async def resume(self, run_id: str, parent: RunContext | None = None) -> DriveResult:
         """Drive a run that waits or whose process died, and the nested runs that it waits for.
@@ -234,8 +239,12 @@ class LocalEngine:
 
     async def end(self, run_id: str) -> None:
         """End a run that was cancelled, without its program; one that another task or process drives ends there."""
-        with contextlib.suppress(Conflict, Fenced, NotFound), self._reserve_run(run_id) as hold:
-            await self._drive_held(await self._claim(hold), hold, None)
+        with contextlib.suppress(Conflict, Fenced, NotFound):
+            hold = self._reserve_run(run_id)
+            try:
+                await self._drive_held(await self._claim(hold), hold, None)
+            finally:
+                del self._driving[run_id]
 
     async def serve(self) -> None:
         """Drive whatever can go on, for ever: waits that are over, runs of processes that died."""
@@ -295,23 +304,19 @@ class LocalEngine:
         self._journal.create(run, first, lease=self._leases.new())
         return Claim(run, [Entry(run.run_id, 1, now, run.realm, run.made_by, first)], {})
 
-    @contextlib.contextmanager
-    def _reserve_run(self, run_id: str) -> Generator[LeaseGuard]:
-        """Keep the other tasks of this process from driving a run meanwhile."""
+    def _reserve_run(self, run_id: str) -> LeaseGuard:
+        """Keep the other tasks of this process from driving a run until it is taken out of `_driving`."""
         if run_id in self._driving:
             msg = f"run {run_id!r} is being driven by this process already; resume it to wait for its end"
             raise Conflict(msg)
-        self._driving[run_id] = LeaseGuard(run_id, leaving=self._leaving)
-        try:
-            yield self._driving[run_id]
-        finally:
-            del self._driving[run_id]
+        hold = self._driving[run_id] = LeaseGuard(run_id, leaving=self._leaving)
+        return hold
 
     async def _drive_held(self, claim: Claim, hold: LeaseGuard, parent: RunContext | None) -> DriveResult:
         """Execute a run that was claimed, as long as its lease can be renewed."""
+        self._leases.keep_alive(hold)
         try:
-            with self._leases.keep_alive(hold):
-                driven = await self._driver.execute(claim, hold, parent)
+            driven = await self._driver.execute(claim, hold, parent)
         except asyncio.CancelledError:
             if not hold.lost or not hold.forget_interruption():
                 raise
@@ -320,6 +325,8 @@ class LocalEngine:
                 "raise lease_s if this one was only slow"
             )
             raise Fenced(msg) from None
+        finally:
+            self._leases.drop(hold)
         if hold.stopping and driven.result.status not in ENDED:  # it was cancelled while it began to wait
             return await self._drive_held(await self._claim(hold), hold, parent)
         return driven

@@ -55,7 +55,7 @@ from toolcrib.core.runs.context.waits import RunWaits
 from toolcrib.core.runs.forks.recording import Recording
 from toolcrib.core.runs.interrupts.approvals import Question, RunApprovals, request_for
 from toolcrib.core.runs.interrupts.client_calls import ClientCalls
-from toolcrib.core.runs.interrupts.suspension import EndedRuns, RunEnd
+from toolcrib.core.runs.interrupts.suspension import EndedRuns, RunEnd, Suspended
 from toolcrib.core.runs.journal.history import ONE_CALL, History, nested_facts, spending_on_calls
 from toolcrib.core.runs.journal.log import RunLog
 from toolcrib.core.runs.models.model_requests import BudgetExhausted, ModelCall, ModelCalls, ModelRefused
@@ -157,6 +157,9 @@ class RunContext:
             wrote=any(map(has_acted, history.envelopes.values())),
             cost_unknown=any(map(_has_unknown_cost, history.envelopes.values())),
         )
+        request = run.request
+        self._standing = request.starter, request.open_tools, request.skips_writes
+        """What all its calls have in common, whatever else changes of the request."""
         self.log = log
         self.models = models
         self._history = history
@@ -168,12 +171,13 @@ class RunContext:
         """What stands in the run's result besides the warnings of its end."""
         self.open_children = history.open_children
         """Positions of calls that have no envelope yet, by the ids of their nested runs."""
-        spent = spending_on_calls(history)
-        budget.take_nested(
-            tool_calls=spent.tool_calls, tokens=spent.tokens, cost_usd=spent.cost_usd, cut_off_usd=spent.cut_off_usd
-        )
-        for position in history.intents.keys() - history.envelopes.keys():
-            budget.hold(position, ONE_CALL)
+        if history.begun:
+            spent = spending_on_calls(history)
+            budget.take_nested(
+                tool_calls=spent.tool_calls, tokens=spent.tokens, cost_usd=spent.cost_usd, cut_off_usd=spent.cut_off_usd
+            )
+            for position in history.intents.keys() - history.envelopes.keys():
+                budget.hold(position, ONE_CALL)
         self._lanes = Lanes(None if run_ports.in_recorded_order else budget.limits.max_parallel_calls)
         self._approvals = RunApprovals(
             run,
@@ -189,7 +193,6 @@ class RunContext:
         self._parking = Suspension(run_ports.clock, run_ports.arrived, run_ports.pause, run_ports.suspends)
         self.fence = run_ports.fence
         self._unknown_outcomes = OutcomeResolver(run, log, history, run_ports, self._waits.until)
-        self._tasks: set[asyncio.Task[Any]] = set()
 
     @property
     def run_id(self) -> str:
@@ -213,7 +216,7 @@ class RunContext:
     @property
     def tainted(self) -> bool:
         """Whether what it knows holds what outsiders can write."""
-        return self.tainted_by is not None
+        return self._deeds.tainted_by is not None
 
     @property
     def ever_tainted(self) -> bool:
@@ -242,14 +245,15 @@ class RunContext:
         Raises:
             JournalDivergence: The journal has another call at this position.
         """
-        envelope = self._history.envelopes.get(call.position) or self.prior_runs.outcome(
-            call, self.policy, lambda: self._around.executor.passes(call, self._call_context())
-        )
+        envelope = self._history.envelopes.get(call.position)
+        if envelope is None and self.prior_runs.known:
+            passes = partial(self._around.executor.passes, call, self._call_context())
+            envelope = self.prior_runs.outcome(call, self.policy, passes)
         if envelope is not None:
             self._around.in_doubt.check_same(call, envelope.name)
             self._note(envelope)
             return Pending(self._parking, None, envelope)
-        return self.start(self._parking.through(lambda: self._run_call(call)))
+        return self._parking.start(self._run_call(call))
 
     def key_of(self, call: CallRequest) -> str:
         """The idempotency key under which a call was made: who makes it once more elsewhere makes the same request."""
@@ -257,7 +261,7 @@ class RunContext:
         known = self.prior_runs.key_of(call, self.policy) if intent is None else intent.idempotency_key
         return known or idempotency_key(self.run_id, call.position)
 
-    async def model(self, call: ModelCall) -> Response:
+    def model(self, call: ModelCall) -> Coroutine[Any, Any, Response]:
         """The answer of a model.
 
         Raises:
@@ -267,7 +271,9 @@ class RunContext:
             Suspended: The run is being left.
         """
         self._parking.check()
-        return await self.models.perform(call, self._standing())
+        guardrails, principal = self.policy.guardrails, self.principal
+        scope = ModelCallScope(guardrails, principal.realm, principal.id, self._deeds.tainted_by)
+        return self.models.perform(call, scope)
 
     def keep_answer(self, model: LanguageModel, request: Request) -> bool:
         """Hold back tokens and dollars for a last answer, so that there is one whatever limit is reached.
@@ -296,13 +302,9 @@ class RunContext:
         """An empty set of calls that are under way, for a program that has many of them at once."""
         return ConcurrentCalls(self._parking)
 
-    async def wait_all(self, pending: Sequence[Pending[T]]) -> list[T]:
+    def wait_all(self, pending: Sequence[Pending[T]]) -> Coroutine[Any, Any, list[T]]:
         """Wait for all calls; results in order."""
-        underway = ConcurrentCalls[Pending[T], T](self._parking)
-        for call in pending:
-            underway.add(call, call)
-        await underway.all_ended()
-        return [call.result() for call in pending]
+        return self._parking.results(pending)
 
     async def wait_signal(
         self,
@@ -397,11 +399,7 @@ class RunContext:
 
     def start(self, work: Coroutine[Any, Any, T]) -> Pending[T]:
         """Start a part of the program beside the rest of it."""
-        task = asyncio.ensure_future(work)
-        self._tasks.add(task)
-        self._parking.begin()
-        task.add_done_callback(self._on_task_end)
-        return Pending(self._parking, task)
+        return self._parking.start(work)
 
     def leave(self) -> None:
         """Begin nothing any more: the run goes on in another process as soon as what is under way has ended."""
@@ -424,9 +422,9 @@ class RunContext:
         """Have all parts of the program give up that wait for somebody outside: what they wait for matters no more."""
         self._parking.close()
 
-    async def keep(self, data: bytes) -> str:
+    def keep(self, data: bytes) -> Coroutine[Any, Any, str]:
         """Keep a large text that many calls share, such as a prompt; returns its digest."""
-        return await self._around.blobs.put(data, realm=self.run.realm, made_by=self.run.made_by)
+        return self._around.blobs.put(data, realm=self.run.realm, made_by=self.run.made_by)
 
     async def read_blob(self, digest: str) -> bytes:
         """What was kept under a digest.
@@ -493,7 +491,8 @@ class RunContext:
 
     def find_client_call(self, position: str) -> ToolEnvelope | None:
         """What was handed to a client at a position before this process took the run."""
-        return self._client_calls.find_client_call(position)
+        handed = self._history.handoffs.get(position)
+        return None if handed is None else handed.envelope
 
     async def spawn(
         self,
@@ -525,6 +524,24 @@ class RunContext:
     # Inside -----------------------------------------------------------------------------------------------------------
 
     async def _run_call(self, call: CallRequest) -> ToolEnvelope:
+        """Make a call, again each time when what it has waited for is there."""
+        history, parking = self._history, self._parking
+        while True:
+            parking.check()
+            try:
+                if self.prior_runs.known or call.position in history.intents or call.position in history.doubted:
+                    return await self._go_on_with(call)
+                envelope = await self._around.executor.execute(call, self._call_context())
+                if envelope.error is not None and await self._unknown_outcomes.take(envelope):
+                    return await self._resolve_unknown(call)
+                await self._record(envelope)
+            except Suspended as wait:
+                await parking.wait_out(wait)
+            else:
+                return envelope
+
+    async def _go_on_with(self, call: CallRequest) -> ToolEnvelope:
+        """Make a call that was begun before, or that another run may have made: as far as it must be made."""
         if self._unknown_outcomes.holds(call.position):
             return await self._resolve_unknown(call)
         context = self._call_context()
@@ -570,67 +587,65 @@ class RunContext:
         return InquiryScope(self._call_context(), self.confirm, self._record)
 
     async def _record(self, envelope: ToolEnvelope) -> None:
+        position = envelope.position
         self._note(envelope)
-        self._approvals.close(envelope.position)
-        for child_id in [child for child, position in self.open_children.items() if position == envelope.position]:
-            await self._abandon(child_id)
-        self.log.add(CallFinished(position=envelope.position, envelope=envelope, decision=denial_of(envelope)))
+        if self._history.approvals:
+            self._approvals.close(position)
+        if self.open_children:
+            for child_id in [child for child, place in self.open_children.items() if place == position]:
+                await self._abandon(child_id)
+        denial = None if envelope.status != "denied" else denial_of(envelope)
+        self.log.add(CallFinished(position=position, envelope=envelope, decision=denial))
 
     async def _abandon(self, child_id: str) -> None:
         """End a nested run that nobody waits for any more, if it has not ended itself."""
         del self.open_children[child_id]
         await self._around.abandon(child_id)
 
-    def _standing(self) -> ModelCallScope:
-        principal = self.principal
-        return ModelCallScope(self.policy.guardrails, principal.realm, principal.id, self.tainted_by)
-
     def _call_context(self) -> CallContext:
-        request = self.run.request
+        """For whom and under which rules calls are made now."""
+        run, request = self.run, self.run.request
+        starter, callers, skips_writes = self._standing
         return CallContext(
             principal=self.principal,
             policy=self.policy,
             budget=self.budget,
             journal=self,
             lanes=self._lanes,
-            run_id=self.run.run_id,
-            epoch=self.run.epoch,
-            starter=request.starter,
+            run_id=run.run_id,
+            epoch=run.epoch,
+            starter=starter,
             conversation_id=request.conversation_id,
             session_id=request.session_id,
             depth=request.depth,
-            callers=request.open_tools,
-            dry_run=request.skips_writes,
-            tainted_by=self.tainted_by,
+            callers=callers,
+            dry_run=skips_writes,
+            tainted_by=self._deeds.tainted_by,
             pins=request.pins,
         )
 
     def _note(self, envelope: ToolEnvelope) -> None:
         """What a call has brought is known to the run from now on."""
-        for warning in incomplete(envelope, nested=not self.run.request.has_old_rules):
-            said = warning.removeprefix(f"{envelope.name}: ")
-            if not any(said in known for known in self.warnings):
-                self.warn(warning)
-        self._deeds.wrote |= has_acted(envelope)
-        self._deeds.cost_unknown |= _has_unknown_cost(envelope)
-        if envelope.tainted and self.tainted_by is None:
-            self.tainted_by = f"{envelope.name} at {envelope.position}"
+        deeds = self._deeds
+        if envelope.metadata:
+            for warning in incomplete(envelope, nested=not self.run.request.has_old_rules):
+                said = warning.removeprefix(f"{envelope.name}: ")
+                if not any(said in known for known in self.warnings):
+                    self.warn(warning)
+            deeds.cost_unknown = deeds.cost_unknown or _has_unknown_cost(envelope)
+        deeds.wrote = deeds.wrote or has_acted(envelope)
+        if envelope.tainted and deeds.tainted_by is None:
+            deeds.tainted_by = f"{envelope.name} at {envelope.position}"
 
     async def settle(self, *, cancel: bool) -> None:
         """Wait until nothing is under way any more, cancelling it first if it shall not end by itself."""
         self._parking.close()
-        tasks = list(self._tasks)
+        tasks = list(self._parking.tasks)
         for task in tasks:
             if cancel:
                 task.cancel()
         if tasks:
             await asyncio.wait(tasks)
-
-    def _on_task_end(self, task: "asyncio.Task[Any]") -> None:
-        self._tasks.discard(task)
-        self._parking.end()
-        if not task.cancelled():
-            task.exception()  # heard, so that the loop does not complain: why it failed ends the run, or is told
 
     def leave_budget(self) -> None:
         """Give back to the callers what is held back here and will not be spent, because the run waits or has ended."""

@@ -9,7 +9,7 @@ driven alone once all callers wait.
 
 import asyncio
 import contextlib
-from collections.abc import Awaitable, Callable, Collection, Generator, Sequence
+from collections.abc import Awaitable, Callable, Collection, Coroutine, Generator, Sequence
 from contextvars import ContextVar
 from functools import partial
 from typing import Any, Final, Generic, TypeAlias, TypeVar
@@ -62,6 +62,8 @@ class Suspension:
         self._lookout: asyncio.Task[None] | None = None
         self._closed = False
         self._leaving = False
+        self.tasks: set[asyncio.Task[Any]] = set()
+        """What works on the parts that have not ended."""
         self.left = False
         """Whether something was not begun because the run is being left."""
 
@@ -76,7 +78,7 @@ class Suspension:
             try:
                 return await work()
             except Suspended as wait:
-                await self._wait_out(wait)
+                await self.wait_out(wait)
 
     def check(self) -> None:
         """Refuse to begin anything in a run that is being left.
@@ -109,6 +111,49 @@ class Suspension:
 
     # What works -------------------------------------------------------------------------------------------------------
 
+    def start(self, work: Coroutine[Any, Any, T]) -> "Pending[T]":
+        """Begin one more part of the program, as a task of its own."""
+        task = asyncio.get_running_loop().create_task(work)
+        self.tasks.add(task)
+        self._working += 1
+        task.add_done_callback(self._end_task)
+        return Pending(self, task)
+
+    async def results(self, pending: "Sequence[Pending[T]]") -> list[T]:
+        """The results of some parts, in order, when the last of them has ended or given up waiting.
+
+        Raises:
+            Suspended: At least one has given up waiting for a signal.
+        """
+        working = [call.task for call in pending if call.task is not None and not call.task.done()]
+        if working:
+            left, news = len(working), asyncio.get_running_loop().create_future()
+
+            def hear(_: "asyncio.Task[T]") -> None:
+                nonlocal left
+                left -= 1
+                if not left:
+                    self._wake(news, None)
+
+            for task in working:
+                task.add_done_callback(hear)
+            await self.hear(news)
+        results: list[T] = []
+        given_up: list[Suspended] = []
+        failure: BaseException | None = None
+        for call in pending:
+            try:
+                results.append(call.result())
+            except Suspended as wait:
+                given_up.append(wait)
+            except BaseException as error:  # noqa: BLE001 - the first one is raised, after what waits
+                failure = failure or error
+        if given_up:
+            raise _join_waits(given_up)
+        if failure is not None:
+            raise failure
+        return results
+
     def begin(self) -> None:
         """One more part of the program works."""
         self._working += 1
@@ -131,8 +176,14 @@ class Suspension:
     async def hear(self, news: "asyncio.Future[None]") -> None:
         """Wait for news of `tell`; who does so does not work meanwhile."""
         self._working -= 1
-        self._look_for_lull()
-        await self._await_news(news)
+        if self._parked:
+            self._look_for_lull()
+        try:
+            await news
+        except asyncio.CancelledError:
+            if news.cancelled():
+                self._working += 1
+            raise
 
     def tell(self, news: "asyncio.Future[None] | None") -> None:
         """Bring news to who waits for them, if anybody does: it works from this moment on."""
@@ -141,7 +192,7 @@ class Suspension:
 
     # Inside -----------------------------------------------------------------------------------------------------------
 
-    async def _wait_out(self, wait: Suspended) -> None:
+    async def wait_out(self, wait: Suspended) -> None:
         """Wait until what is waited for may be there.
 
         Raises:
@@ -191,6 +242,12 @@ class Suspension:
             for news, wait in self._parked.items():
                 self._wake(news, wait)
 
+    def _end_task(self, task: "asyncio.Task[Any]") -> None:
+        self.tasks.discard(task)
+        self.end()
+        if not task.cancelled():
+            task.exception()  # heard, so that the loop does not complain: why it failed ends the run, or is told
+
     def _wake(self, news: "asyncio.Future[T]", message: T) -> None:
         if not news.done():
             self._working += 1
@@ -222,39 +279,35 @@ class Pending(Generic[T]):
         result: The known result.
     """
 
-    __slots__ = ("_parking", "_result", "_task")
+    __slots__ = ("_parking", "_result", "task")
 
     def __init__(self, parking: Suspension, task: "asyncio.Task[T] | None", result: T | None = None) -> None:
         self._parking = parking
-        self._task = task
+        self.task = task
+        """What works on it; null if it was known."""
         self._result = result
 
     @property
     def done(self) -> bool:
         """Whether it has a result, or failed."""
-        return self._task is None or (self._task.done() and not self.parked)
+        return self.task is None or (self.task.done() and not self.parked)
 
     @property
     def parked(self) -> bool:
         """Whether it has given up waiting for a signal that is not there."""
-        task = self._task
+        task = self.task
         return task is not None and task.done() and not task.cancelled() and isinstance(task.exception(), Suspended)
-
-    @property
-    def task(self) -> "asyncio.Task[T] | None":
-        """What works on it; null if it was known."""
-        return self._task
 
     def result(self) -> T:
         """The result of a call that is done; raises what the call raised."""
-        return self._task.result() if self._task is not None else self._result  # pyright: ignore[reportReturnType] - set together
+        return self.task.result() if self.task is not None else self._result  # pyright: ignore[reportReturnType] - set together
 
     def __await__(self) -> Generator[Any, None, T]:
-        if self._task is None or self._task.done():
+        if self.task is None or self.task.done():
             return self.result()
         self._parking.rest()
         try:
-            return (yield from self._task.__await__())
+            return (yield from self.task.__await__())
         finally:
             self._parking.go_on()
 
@@ -346,17 +399,6 @@ class ConcurrentCalls(Generic[K, T]):
             finally:
                 self._parking.go_on()
 
-    async def all_ended(self) -> None:
-        """Wait until each is done, or has given up.
-
-        Raises:
-            Suspended: At least one has given up waiting for a signal.
-        """
-        while self._running or self._done:
-            await self.next()
-        if self._given_up:
-            raise self._suspension()
-
     def _count(self, change: int) -> None:
         self._parked += change
         self._parking.tell(self._news)
@@ -373,7 +415,12 @@ class ConcurrentCalls(Generic[K, T]):
         """What all of them wait for, in the order in which they were added."""
         waiting = [pending for _, pending in sorted(self._given_up.items())]
         causes = [cause for call in waiting if call.task and isinstance(cause := call.task.exception(), Suspended)]
-        leading = next((cause for cause in causes if cause.status == "awaiting_approval"), causes[0])
-        moments = [cause.wake_at for cause in causes if cause.wake_at is not None]
-        names = (name for cause in causes for name in cause.signals)
-        return Suspended(leading.status, *names, wake_at=min(moments, default=None))
+        return _join_waits(causes)
+
+
+def _join_waits(causes: Sequence[Suspended]) -> Suspended:
+    """One wait for all that some parts wait for."""
+    leading = next((cause for cause in causes if cause.status == "awaiting_approval"), causes[0])
+    moments = [cause.wake_at for cause in causes if cause.wake_at is not None]
+    names = (name for cause in causes for name in cause.signals)
+    return Suspended(leading.status, *names, wake_at=min(moments, default=None))

@@ -163,6 +163,11 @@ class PriorRuns:
         self._log = log
         self._history = history
 
+    @property
+    def known(self) -> bool:
+        """Whether there is a run of which it may take something."""
+        return self.taken_over is not None or self.recording is not None
+
     def outcome(self, call: CallRequest, policy: CallPolicy, passes: Callable[[], bool]) -> ToolEnvelope | None:
         """What the same call has brought in another run, if it needs not be made; from now on the journal has it.
 

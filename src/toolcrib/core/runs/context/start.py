@@ -5,6 +5,7 @@ after that it needs the other run only for nested forks. A tool with `requires_c
 asks before it begins, unless another run calls it (its call was confirmed), it is a single call, or it is a dry run.
 """
 
+from collections.abc import Awaitable
 from typing import Final
 
 from toolcrib.contracts import ErrorCode, Json, JsonObject, ProgressMade, Reason, ToolRevision
@@ -24,18 +25,22 @@ BEGIN: Final = "run"
 def with_confirmation(program: Program) -> Program:
     """A program that begins once a person agrees, if its tool says so."""
 
-    async def run(context: RunContext, tool: ToolRevision) -> RunEnd:
-        request = context.request
+    def run(context: RunContext, tool: ToolRevision) -> Awaitable[RunEnd]:
+        request = context.run.request
         is_call = request.kind == "tool" or request.parent_run_id is not None
-        if is_call or request.skips_writes or not tool.definition.requires_confirmation:
-            return await program(context, tool)
-        try:
-            edited = await context.ask_as_a_whole(BEGIN, tool)
-        except Denied as refusal:
-            return RunEnd(status="failed", stop_reason="policy", error=refusal.error)
-        return await program(context, tool) if edited is None else await _with(edited, program, context, tool)
+        if is_call or not tool.definition.requires_confirmation or request.skips_writes:
+            return program(context, tool)
+        return _once_confirmed(program, context, tool)
 
     return run
+
+
+async def _once_confirmed(program: Program, context: RunContext, tool: ToolRevision) -> RunEnd:
+    try:
+        edited = await context.ask_as_a_whole(BEGIN, tool)
+    except Denied as refusal:
+        return RunEnd(status="failed", stop_reason="policy", error=refusal.error)
+    return await program(context, tool) if edited is None else await _with(edited, program, context, tool)
 
 
 async def _with(edited: JsonObject, program: Program, context: RunContext, tool: ToolRevision) -> RunEnd:
@@ -60,10 +65,12 @@ def with_fork(program: Program, tools: Pinned) -> Program:
         tools: Finds the revisions that the other run has called.
     """
 
-    async def run(context: RunContext, tool: ToolRevision) -> RunEnd:
-        fork = context.request.fork
-        if fork is not None:
-            await _begin(context, fork, tools)
+    def run(context: RunContext, tool: ToolRevision) -> Awaitable[RunEnd]:
+        fork = context.run.request.fork
+        return program(context, tool) if fork is None else go_on(context, tool, fork)
+
+    async def go_on(context: RunContext, tool: ToolRevision, fork: Fork) -> RunEnd:
+        await _begin(context, fork, tools)
         return await program(context, tool)
 
     return run

@@ -38,6 +38,9 @@ PACK: Final = 256
 KEPT: Final = 1_024
 """Events at the end that are kept as they are, at least."""
 
+_OF_CALLS: Final = frozenset({"call_started", "call_finished"})
+"""Types of the events that begin and end calls."""
+
 _SHOWN: Final[TypeAdapter[list[RunEvent]]] = TypeAdapter(list[RunEvent])
 
 
@@ -120,38 +123,44 @@ class RunLog:
         self.open_calls: dict[str, CallStarted] = {}
         """Intents without an outcome yet, of whichever process."""
         self._journal = journal
-        self._run = run
-        self._clock = clock
+        self._run = run.run_id, run.epoch, run.realm, run.made_by
+        self._now = clock.now
         self._last = run.events
         for entry in events:
             self._follow(entry.event)
 
     def add(self, event: Event, change: RunChange | None = None) -> Awaitable[None]:
         """Append an event. Await the result where something must not happen before it is durable."""
-        return self._append((self._entry(event),), change)
+        run_id, epoch, realm, made_by = self._run
+        self._last = number = self._last + 1
+        entry = Entry(run_id, number, self._now(), realm, made_by, event)
+        self.events.append(entry)
+        if event.type in _OF_CALLS:
+            self._follow(event)
+        return self._journal.append(run_id, epoch, (entry,), change)
 
     def add_all(self, events: Iterable[Event]) -> Sequence[Entry]:
         """Append several events at once: all of them are kept, or none is. Returns them as they stand in the log."""
-        entries = [self._entry(event) for event in events]
-        self._append(entries)
+        run_id, epoch, realm, made_by = self._run
+        entries = [
+            Entry(run_id, number, self._now(), realm, made_by, event)
+            for number, event in enumerate(events, self._last + 1)
+        ]
+        self._last += len(entries)
+        for entry in entries:
+            self.events.append(entry)
+            self._follow(entry.event)
+        self._journal.append(run_id, epoch, entries)
         return entries
 
-    def _entry(self, event: Event) -> Entry:
-        run = self._run
-        self._last += 1
-        entry = Entry(run.run_id, self._last, self._clock.now(), run.realm, run.made_by, event)
-        self.events.append(entry)
-        self._follow(event)
-        return entry
-
-    def _append(self, entries: Sequence[Entry], change: RunChange | None = None) -> Awaitable[None]:
-        return self._journal.append(self._run.run_id, self._run.epoch, entries, change)
-
     def _follow(self, event: Event) -> None:
-        if isinstance(event, CallStarted):
-            self.open_calls[event.position] = event
-        elif isinstance(event, CallFinished):
-            self.open_calls.pop(event.position, None)
+        match event:
+            case CallStarted():
+                self.open_calls[event.position] = event
+            case CallFinished():
+                self.open_calls.pop(event.position, None)
+            case _:
+                pass
 
 
 class NullJournal:

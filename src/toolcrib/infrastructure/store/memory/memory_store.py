@@ -367,26 +367,28 @@ class _Journal:
         self, run_id: str, epoch: int, events: Sequence[Entry], change: RunChange | None = None
     ) -> Awaitable[None]:
         try:
-            self._append(run_id, epoch, events, change)
+            row = self.rows.get(run_id) or self._row(run_id)
+            rules.check_numbers(run_id, events)
+            standing = None if change is None else rules.settle(change, row.signals)
+            log, first = row.log, events[0].number if events else None
+            has_ended = row.owner is None and row.status in ENDED
+            if epoch != row.epoch or has_ended or (first is not None and first != len(log) + 1):
+                last, status = len(log), row.status
+                raise rules.refusal(run_id, own_epoch=epoch, epoch=row.epoch, status=status, last=last, first=first)
         except ToolcribError as error:
             return _Done(error)
-        return _DONE
-
-    def _append(self, run_id: str, epoch: int, events: Sequence[Entry], change: RunChange | None) -> None:
-        row = self._row(run_id)
-        rules.check_numbers(run_id, events)
-        standing = rules.settle(change, row.signals) if change else None
-        last = len(row.log)
-        first = events[0].number if events else None
-        if epoch != row.epoch or row.status in ENDED or first not in {None, last + 1}:
-            raise rules.refusal(run_id, own_epoch=epoch, epoch=row.epoch, status=row.status, last=last, first=first)
         if events:
-            row.log.extend(events)
+            log += events
             row.updated_at = events[-1].at
             for event in events:
-                self._approvals.follow(event)
-        if change is None or standing is None:
-            return
+                if event.event.type in rules.OF_APPROVALS:
+                    self._approvals.follow(event)
+        if change is not None and standing is not None:
+            self._change(row, change, standing)
+        return _DONE
+
+    def _change(self, row: _Row, change: RunChange, standing: rules.LogState) -> None:
+        run_id = row.created.run_id
         row.owner, row.standing = None, standing
         row.result = change.result or row.result
         if change.tells is not None and change.tells[0] in self.rows:

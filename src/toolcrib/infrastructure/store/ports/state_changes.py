@@ -203,6 +203,10 @@ class Withdrawn(Struct, frozen=True):
     reason: str
 
 
+OF_APPROVALS: Final = frozenset({"approval_requested", "approval_decided", "approval_withdrawn", "run_finished"})
+"""Types of the events that begin or change rows of the inbox; see `approval_from_event` and `change_from_event`."""
+
+
 def approval_from_event(entry: Entry) -> Approval | None:
     """The row that an event begins."""
     event = entry.event

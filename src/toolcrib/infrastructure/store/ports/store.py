@@ -136,7 +136,7 @@ class Definitions(Protocol):
         ...
 
 
-class Entry(NamedTuple):
+class Entry(Struct, frozen=True):
     """A numbered event between a run and its log: what `RunEvent` shows to the world, without a second validation."""
 
     run_id: str

@@ -13,6 +13,7 @@ from toolcrib.infrastructure.store.database.session import Row, Session, Stateme
 from toolcrib.infrastructure.store.database.tables import APPROVALS
 from toolcrib.infrastructure.store.ports.records import ApprovalFilter, no_approval
 from toolcrib.infrastructure.store.ports.state_changes import (
+    OF_APPROVALS,
     Answered,
     Withdrawn,
     answer_from_signal,
@@ -79,6 +80,8 @@ def following(entries: Iterable[Entry]) -> list[Step]:
     """What events change in the inbox."""
     steps: list[Step] = []
     for entry in entries:
+        if entry.event.type not in OF_APPROVALS:
+            continue
         approval = approval_from_event(entry)
         if approval is not None:
             steps.append((_INSERT, _row(approval, entry)))

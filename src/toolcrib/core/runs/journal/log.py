@@ -77,6 +77,8 @@ class PackedEntries(Sequence[Entry]):
     @overload
     def __getitem__(self, place: slice) -> Sequence[Entry]: ...
     def __getitem__(self, place: int | slice) -> Entry | Sequence[Entry]:
+        if not self._packs:
+            return self._recent[place]
         if isinstance(place, slice):
             return [self[each] for each in range(*place.indices(len(self)))]
         if place < 0:

@@ -1,12 +1,13 @@
 """Group commit: a thread commits all queued operations in one transaction, on the only connection that writes.
 
-An awaited operation starts a commit at once; others wait some milliseconds for more. Operations take effect in order,
+An awaited operation starts a commit as soon as the loop has run who is ready, at once if nobody is; others wait some
+milliseconds for more. Operations take effect in order,
 and one commit is active at a time. If the answer of a commit is lost, the database is asked whether it took place, so
 no operation is applied twice or wrongly reported as failed. A lost connection is replaced.
 """
 
 import asyncio
-from collections.abc import Callable, Generator, Hashable, Sequence
+from collections.abc import Callable, Generator, Hashable, Sequence, Sized
 from concurrent.futures import Executor, Future
 from typing import Any, Generic, TypeVar, cast
 
@@ -18,6 +19,8 @@ from toolcrib.infrastructure.store.database.session import Prepared, Session, Ta
 T = TypeVar("T")
 
 _LINGER_S = 0.005
+_SOON_S = 0.0005
+"""What is left of a wait for which no other timer is set."""
 
 
 class Job(Generic[T]):
@@ -37,13 +40,14 @@ class Job(Generic[T]):
         """How many will hear of the error."""
         self._writer = writer
         self._is_committing = self._settled = False
-        self._waiters: list[asyncio.Future[None]] = []
+        self._waiters: list[asyncio.Future[None]] | None = None
 
     def __await__(self) -> Generator[Any, None, T]:
         """Wait until the operation is durable or refused."""
         self.listeners += 1
         try:
-            yield from self.wait_for_end().__await__()
+            if not self._settled:
+                yield from self._add_waiter()
         except BaseException:
             self.listeners -= 1
             self._writer.note(self)
@@ -55,13 +59,18 @@ class Job(Generic[T]):
 
     async def wait_for_end(self) -> None:
         """Wait likewise, but leave a failure to others."""
-        if self._settled:
-            return
+        if not self._settled:
+            await self._add_waiter()
+
+    def _add_waiter(self) -> "asyncio.Future[None]":
         waiter: asyncio.Future[None] = asyncio.get_running_loop().create_future()
-        self._waiters.append(waiter)
+        if self._waiters is None:
+            self._waiters = [waiter]
+        else:
+            self._waiters.append(waiter)
         if not self._is_committing:
             self._writer.hurry()
-        await waiter
+        return waiter
 
     def take(self) -> None:
         """The operation is part of the commit in flight."""
@@ -70,7 +79,7 @@ class Job(Generic[T]):
     def settle(self) -> None:
         """Result or error are there; wake those who wait."""
         self._settled = True
-        for waiter in self._waiters:
+        for waiter in self._waiters or ():
             if not waiter.done():
                 waiter.set_result(None)
 
@@ -91,9 +100,18 @@ class Writer:
         self._loop = asyncio.get_running_loop()
         self._queue: list[Job[Any]] = []
         self._in_flight: list[Job[Any]] = []
-        self._open: dict[Hashable, Job[Any]] = {}
-        self._start: asyncio.Handle | None = None
+        self.open_jobs: dict[Hashable, Job[Any]] = {}
+        """The last operation of each chain to which more may be added: it is not on its way yet.
+
+        Nor is anything of no chain queued behind it, which could see that the order had changed.
+        """
+        self._ready: Sized | None = getattr(self._loop, "_ready", None)
+        """What the loop runs next, if it tells."""
+        self._timer: asyncio.TimerHandle | None = None
+        self._since = 0.0
+        """When the loop's time was that from which on the queue has lingered."""
         self._urgent = False
+        """Somebody waits for what is queued."""
 
     def put(self, work: Callable[[Any], T], chain: Hashable | None = None) -> Job[T]:
         """Queue an operation. If its chain is broken, it is refused with the failure that broke it."""
@@ -102,30 +120,26 @@ class Writer:
             job.error = self.lost[chain]
             job.settle()
             return job
-        self._queue.append(job)
         if chain is None:
-            self._open.clear()
+            self.open_jobs.clear()
         else:
-            self._open[chain] = job
-        if self._start is None and not self._in_flight:
-            self._start = self._loop.call_later(_LINGER_S, self._launch)
+            self.open_jobs[chain] = job
+        self._queue.append(job)
+        if len(self._queue) == 1 and not self._in_flight:
+            self._linger()
         return job
-
-    def find_open_job(self, chain: Hashable) -> Job[Any] | None:
-        """The last operation of a chain, if more may be added to it: it is not on its way yet.
-
-        Nor is anything of no chain queued behind it, which could see that the order had changed.
-        """
-        return self._open.get(chain)
 
     def hurry(self) -> None:
         """Commit what is queued as soon as the loop has run those who are ready, or the commit in flight has ended."""
         if self._urgent:
             return
         self._urgent = True
-        if self._start is not None:
-            self._start.cancel()
-            self._start = self._loop.call_soon(self._launch)
+        if self._in_flight:
+            return
+        if self._ready is not None and not self._ready:  # nobody is there who could join
+            self._launch()
+        else:
+            self._loop.call_soon(self._launch)
 
     def note(self, job: Job[Any]) -> None:
         """Keep a failure that nobody will hear of for the next of its chain."""
@@ -138,11 +152,26 @@ class Writer:
         if pending:
             await pending[-1].wait_for_end()
 
+    def _linger(self) -> None:
+        """Commit what is queued after a while. One timer serves many commits, as most do not wait for it."""
+        self._since = self._loop.time()
+        if self._timer is None:
+            self._timer = self._loop.call_later(_LINGER_S, self._look)
+
+    def _look(self) -> None:
+        self._timer = None
+        if self._urgent or self._in_flight or not self._queue:
+            return
+        left = self._since + _LINGER_S - self._loop.time()
+        if left > _SOON_S:
+            self._timer = self._loop.call_later(left, self._look)
+        else:
+            self._launch()
+
     def _launch(self) -> None:
-        self._start = None
         self._urgent = False
         self._in_flight, self._queue = self._queue, []
-        self._open.clear()
+        self.open_jobs.clear()
         for job in self._in_flight:
             job.take()
         self._thread.submit(self._commit, self._in_flight).add_done_callback(self._report)
@@ -156,13 +185,14 @@ class Writer:
         failure = commit.exception()
         for job in landed:
             job.error = job.error or failure
-            if job.error is not None and job.chain in self.lost:
-                job.error = self.lost[job.chain]
-            self.note(job)
+            if job.error is not None:
+                job.error = self.lost.get(job.chain, job.error)
+                self.note(job)
             job.settle()
-        if self._queue:
-            delayed = self._loop.call_later(_LINGER_S, self._launch) if not self._urgent else None
-            self._start = delayed or self._loop.call_soon(self._launch)
+        if self._urgent:
+            self._loop.call_soon(self._launch)
+        elif self._queue:
+            self._linger()
 
 
 class _Lost(Exception):
@@ -260,8 +290,13 @@ class Committer:
 
     def _lock(self, jobs: Sequence[Job[Any]]) -> None:
         """Lock all that the jobs have in common with other processes, in one order for everybody."""
-        run_ids = {run_id for job in jobs if isinstance(job.work, TouchesRuns) for run_id in job.work.run_ids}
-        names = {name for job in jobs if isinstance(job.work, TakesTurns) for name in job.work.names}
+        run_ids: set[str] = set()
+        names: set[str] = set()
+        for job in jobs:
+            if isinstance(job.work, TouchesRuns):
+                run_ids |= job.work.run_ids
+            elif isinstance(job.work, TakesTurns):
+                names |= job.work.names
         if run_ids and len(run_ids) + len(names) > 1:  # one row is locked by the statement that changes it
             self._session.lock_runs(run_ids)
         for name in sorted(names):

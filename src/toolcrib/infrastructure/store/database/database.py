@@ -90,11 +90,13 @@ class Database:
                 be run a second time if another operation spoiled the transaction, or the connection was lost.
             chain: Names operations that build on each other; see `Job`.
         """
-        return self._require_open().writer.put(work, chain)
+        live = self._live or self._require_open()
+        return live.writer.put(work, chain)
 
     def find_open_job(self, chain: Hashable) -> Job[Any] | None:
-        """See `Writer.find_open_job`."""
-        return self._require_open().writer.find_open_job(chain)
+        """See `Writer.open_jobs`."""
+        live = self._live or self._require_open()
+        return live.writer.open_jobs.get(chain)
 
     async def drain(self) -> None:
         """Wait until all that is queued now has been committed or refused."""

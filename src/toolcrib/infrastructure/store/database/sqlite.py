@@ -50,7 +50,8 @@ class Sqlite:
         given = sa.make_url(url)
         self.name = str(given.database)
         self._file = Path(self.name).absolute()  # whatever the working directory is later
-        place = given.set(database=str(self._file))
+        self._place = str(self._file)
+        place = given.set(database=self._place)
         self._engine = sa.create_engine(place, paramstyle="named", poolclass=NullPool, connect_args=options)
         event.listen(self._engine, "connect", _configure)
 
@@ -158,7 +159,7 @@ class Sqlite:
 
     def _inode(self) -> tuple[int, int] | None:
         try:
-            status = self._file.stat()
+            status = os.stat(self._place)  # noqa: PTH116 - at every commit, where a path costs as much as the call
         except OSError:
             return None
         return status.st_dev, status.st_ino

@@ -1,6 +1,6 @@
 """Approvals in SQL, and the statements by which the journal updates them."""
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 from typing import Any, Final, TypeAlias, cast
 
 import sqlalchemy as sa
@@ -13,7 +13,6 @@ from toolcrib.infrastructure.store.database.session import Row, Session, Stateme
 from toolcrib.infrastructure.store.database.tables import APPROVALS
 from toolcrib.infrastructure.store.ports.records import ApprovalFilter, no_approval
 from toolcrib.infrastructure.store.ports.state_changes import (
-    OF_APPROVALS,
     Answered,
     Withdrawn,
     answer_from_signal,
@@ -76,18 +75,20 @@ class SqlApprovals:
         return await self._database.read(work)
 
 
-def following(entries: Iterable[Entry]) -> list[Step]:
-    """What events change in the inbox."""
+def following(entry: Entry, body: str) -> list[Step]:
+    """What an event changes in the inbox.
+
+    Args:
+        entry: The event.
+        body: The same as JSON.
+    """
     steps: list[Step] = []
-    for entry in entries:
-        if entry.event.type not in OF_APPROVALS:
-            continue
-        approval = approval_from_event(entry)
-        if approval is not None:
-            steps.append((_INSERT, _row(approval, entry)))
-        change = change_from_event(entry)
-        if change is not None:
-            steps.append(_step(entry.run_id, change))
+    approval = approval_from_event(entry)
+    if approval is not None:
+        steps.append((_INSERT, _row(approval, entry, body)))
+    change = change_from_event(entry)
+    if change is not None:
+        steps.append(_step(entry.run_id, change))
     return steps
 
 
@@ -113,7 +114,7 @@ def _step(run_id: str, change: Answered | Withdrawn) -> Step:
     }
 
 
-def _row(approval: Approval, entry: Entry) -> dict[str, Any]:
+def _row(approval: Approval, entry: Entry, body: str) -> dict[str, Any]:
     return {
         "approval_id": approval.approval_id,
         "realm": entry.realm,
@@ -122,7 +123,7 @@ def _row(approval: Approval, entry: Entry) -> dict[str, Any]:
         "signal": approval.signal,
         "root_run_id": approval.root_run_id,
         "tool": approval.tool,
-        "request": entry.event.model_dump_json(),
+        "request": body,
         "requested_at": to_micros(entry.at),
         "status": approval.status,
         "schema_version": SCHEMA_VERSION,

@@ -309,7 +309,9 @@ class _Append(TouchesRuns):
             self.run_ids.add(self._left.run_id)
         self._change = change
         self._rows += rows
-        self._inbox += following(events)
+        for entry, row in zip(events, rows, strict=True):
+            if entry.event.type in rules.OF_APPROVALS:
+                self._inbox += following(entry, row["body"])
         return True
 
     def __call__(self, session: Session) -> None:

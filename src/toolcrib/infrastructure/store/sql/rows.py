@@ -61,7 +61,7 @@ def event_rows(events: Sequence[Entry]) -> list[dict[str, Any]]:
                 "made_by": event.made_by,
                 "at": to_micros(event.at),
                 "type": event.event.type,
-                "body": event.event.model_dump_json(),
+                "body": event.event.__pydantic_serializer__.to_json(event.event).decode(),
                 "schema_version": SCHEMA_VERSION,
             }
             for event in events

@@ -188,6 +188,27 @@ async def test_a_signal_wakes_the_branch_that_waits_for_it_and_no_other():
     assert (await house.engine.resume(run_id)).result.output == [{"n": 1}, {"n": 2}, {}]
 
 
+async def test_parts_that_are_awaited_together_wait_before_one_of_them_fails_the_run():
+    async def fails() -> Json:
+        raise ValueError("broken")
+
+    async def script(context: RunContext) -> Json:
+        parts = [context.start(fails()), context.start(context.wait_signal("go"))]
+        await context.wait_all([*parts])
+        raise AssertionError
+
+    house = House(script)
+    await house.save()
+    driven = await house.start()
+    assert driven.result.status == "awaiting_client"
+
+    await house.signal(driven.result.run_id, "go", {})
+    ended = (await house.engine.resume(driven.result.run_id)).result
+    assert ended.status == "failed"
+    assert ended.error is not None
+    assert "broken" in ended.error.message
+
+
 async def test_a_program_can_give_up_all_that_waits_and_go_on():
     async def script(context: RunContext) -> Json:
         waits = context.start(context.wait_signal("never"))

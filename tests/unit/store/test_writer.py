@@ -4,7 +4,7 @@ import asyncio
 import gc
 import threading
 from collections.abc import Callable, Generator, Sequence
-from concurrent.futures import ThreadPoolExecutor
+from concurrent.futures import Future, ThreadPoolExecutor
 from typing import Any
 
 import pytest
@@ -81,6 +81,48 @@ async def test_tasks_that_are_ready_at_once_share_a_commit(writer: Writer, commi
     await asyncio.gather(run("a"), run("b"), run("c"))
 
     assert committer.commits == [["a1", "b1", "c1"], ["a2", "b2", "c2"]]
+
+
+class NotingPool(ThreadPoolExecutor):
+    """Notes in which task each commit was begun; null for one that the loop has begun by itself."""
+
+    def __init__(self) -> None:
+        super().__init__(1)
+        self.begun_in: list[asyncio.Task[Any] | None] = []
+
+    def submit(self, fn: Callable[..., Any], /, *args: Any, **kwargs: Any) -> Future[Any]:
+        self.begun_in.append(asyncio.current_task())
+        return super().submit(fn, *args, **kwargs)
+
+
+@pytest.mark.requirement("store.lone_commit")
+async def test_a_lone_operation_waits_for_no_company(committer: Committer):
+    with NotingPool() as pool:
+        writer = Writer(committer, pool)
+        assert await writer.put(result(1)) == 1
+        assert await asyncio.gather(*(writer.put(result(number)) for number in (2, 3))) == [2, 3]
+
+        assert pool.begun_in == [asyncio.current_task(), None]
+        assert committer.commits == [[1], [2, 3]]
+
+
+@pytest.mark.requirement("store.lone_commit")
+async def test_commits_that_are_awaited_one_after_the_other_set_no_timer_each(
+    writer: Writer, monkeypatch: pytest.MonkeyPatch
+):
+    loop = asyncio.get_running_loop()
+    began, timers = loop.time(), list[float]()
+    set_timer = loop.call_later
+
+    def noted(delay: float, *arguments: Any, **named: Any) -> asyncio.TimerHandle:
+        timers.append(delay)
+        return set_timer(delay, *arguments, **named)
+
+    monkeypatch.setattr(loop, "call_later", noted)
+    for number in range(100):
+        await writer.put(result(number))
+
+    assert len(timers) <= 1 + 2 * (loop.time() - began) / 0.005  # one for each wait, and one for what is left of it
 
 
 @pytest.mark.requirement("store.group_commit")

@@ -277,7 +277,7 @@ class Committer:
             self._lock(jobs)
             for job in jobs:
                 self._run(job)
-            session.flush()
+            session.flush()  # what it refuses was not committed, for certain
             commit_sent = True
             session.commit()
         except (*self._dialect.failures, ValueError, OverflowError) as error:
@@ -299,8 +299,9 @@ class Committer:
                 names |= job.work.names
         if run_ids and len(run_ids) + len(names) > 1:  # one row is locked by the statement that changes it
             self._session.lock_runs(run_ids)
-        for name in sorted(names):
-            self._session.lock(name)
+        if names:
+            for name in sorted(names):
+                self._session.lock(name)
 
     def _run(self, job: Job[Any]) -> None:
         job.error = None

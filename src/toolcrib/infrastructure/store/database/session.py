@@ -81,14 +81,15 @@ class Session:
         self.closed = False
         self._dialect = dialect
         self._driver = connection.connection
+        self._commit = self._driver.commit
         self._cursor = self._driver.cursor()
         self._prepared = prepared
         self._deferred: dict[Statement, list[Parameters]] = {}
 
     def run(self, statement: Statement, parameters: Parameters) -> int:
         """Run a statement with parameters named as in the statement; returns how many rows it changed."""
-        text, constants = self._prepare(statement)
-        self._cursor.execute(text, {**constants, **parameters})
+        text, constants = self._prepared.get(statement) or self._prepare(statement)
+        self._cursor.execute(text, {**constants, **parameters} if constants else parameters)
         return self._cursor.rowcount
 
     def rows(self, statement: Statement, parameters: Parameters) -> list[Row]:
@@ -110,7 +111,11 @@ class Session:
     def flush(self) -> None:
         """Write the deferred rows."""
         for statement, rows in self._deferred.items():
-            self._cursor.executemany(self._prepare(statement)[0], rows)
+            text, _ = self._prepared.get(statement) or self._prepare(statement)
+            if len(rows) == 1:
+                self._cursor.execute(text, rows[0])
+            else:
+                self._cursor.executemany(text, rows)
         self._deferred.clear()
 
     def lock(self, name: str) -> None:
@@ -143,8 +148,9 @@ class Session:
 
     def commit(self) -> None:
         """Make everything since `begin` durable."""
-        self.flush()
-        self._driver.commit()
+        if self._deferred:
+            self.flush()
+        self._commit()
 
     def rollback(self) -> None:
         """Undo everything since `begin`; a lost connection has undone it."""
@@ -163,9 +169,7 @@ class Session:
             self.connection.close()
 
     def _prepare(self, statement: Statement) -> tuple[str, Parameters]:
-        known = self._prepared.get(statement)
-        if known is None:
-            compiled = statement.compile(dialect=self.connection.dialect)
-            constants = {name: value for name, value in compiled.params.items() if value is not None}
-            known = self._prepared[statement] = (str(compiled), constants)
+        compiled = statement.compile(dialect=self.connection.dialect)
+        constants = {name: value for name, value in compiled.params.items() if value is not None}
+        known = self._prepared[statement] = (str(compiled), constants)
         return known

@@ -283,7 +283,7 @@ class _Append(TouchesRuns):
     """
 
     def __init__(self, run_id: str, epoch: int) -> None:
-        super().__init__(run_id)
+        self.run_ids = {run_id}
         self._run_id = run_id
         self._epoch = epoch
         self._change: RunChange | None = None
@@ -318,7 +318,8 @@ class _Append(TouchesRuns):
         if self._change is not None or not self._advance(session):
             self._alter(session)
         session.defer(_INSERT_EVENTS, self._rows)
-        _run(session, self._inbox)
+        if self._inbox:
+            _run(session, self._inbox)
 
     def _advance(self, session: Session) -> bool:
         """The common case in one statement: events, and nothing else."""

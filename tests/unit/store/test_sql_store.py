@@ -10,9 +10,18 @@ from pathlib import Path
 import pytest
 import sqlalchemy as sa
 
-from tests.unit.store.samples import FIRST, NOON, definition, entries, entry, later, new_run, opened, started
-from toolcrib.contracts import Conflict, Fenced, InvalidInput, NotFound, Unavailable, digest
-from toolcrib.infrastructure.store import Store
+from tests.unit.store.samples import FIRST, NOON, REQUEST, definition, entries, entry, later, new_run, opened, started
+from toolcrib.contracts import (
+    ApprovalRequested,
+    Conflict,
+    Fenced,
+    InvalidInput,
+    NotFound,
+    RunStarted,
+    Unavailable,
+    digest,
+)
+from toolcrib.infrastructure.store import Entry, Store
 from toolcrib.infrastructure.store.database import sqlite
 from toolcrib.infrastructure.store.database.database import Database
 from toolcrib.infrastructure.store.database.session import Session
@@ -49,6 +58,31 @@ async def test_many_runs_share_their_commits(store: Store, tmp_path: Path):
     assert transactions(tmp_path) - before == 3
     for number in range(20):
         assert len(await store.journal.events(f"r{number}")) == 5
+
+
+@pytest.mark.requirement("store.encoded_once")
+async def test_each_table_that_keeps_an_event_has_the_same_json(store: Store, tmp_path: Path):
+    asks = ApprovalRequested(
+        position="t1.c1",
+        call_id="c1",
+        name="send",
+        version="1.0.0",
+        input={"to": "Zoë", "amount": 1.50},
+        arguments_hash="sha256:1",
+        content_hash="sha256:2",
+        side_effects="writes",
+        message="Send it?",
+    )
+    other = RunStarted(request=REQUEST.model_copy(update={"input": "another"}))
+    await started(store.journal)
+    await store.journal.append("r1", 1, [Entry("r1", 2, NOON, "default", "owner", asks)])
+    await store.journal.create(new_run("r2"), other)
+
+    with closing(sqlite3.connect(tmp_path / "crib.db")) as connection:
+        found = connection.execute("SELECT body FROM events ORDER BY run_id, number").fetchall()
+        ((requested,),) = connection.execute("SELECT request FROM approvals")
+    assert [body for (body,) in found] == [event.model_dump_json() for event in (FIRST, asks, other)]
+    assert requested == found[1][0]
 
 
 @pytest.mark.requirement("store.group_commit", "store.not_json")

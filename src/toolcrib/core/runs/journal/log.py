@@ -7,6 +7,7 @@ before the run ends. Without a run, a call cannot wait, go to a client or nest.
 
 import zlib
 from collections.abc import Awaitable, Iterable, Iterator, Sequence
+from functools import cache
 from typing import Final, Protocol, overload
 
 from pydantic import TypeAdapter
@@ -212,7 +213,7 @@ def outside_call(principal: Principal, *, test: bool = False) -> CallContext:
         principal: Who calls.
         test: The call is its test of a tool, which may then be a draft of its own.
     """
-    limits = Limits()
+    limits = _default_limits()
     return CallContext(
         principal=principal,
         policy=CallPolicy(tester=principal.id if test else None),
@@ -221,6 +222,11 @@ def outside_call(principal: Principal, *, test: bool = False) -> CallContext:
         lanes=Lanes(limits.max_parallel_calls),
         run_id="",
     )
+
+
+@cache
+def _default_limits() -> Limits:
+    return Limits()
 
 
 def _no_run(name: str) -> Conflict:

@@ -23,7 +23,16 @@ from toolcrib.infrastructure.store.ports.state_changes import LogState
 from toolcrib.infrastructure.store.ports.store import Claim, Entry, Lease, RunChange
 from toolcrib.infrastructure.store.sql.approvals import Step, following, hearing
 from toolcrib.infrastructure.store.sql.pruning import pruning_moment
-from toolcrib.infrastructure.store.sql.rows import encode, entry_of, event_rows, run_of, run_row, signal_of, to_micros
+from toolcrib.infrastructure.store.sql.rows import (
+    encode,
+    entry_of,
+    event_rows,
+    first_row,
+    run_of,
+    run_row,
+    signal_of,
+    to_micros,
+)
 
 _THIS_RUN: Final = RUNS.c.run_id == sa.bindparam("this_run")
 _NOT_ENDED: Final = RUNS.c.status.not_in([sa.literal_column(f"'{status}'") for status in sorted(ENDED)])
@@ -111,7 +120,8 @@ class SqlJournal:
         chain = (run.run_id, run.epoch)
         try:
             rules.check_new(run, lease)
-            row, events = run_row(run, lease), event_rows([rules.first_entry(run, first)])
+            row = run_row(run, lease)
+            events = (first_row(run, first, row["request"]),)
         except ToolcribError as error:
             return self._database.write(partial(_refuse, error), chain)
 

@@ -6,8 +6,20 @@ from typing import Any, Final, overload
 
 from pydantic_core import PydanticSerializationError, from_json, to_json
 
-from toolcrib.contracts import EVENT, SCHEMA_VERSION, InvalidInput, Json, Run, RunRequest, RunResult, Signal
+from toolcrib.contracts import (
+    EVENT,
+    SCHEMA_VERSION,
+    Event,
+    InvalidInput,
+    Json,
+    Run,
+    RunRequest,
+    RunResult,
+    RunStarted,
+    Signal,
+)
 from toolcrib.infrastructure.store.database.session import Row
+from toolcrib.infrastructure.store.ports.state_changes import first_entry
 from toolcrib.infrastructure.store.ports.store import Entry, Lease
 
 _EPOCH: Final = datetime(1970, 1, 1, tzinfo=UTC)
@@ -46,8 +58,28 @@ def encode(value: Json, what: str) -> str:
         raise InvalidInput(msg) from error
 
 
-def event_rows(events: Sequence[Entry]) -> list[dict[str, Any]]:
+def first_row(run: Run, event: Event, request: str) -> dict[str, Any]:
+    """The row of event number 1 of a new run.
+
+    Args:
+        run: The run.
+        event: The event.
+        request: The run's request as JSON, which the event usually holds, too.
+
+    Raises:
+        InvalidInput: The event holds something that is not JSON.
+    """
+    is_start = isinstance(event, RunStarted) and event.request is run.request
+    body = f'{{"type":"run_started","request":{request}}}' if is_start else None
+    return event_rows([first_entry(run, event)], body)[0]
+
+
+def event_rows(events: Sequence[Entry], body: str | None = None) -> list[dict[str, Any]]:
     """Rows of the table `events`; their body is the inner event.
+
+    Args:
+        events: The events.
+        body: That of each as JSON, if it is known.
 
     Raises:
         InvalidInput: An event holds something that is not JSON.
@@ -61,7 +93,7 @@ def event_rows(events: Sequence[Entry]) -> list[dict[str, Any]]:
                 "made_by": event.made_by,
                 "at": to_micros(event.at),
                 "type": event.event.type,
-                "body": event.event.__pydantic_serializer__.to_json(event.event).decode(),
+                "body": body or event.event.__pydantic_serializer__.to_json(event.event).decode(),
                 "schema_version": SCHEMA_VERSION,
             }
             for event in events

@@ -3,8 +3,8 @@
 A call of a kind without a runtime becomes a nested run, with its own journal and a share of its parent's budget.
 """
 
-from collections.abc import AsyncIterator, Iterator, Mapping
-from typing import Final, Protocol, TypeVar, runtime_checkable
+from collections.abc import AsyncIterator, Coroutine, Iterator, Mapping
+from typing import Any, Final, Protocol, TypeVar, runtime_checkable
 
 from toolcrib.contracts import (
     AgenticImplementation,
@@ -145,8 +145,16 @@ class RuntimeDispatcher:
         self._runtimes = runtimes
         self._providers = providers
 
-    async def dispatch(self, dispatch: Dispatch) -> Outcome:
+    def dispatch(self, dispatch: Dispatch) -> Coroutine[Any, Any, Outcome]:
         """Execute once with the runtime of the tool's kind."""
+        definition = dispatch.tool.definition
+        if definition.runs_on == "server" and definition.implementation.provider_name is None:
+            runtime = self._runtimes.get(definition.implementation.kind)
+            if runtime is not None:
+                return runtime.run(dispatch)
+        return self._dispatch(dispatch)
+
+    async def _dispatch(self, dispatch: Dispatch) -> Outcome:
         definition = dispatch.tool.definition
         kind = definition.implementation.kind
         runtime = self._runtimes.get(kind)

@@ -9,7 +9,7 @@ import pytest
 from tests.twins import Rig, make_context, make_tool
 from toolcrib.contracts import CallFinished, ErrorCode, Reason, call_id
 from toolcrib.core.executor import Dispatch, Outcome
-from toolcrib.core.executor.pipeline import CompiledSchemas
+from toolcrib.core.executor.plans import CompiledSchemas
 from toolcrib.core.policy import CallPolicy
 
 SCHEMA: dict[str, Any] = {

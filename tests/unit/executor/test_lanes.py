@@ -136,9 +136,10 @@ async def test_a_waiting_call_that_is_cancelled_in_the_moment_in_which_a_lane_be
     reached: list[str] = []
 
     async def hold(name: str, until: asyncio.Event) -> None:
-        async with lanes.slot(alone=False):
-            reached.append(name)
-            await until.wait()
+        await lanes.enter(alone=False)
+        reached.append(name)
+        await until.wait()
+        lanes.leave()
 
     gate = asyncio.Event()
     first = asyncio.create_task(hold("first", gate))
@@ -162,13 +163,15 @@ async def test_a_call_that_is_cancelled_after_its_turn_came_and_before_it_ran_gi
     reached: list[str] = []
 
     async def enter(name: str, *, alone: bool) -> None:
-        async with lanes.slot(alone=alone):
-            reached.append(name)
+        await lanes.enter(alone=alone)
+        reached.append(name)
+        lanes.leave()
 
-    async with lanes.slot(alone=True):
-        late = asyncio.create_task(enter("late", alone=alone))
-        last = asyncio.create_task(enter("last", alone=True))
-        await asyncio.sleep(0)
+    await lanes.enter(alone=True)
+    late = asyncio.create_task(enter("late", alone=alone))
+    last = asyncio.create_task(enter("last", alone=True))
+    await asyncio.sleep(0)
+    lanes.leave()
     late.cancel()
 
     await asyncio.gather(late, last, return_exceptions=True)

@@ -20,6 +20,8 @@ from toolcrib.contracts.base.errors import InvalidInput
 _MOST_LEVELS = 128
 """Nesting that every JSON reader on the way copes with, a journal event around the value included."""
 _HASH_CHARACTERS = 32
+_SIMPLE = (str, bool)
+"""What orjson writes as the RFC does, whatever the value."""
 
 
 def canonical(value: Json) -> bytes:
@@ -89,24 +91,28 @@ def idempotency_key(run_id: str, position: str) -> str:
 
 def _is_plain(value: Json, levels: int) -> bool:
     """Whether orjson's sorted output is canonical: ASCII keys, 64-bit integers, plain fractions, not too deep."""
-    if value is None or isinstance(value, str | bool):
+    if value is None or isinstance(value, _SIMPLE):
         return True
     if isinstance(value, int):
         return -(2**63) <= value < 2**64
     if isinstance(value, float):
         return 1e-3 < abs(value) < 1e15 and not value.is_integer()  # written alike by both, without an exponent
-    if not levels:
-        return False
+    return levels > 0 and _holds_plain(value, levels - 1)
+
+
+def _holds_plain(value: Json, levels: int) -> bool:
+    parts: Any = value  # in loops, which cost less than `all` with generators: each object of each call is asked
     if isinstance(value, dict):
-        items = cast("dict[Any, Json]", value)
-        if not all(type(key) is str and key.isascii() for key in items):
-            return False
-        inner = items.values()
-    elif isinstance(value, list):
-        inner = cast("list[Json]", value)
-    else:
+        for key in parts:
+            if type(key) is not str or not key.isascii():
+                return False
+        parts = parts.values()
+    elif not isinstance(value, list):
         return False
-    return all(type(item) is str or _is_plain(item, levels - 1) for item in inner)
+    for part in parts:  # noqa: SIM110
+        if type(part) is not str and not _is_plain(part, levels):
+            return False
+    return True
 
 
 def _pieces(value: Json, levels: int) -> Iterator[str]:

@@ -7,7 +7,7 @@ import it. Decisions: docs/decisions/0037.
 from toolcrib.core.executor.approval import differences
 from toolcrib.core.executor.concurrency import Lanes, Rates, SlidingWindow
 from toolcrib.core.executor.envelope import Denied, error
-from toolcrib.core.executor.nesting_limits import MAX_DEPTH, check_nesting, cost_of, facts_of
+from toolcrib.core.executor.fallbacks import MAX_DEPTH, check_nesting, cost_of, facts_of
 from toolcrib.core.executor.pipeline import ExecutionRules, Executor
 from toolcrib.core.executor.ports import (
     BlobSink,

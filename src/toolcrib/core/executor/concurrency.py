@@ -24,14 +24,16 @@ class Lanes:
         self._alone = False
         self._queue: deque[tuple[bool, asyncio.Future[None]]] = deque()
 
-    def slot(self, *, alone: bool) -> "Slot":
-        """A lane to hold, as a context manager; `alone` for a sequential tool."""
-        return Slot(self, alone=alone)
+    def enter_at_once(self, *, alone: bool) -> bool:
+        """Take a lane if nobody has to be waited for; `alone` for a sequential tool."""
+        if self._queue or not self._has_room(alone=alone):
+            return False
+        self._take(alone=alone)
+        return True
 
     async def enter(self, *, alone: bool) -> None:
-        """Wait for a lane and take it."""
-        if not self._queue and self._has_room(alone=alone):
-            self._take(alone=alone)
+        """Wait for a lane and take it; whoever has it must `leave`."""
+        if self.enter_at_once(alone=alone):
             return
         turn: asyncio.Future[None] = asyncio.get_running_loop().create_future()
         self._queue.append((alone, turn))
@@ -45,7 +47,8 @@ class Lanes:
         """Give the lane back."""
         self._running -= 1
         self._alone = False
-        self._admit()
+        if self._queue:
+            self._admit()
 
     def _has_room(self, *, alone: bool) -> bool:
         if self._max_parallel is None:
@@ -72,22 +75,6 @@ class Lanes:
         else:
             self._queue = deque(entry for entry in self._queue if entry != (alone, turn))
         self._admit()
-
-
-class Slot:
-    """One lane, while it is held."""
-
-    __slots__ = ("_alone", "_lanes")
-
-    def __init__(self, lanes: Lanes, *, alone: bool) -> None:
-        self._lanes = lanes
-        self._alone = alone
-
-    async def __aenter__(self) -> None:
-        await self._lanes.enter(alone=self._alone)
-
-    async def __aexit__(self, *failure: object) -> None:
-        self._lanes.leave()
 
 
 class OngoingCall:

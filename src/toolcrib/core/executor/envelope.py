@@ -7,13 +7,14 @@ from callers, functions and other systems, so nothing is assumed about them.
 from collections.abc import Iterable, Mapping
 from datetime import datetime
 from decimal import Decimal
-from typing import Literal, TypeAlias, cast
+from typing import Literal, TypeAlias, TypeVar, cast
 
 import orjson
 
 from toolcrib.contracts import (
     Attachment,
     CallStatus,
+    Contract,
     ErrorCode,
     GuardDecision,
     InvalidInput,
@@ -46,6 +47,11 @@ def plain(value: Json) -> Json:
     Raises:
         InvalidInput: The value is not JSON, has an integer beyond 64 bits, or is nested too deep.
     """
+    return plain_with_text(value)[0]
+
+
+def plain_with_text(value: Json) -> tuple[Json, bytes]:
+    """The copy that `plain` makes, and the JSON text that it was read from; raises what that does."""
     try:
         text = orjson.dumps(value)
     except orjson.JSONEncodeError as problem:
@@ -53,12 +59,32 @@ def plain(value: Json) -> Json:
     copy = orjson.loads(text)
     if text.count(b"[") + text.count(b"{") > MAX_DEPTH and _is_deep(copy):
         raise InvalidInput(f"nested more than {MAX_DEPTH} levels deep")
-    return copy
+    return copy, text
 
 
 def legible(text: str) -> str:
     """The text with `?` in place of lone surrogates, which no encoding can carry."""
-    return text.encode("utf-8", "replace").decode()
+    return text if text.isascii() else text.encode("utf-8", "replace").decode()
+
+
+ContractT = TypeVar("ContractT", bound=Contract)
+_set = object.__setattr__
+
+
+def assemble(kind: type[ContractT], values: JsonObject, given: set[str] | None = None) -> ContractT:
+    """A contract of values that this package has made: they are what its fields say, and not validated again.
+
+    Args:
+        kind: The contract.
+        values: Of all its fields, by name, in the order in which it declares them.
+        given: Names of those that are not left at their defaults; all if null.
+    """
+    made = kind.__new__(kind)
+    _set(made, "__dict__", values)
+    _set(made, "__pydantic_fields_set__", set(values) if given is None else given)
+    _set(made, "__pydantic_extra__", None)
+    _set(made, "__pydantic_private__", None)
+    return made
 
 
 def _is_deep(value: Json) -> bool:
@@ -91,12 +117,21 @@ def error(code: ErrorCode, reason: Reason, message: str, **details: Json) -> Too
 class EnvelopeBuilder:
     """Collects what the pipeline learns, and makes the envelope of it at the end, whatever the end is."""
 
+    __slots__ = (
+        "_canonical", "_clock", "_hidden", "_id", "_last", "_monotonic", "_spans", "_started", "acted",
+        "approved_input", "as_it_was", "attempts", "call", "capped", "context", "cost_usd", "handed_over", "input",
+        "name", "not_json", "ongoing", "redactor", "tainted", "text", "tool", "wasted",
+    )  # fmt: skip
+
     def __init__(self, call: CallRequest, context: CallContext, clock: Clock) -> None:
         self.call = call
         self.name = legible(call.name)
         self.context = context
         self.tool: ToolRevision | None = None
-        self.input: Json = None
+        self.input: Json
+        self.text: bytes | None
+        """The arguments as JSON text, if they are JSON."""
+        self._canonical: bytes | None
         self.not_json: str | None = None
         """Why the arguments are not JSON, if they are not."""
         self.approved_input: Json = None
@@ -119,10 +154,10 @@ class EnvelopeBuilder:
         """How the attempts failed that were not the last."""
         self._hidden: tuple[str, ...] = ()
         self._clock = clock
+        self._monotonic = clock.monotonic
         self._started: datetime = clock.now()
-        self._last = clock.monotonic()
+        self._last = self._monotonic()
         self._spans: dict[str, float] = {}
-        self._canonical: bytes | None = None
         self._id: str | None = None
         self.set_arguments(call.input)
 
@@ -150,15 +185,22 @@ class EnvelopeBuilder:
         """Take arguments as somebody gave them. Of what is no JSON only text is kept."""
         self._canonical = None
         try:
-            self.input, self.not_json = plain(arguments), None
+            self.input, self.text = plain_with_text(arguments)
+            self.not_json = None
         except InvalidInput as problem:
             self.input = legible(arguments) if isinstance(arguments, str) else None
-            self.not_json = str(problem)
+            self.text, self.not_json = None, str(problem)
 
-    def accept(self, arguments: JsonObject) -> None:
-        """Take the validated arguments, defaults filled in."""
-        self.input = arguments
+    def accept(self, arguments: JsonObject, text: bytes | None = None) -> None:
+        """Take the validated arguments, defaults filled in, with their JSON text if it is known."""
+        self.input, self.text = arguments, text
         self._canonical = None
+
+    def copy_arguments(self) -> JsonObject:
+        """The arguments once more, for somebody who may change them."""
+        if self.text is None:
+            self.text = orjson.dumps(self.input)
+        return orjson.loads(self.text)
 
     def continue_prepared(self, prepared: ToolEnvelope) -> None:
         """Go on where the call was handed to a client: with the id and the start that it had; since then it waits."""
@@ -183,9 +225,14 @@ class EnvelopeBuilder:
 
     def lap(self, span: Span) -> None:
         """All time since the last call of this belongs to the span."""
-        now = self._clock.monotonic()
+        now = self._monotonic()
         self._spans[span] = self._spans.get(span, 0.0) + now - self._last
         self._last = now
+
+    @property
+    def since_lap(self) -> float:
+        """Seconds since the last lap."""
+        return self._monotonic() - self._last
 
     def build(
         self,
@@ -204,36 +251,41 @@ class EnvelopeBuilder:
         """The envelope, of what is given and known. The output is plain and without secrets; the rest is made so."""
         self.lap("serialize")
         definition = self.tool.definition if self.tool else None
-        call_id, all_metadata = self.call_id, self._with_wasted(metadata or {})
-        return ToolEnvelope(
-            call_id=call_id,
-            name=self.name,
-            version=self.tool.version if self.tool else "",
-            position=self.call.position,
-            status=status,
-            input=self.input,
-            approved_input=self.approved_input,
-            output=output,
-            partial=partial,
-            error=self.redact_error(error) if error else None,
-            t_start=self._started,
-            t_end=self._clock.now(),
-            cached=cached,
-            truncated=truncated,
-            attachments=self._redact_attachments(attachments) if attachments else (),
-            http_status=http_status,
-            metadata=self._clean(all_metadata) if all_metadata else {},
-            requires_client_execution=for_client or self.handed_over,
-            run_id=self.context.run_id,
-            conversation_id=self.context.conversation_id,
-            session_id=self.context.session_id,
-            attempts=self.attempts,
-            timings=_timings(self._spans),
-            cost_usd=self._cost,
-            side_effects=definition.side_effects if definition else "none",
-            content_hash=self.tool.content_hash if self.tool else None,
-            tainted=self.tainted,
-        )
+        context, cost, all_metadata = self.context, self._cost, self._with_wasted(metadata or {})
+        values: JsonObject = {
+            "call_id": self.call_id,
+            "name": self.name,
+            "version": definition.version if definition else "",
+            "position": self.call.position,
+            "status": status,
+            "input": self.input,
+            "output": output,
+            "partial": partial,
+            "error": self.redact_error(error) if error else None,
+            "t_start": self._started,
+            "t_end": self._clock.now(),
+            "cached": cached,
+            "reused": None,
+            "truncated": truncated,
+            "attachments": self._redact_attachments(attachments) if attachments else (),
+            "http_status": http_status,
+            "metadata": self._clean(all_metadata) if all_metadata else {},
+            "requires_client_execution": for_client or self.handed_over,
+            "approved_input": self.approved_input,
+            "run_id": context.run_id,
+            "conversation_id": context.conversation_id,
+            "session_id": context.session_id,
+            "attempts": self.attempts,
+            "timings": _timings(self._spans),
+            "cost_usd": cost,
+            "side_effects": definition.side_effects if definition else "none",
+            "content_hash": self.tool.content_hash if self.tool else None,
+            "tainted": self.tainted,
+        }
+        if error is None and http_status is None and cost is None and not attachments:
+            return assemble(ToolEnvelope, values, _GIVEN.copy())
+        del values["reused"]
+        return ToolEnvelope(**values)  # what runtimes have said of the call is held to the contract
 
     def redact_error(self, failure: ToolError) -> ToolError:
         """An error as it may be told: without secrets, and not too long."""
@@ -245,14 +297,18 @@ class EnvelopeBuilder:
 
     @property
     def _cost(self) -> Decimal | None:
+        if not self.wasted:
+            return self.cost_usd
         costs = [self.cost_usd, *(failure.cost_usd for failure in self.wasted)]
         known = [cost for cost in costs if cost is not None]
         return sum(known, Decimal(0)) if known else None
 
     def _with_wasted(self, metadata: JsonObject) -> JsonObject:
         """What is said of a nested run, with what those of the failed attempts had used."""
+        if not self.wasted:
+            return metadata
         nested = [facts for facts in (metadata, *(failure.metadata for failure in self.wasted)) if "run_id" in facts]
-        if not self.wasted or not nested:
+        if not nested:
             return metadata
         used: JsonObject = {name: sum(facts.get(name, 0) for facts in nested) for name in ("tool_calls", "tokens")}
         if any("cost_unknown" in facts for facts in nested):
@@ -280,8 +336,13 @@ def _plain_entries(companion: JsonObject) -> Iterable[tuple[str, Json]]:
             yield legible(str(key)), f"(left out: {problem})"
 
 
+_GIVEN = set(ToolEnvelope.model_fields) - {"reused"}
+_ATTRIBUTES: Mapping[str, str] = {field.alias or name: name for name, field in Timings.model_fields.items()}
+
+
 def _timings(spans: Mapping[str, float]) -> Timings:
-    return Timings.model_validate(spans)
+    values = {attribute: spans.get(span, 0.0) for span, attribute in _ATTRIBUTES.items()}
+    return assemble(Timings, values, {_ATTRIBUTES[span] for span in spans})
 
 
 class Denied(CallFailed):

@@ -3,7 +3,10 @@
 Its stages: resolve, guard, permit, validate, guardrails, confirm, rate limit, cache, secrets, intent, dispatch with
 retries, redaction, response mapping, output check, content filters, truncation, envelope. All kinds of tools use it
 from all interfaces, so a denied call is denied everywhere. A tool's failure is an envelope. `execute` raises only on
-cancellation, suspension, or a journal that does not accept the intent. Compiled schemas are cached by content hash.
+cancellation, suspension, or a journal that does not accept the intent.
+
+A call for which most of these stages have nothing to do is made by its tool's plan (`plans`), in `execute` itself. All
+others go through `_run`, which is the reference for both; replays always do, as they answer for some of the stages.
 """
 
 import asyncio
@@ -11,9 +14,7 @@ import logging
 import traceback
 from collections.abc import Awaitable, Callable, Mapping, Sequence
 from decimal import Decimal
-from typing import NamedTuple, TypeVar, cast
-
-import orjson
+from typing import Final, NamedTuple, TypeVar, cast
 
 from toolcrib.contracts import (
     Attachment,
@@ -35,7 +36,7 @@ from toolcrib.contracts.base.errors import StoreUnavailable
 from toolcrib.core.executor import guardrails as capping
 from toolcrib.core.executor.approval import confirm, request_of
 from toolcrib.core.executor.concurrency import Rates
-from toolcrib.core.executor.envelope import Denied, EnvelopeBuilder, denial, error, plain
+from toolcrib.core.executor.envelope import Denied, EnvelopeBuilder, assemble, denial, error, plain_with_text
 from toolcrib.core.executor.fallbacks import (
     failure_of,
     fallback_metadata,
@@ -46,6 +47,7 @@ from toolcrib.core.executor.fallbacks import (
     with_fallback_problem,
 )
 from toolcrib.core.executor.guardrails import apply_guardrails, screen_arguments, screen_failure, screen_output
+from toolcrib.core.executor.plans import CallPlan, CallPlans, ToolSchemas, fail, resume
 from toolcrib.core.executor.ports import (
     BlobSink,
     CallContext,
@@ -97,43 +99,11 @@ from toolcrib.core.registry import SchemaProblem, SchemaValidator, compile_schem
 
 _logger = logging.getLogger(__name__)
 
-_MOST = 4096
-
-
-class ToolSchemas(NamedTuple):
-    """What one definition promises."""
-
-    input: SchemaValidator
-    output: SchemaValidator | None
-
-
-class CompiledSchemas:
-    """Compiles once per definition; making a key of the schema itself would cost more than the validation."""
-
-    def __init__(self) -> None:
-        self._known: dict[str, ToolSchemas] = {}
-
-    def of(self, tool: ToolRevision) -> ToolSchemas:
-        """The schemas of a revision.
-
-        Raises:
-            InvalidDefinition: One of them is not a schema.
-        """
-        known = self._known.get(tool.content_hash)
-        if known is None:
-            promised = tool.definition.output_schema
-            output = None if promised is None else compile_schema(promised)
-            known = ToolSchemas(compile_schema(tool.definition.input_schema), output)
-            if len(self._known) >= _MOST:
-                self._known.clear()
-            self._known[tool.content_hash] = known
-        return known
-
-
 T = TypeVar("T")
 
 _MOST_SHOWN = 200
 """Characters of an unknown name in a message."""
+_NO_SECRETS: Final[Mapping[str, str]] = {}
 
 
 class _BudgetReservation:
@@ -170,6 +140,11 @@ class ExecutionRules(NamedTuple):
     """Counts a call against the limits of its run."""
     shares_calls: bool = True
     """Whether a call waits for the result of an equal one that is being made; not in a replay."""
+
+    @property
+    def uses_plans(self) -> bool:
+        """Whether ordinary calls are made by their tools' plans: not if a stage that these have is another one."""
+        return self.deadline is asyncio.timeout and self.take_call is take_call and self.shares_calls
 
 
 class Executor:
@@ -211,7 +186,9 @@ class Executor:
         self._accounts = rules.accounts or NoAccounts()
         self._deadline = rules.deadline
         self._take_call = rules.take_call
-        self._schemas = CompiledSchemas()
+        self._plans = CallPlans()
+        self._schemas = self._plans.schemas
+        self._uses_plans = rules.uses_plans
 
     async def execute(self, call: CallRequest, context: CallContext) -> ToolEnvelope:
         """Run one call to its end.
@@ -223,12 +200,29 @@ class Executor:
         Returns:
             The envelope: on success, failure, denial and time-out alike.
         """
-        builder = EnvelopeBuilder(call, context, self._clock)
+        builder, lanes = EnvelopeBuilder(call, context, self._clock), context.lanes
         try:
             tool = builder.tool = self._resolve(call, context)
-            async with context.lanes.slot(alone=tool.definition.sequential):
+            alone = tool.definition.sequential
+            if not lanes.enter_at_once(alone=alone):
+                await lanes.enter(alone=alone)
+            try:
                 builder.lap("queue")
-                return await self._run(builder, tool)
+                plan = self._plans.of(tool) if self._uses_plans else None
+                decision = None if plan is None else self._decide(builder, plan)
+                if plan is None or decision is None:
+                    return await self._run(builder, tool)
+                context.budget.count_tool_call()
+                try:
+                    await context.journal.intend(self._intent(builder, tool, decision))
+                except BaseException:
+                    context.budget.return_tool_call()
+                    raise
+                builder.lap("policy")
+                made = self._begin(builder, plan)
+                return made if type(made) is ToolEnvelope else await cast("Awaitable[ToolEnvelope]", made)
+            finally:
+                lanes.leave()
         except Denied as refusal:
             return builder.build("denied", error=refusal.error)
         except CallFailed as failure:
@@ -300,15 +294,53 @@ class Executor:
                 outcome = await self._dispatch(builder, tool, auth)
             except CallFailed as failure:
                 reservation.paid = False
-                if not was_sent(failure, builder) and fallback_of(definition, failure) is None:
-                    reservation.dispatched = False
-                    failure.metadata = {**failure.metadata, "sent": False}
+                reservation.dispatched = _uses_budget(definition, builder, failure)
                 return await self._fall_back(builder, tool, failure, schemas.output)
         finally:
             reservation.settle()
             await capping.settle(self.caps, builder, definition, made=reservation.dispatched, paid=reservation.paid)
         envelope = await self._finish(builder, tool, outcome, schemas.output)
         return await self._results.keep(key, builder, tool, envelope)
+
+    # An ordinary call -------------------------------------------------------------------------------------------------
+
+    def _decide(self, builder: EnvelopeBuilder, plan: CallPlan) -> GuardDecision | None:
+        """What the guard says of a call that its plan can make; null for any other."""
+        context = builder.context
+        if self.caps is not None and context.starter is not None:
+            return None
+        principal = context.principal
+        return plan.decide(builder, principal if principal.kind != "service" else as_of_now(principal, self._accounts))
+
+    def _begin(self, builder: EnvelopeBuilder, plan: CallPlan) -> ToolEnvelope | Awaitable[ToolEnvelope]:
+        """Let the tool run until it waits for something: its envelope if it ends before, else what is still to await.
+
+        No time-out is set for a tool that does not wait: nothing could interrupt it.
+        """
+        begun: Awaitable[Outcome]
+        work = self._dispatcher.dispatch(_dispatch_of(builder, plan.tool, _NO_SECRETS, 1))
+        try:
+            begun = resume(work, work.send(None))
+        except StopIteration as end:
+            builder.attempts, builder.tainted = 1, plan.untrusted
+            builder.lap("execute")
+            envelope = plan.envelope(builder, end.value)
+            return envelope if envelope is not None else self._finish(builder, plan.tool, end.value, plan.output)
+        except BaseException as crash:  # noqa: BLE001 - raised again where the failures of attempts are judged
+            begun = fail(crash)
+        return self._go_on(builder, plan, begun)
+
+    async def _go_on(self, builder: EnvelopeBuilder, plan: CallPlan, begun: Awaitable[Outcome]) -> ToolEnvelope:
+        """The rest of an ordinary call whose first attempt waits for something, or has failed."""
+        tool = plan.tool
+        try:
+            outcome = await self._dispatch(builder, tool, _NO_SECRETS, begun)
+        except CallFailed as failure:
+            if not _uses_budget(tool.definition, builder, failure):
+                builder.context.budget.return_tool_call()
+            return await self._fall_back(builder, tool, failure, plan.output)
+        envelope = plan.envelope(builder, outcome)
+        return envelope if envelope is not None else await self._finish(builder, tool, outcome, plan.output)
 
     # Before anything runs ---------------------------------------------------------------------------------------------
 
@@ -363,7 +395,9 @@ class Executor:
         narrowed = builder.context.policy.narrowed.get(tool.name)
         try:
             schemas = self._schemas.of(tool)
-            filled: JsonObject = plain(schemas.input.with_defaults(cast("JsonObject", arguments)))
+            filled, text = cast("JsonObject", arguments), builder.text
+            if schemas.input.has_defaults:
+                filled, text = plain_with_text(schemas.input.with_defaults(filled))
             problems = compile_schema(narrowed).problems(filled) if narrowed is not None else ()
         except InvalidInput as problem:
             message = f"the arguments of {tool.name!r} cannot be checked, because a schema is not usable: {problem}"
@@ -371,7 +405,7 @@ class Executor:
         problems = problems or schemas.input.problems(filled)
         if problems:
             raise CallFailed(_invalid(tool, problems))
-        builder.accept(filled)
+        builder.accept(filled, text)
         builder.lap("validate")
         return schemas
 
@@ -418,22 +452,32 @@ class Executor:
         return found
 
     def _intent(self, builder: EnvelopeBuilder, tool: ToolRevision, decision: GuardDecision) -> CallStarted:
-        return CallStarted(
-            position=builder.call.position,
-            call_id=builder.call_id,
-            name=tool.name,
-            version=tool.version,
-            content_hash=tool.content_hash,
-            side_effects=tool.definition.side_effects,
-            input=builder.input,
-            idempotency_key=builder.idempotency_key,
-            decision=decision,
-            attempt=builder.context.attempt,
-        )
+        definition = tool.definition
+        values: JsonObject = {
+            "type": "call_started",
+            "position": builder.call.position,
+            "call_id": builder.call_id,
+            "name": definition.name,
+            "version": definition.version,
+            "content_hash": tool.content_hash,
+            "side_effects": definition.side_effects,
+            "input": builder.input,
+            "idempotency_key": builder.idempotency_key,
+            "decision": decision,
+            "attempt": builder.context.attempt,
+        }
+        return assemble(CallStarted, values, _INTENDED.copy())
 
     # The effect and after ---------------------------------------------------------------------------------------------
 
-    async def _dispatch(self, builder: EnvelopeBuilder, tool: ToolRevision, auth: Mapping[str, str]) -> Outcome:
+    async def _dispatch(
+        self,
+        builder: EnvelopeBuilder,
+        tool: ToolRevision,
+        auth: Mapping[str, str],
+        begun: Awaitable[Outcome] | None = None,
+    ) -> Outcome:
+        """What the tool brings, within its time; its first attempt may have begun at the last lap."""
         definition = tool.definition
         builder.tainted = is_untrusted(definition)
         failed = builder.context.journal.find_failed_call(builder.call.position)
@@ -443,8 +487,8 @@ class Executor:
             raise failure_of(failed)
         limit = time_limit(definition, builder.call)
         try:
-            async with self._deadline(limit.seconds):
-                return await self._attempt_until_done(builder, tool, auth)
+            async with self._deadline(limit.seconds if begun is None else limit.seconds - builder.since_lap):
+                return await self._attempt_until_done(builder, tool, auth, begun)
         except TimeoutError:
             raise CallFailed(with_author_message(definition, time_out(definition, limit), None)) from None
         except CallFailed as failure:
@@ -456,24 +500,20 @@ class Executor:
             builder.lap("execute")
 
     async def _attempt_until_done(
-        self, builder: EnvelopeBuilder, tool: ToolRevision, auth: Mapping[str, str]
+        self,
+        builder: EnvelopeBuilder,
+        tool: ToolRevision,
+        auth: Mapping[str, str],
+        begun: Awaitable[Outcome] | None,
     ) -> Outcome:
-        text = orjson.dumps(builder.input)
         while True:
             builder.attempts += 1
-            dispatch = Dispatch(
-                tool=tool,
-                input=orjson.loads(text),
-                auth=auth,
-                idempotency_key=builder.idempotency_key,
-                position=builder.call.position,
-                attempt=builder.attempts,
-                context=builder.context,
-                timeout_s=builder.call.timeout_s,
-            )
+            if begun is None:
+                begun = self._dispatcher.dispatch(_dispatch_of(builder, tool, auth, builder.attempts))
             try:
-                return await _catch_failures(self._dispatcher.dispatch(dispatch), tool.definition, builder)
+                return await _catch_failures(begun, tool.definition, builder)
             except CallFailed as failure:
+                begun = None
                 wait = wait_before_retry(tool.definition, failure, builder.attempts)
                 if wait is None:
                     raise
@@ -617,6 +657,31 @@ class Executor:
         output = take(tool.definition, result.output, builder.redactor)
         metadata = check_output(tool.definition, promised, output, result.metadata)
         return await self._pack(builder, tool, output, metadata)
+
+
+_INTENDED: Final = set(CallStarted.model_fields) - {"type"}
+
+
+def _dispatch_of(builder: EnvelopeBuilder, tool: ToolRevision, auth: Mapping[str, str], attempt: int) -> Dispatch:
+    call = builder.call
+    return Dispatch(
+        tool=tool,
+        input=builder.copy_arguments(),
+        auth=auth,
+        idempotency_key=builder.idempotency_key,
+        position=call.position,
+        attempt=attempt,
+        context=builder.context,
+        timeout_s=call.timeout_s,
+    )
+
+
+def _uses_budget(tool: ToolDefinition, builder: EnvelopeBuilder, failure: CallFailed) -> bool:
+    """Whether a failed call counts: not if nothing of it was sent, which it then says, and nothing stands in for it."""
+    if was_sent(failure, builder) or fallback_of(tool, failure) is not None:
+        return True
+    failure.metadata = {**failure.metadata, "sent": False}
+    return False
 
 
 def _short_ref(name: str, version: str | None) -> str:

@@ -131,6 +131,15 @@ class Budget:
         self.count_tool_call()
         return None
 
+    def has_tool_call(self, held: str = "") -> bool:
+        """Whether one dispatch more is allowed, here and in all parents, and none is held back for it."""
+        if held in self._held:
+            return False
+        for budget in self.chain:
+            if budget.tool_calls + budget.reserved_tool_calls >= budget.limits.max_tool_calls:
+                return False
+        return True
+
     def count_tool_call(self, held: str = "") -> None:
         """Count one dispatch that was allowed before, here and in all parents; see `take_tool_call`."""
         self.release(held)

@@ -9,9 +9,9 @@ import asyncio
 import inspect
 import json
 import operator
-from collections.abc import Awaitable, Callable, Mapping
+from collections.abc import Awaitable, Callable, Coroutine, Mapping
 from functools import cached_property, partial, update_wrapper
-from types import FunctionType, MethodType
+from types import CoroutineType, FunctionType, MethodType
 from typing import (
     Annotated,
     Any,
@@ -304,8 +304,17 @@ class FunctionTool(Generic[P, R]):
         """Call the function with JSON arguments that match its schema, and return its result as JSON."""
         return await self.invoke(self.values_of(arguments, context))
 
-    def values_of(self, arguments: JsonObject, context: ToolContext) -> JsonObject:
+    @property
+    def takes_context(self) -> bool:
+        """Whether one of the function's parameters is a `ToolContext`."""
+        return self._context_parameter is not None
+
+    def values_of(self, arguments: JsonObject, context: ToolContext | None) -> JsonObject:
         """The function's keyword arguments, as its type hints have them.
+
+        Args:
+            arguments: JSON that matches the schema.
+            context: What a parameter gets that is annotated with it; only of a function that `takes_context`.
 
         Raises:
             ValidationError: Pydantic's: an argument has not the type of its hint, which a schema cannot always tell.
@@ -313,9 +322,9 @@ class FunctionTool(Generic[P, R]):
         if "input_schema" in self._options:
             given = dict(arguments)
         else:
-            values = self._arguments.model_validate(arguments)
-            fields = values.model_fields_set | self._described
-            given = {self._parameters[field]: getattr(values, field) for field in fields}
+            values = self._arguments.__pydantic_validator__.validate_python(arguments)
+            fields, names = values.__dict__, self._parameters
+            given = {names[field]: fields[field] for field in values.__pydantic_fields_set__ | self._described}
         if self._context_parameter is not None:
             given[self._context_parameter] = context
         return given
@@ -327,11 +336,20 @@ class FunctionTool(Generic[P, R]):
         as one around an async function does, that is awaited. Whether the result fits the output schema is checked by
         the crib.
         """
-        call = cast("Callable[..., Any]", self._function)
-        result = call(**values) if self._is_async else await asyncio.to_thread(_call_in_thread, call, values)
-        if inspect.isawaitable(result):
-            result = await result
-        return self._result.dump_python(result, mode="json", by_alias=True, warnings=False, fallback=self._to_json)
+        return self.as_json(await self.begin(values))
+
+    def begin(self, values: JsonObject) -> Coroutine[Any, Any, Any]:
+        """Call the function with its keyword arguments: what is still to await, for its result as it returns it."""
+        call: Callable[..., Any] = self._function
+        if self._is_async:
+            begun: Any = call(**values)
+            result: Coroutine[Any, Any, Any] = begun
+            return result if type(begun) is CoroutineType else _awaited(begun)
+        return _call_beside(call, values)
+
+    def as_json(self, result: object) -> Json:
+        """What the function has returned, as JSON."""
+        return self._serialize(result, mode="json", by_alias=True, warnings=False, fallback=self._to_json)
 
     def _to_json(self, value: object) -> Json:
         """What JSON has no form for: numbers and arrays of other libraries (NumPy); else text, if that will do."""
@@ -433,6 +451,10 @@ class FunctionTool(Generic[P, R]):
         hint = Any if "output_schema" in self._options else self._hints.get("return", Any)
         return TypeAdapter(Any if hint is type(None) else hint)
 
+    @cached_property
+    def _serialize(self) -> Callable[..., Json]:
+        return self._result.serializer.to_python
+
     @property
     def _output_schema(self) -> JsonSchema | None:
         if self._hints.get("return", type(None)) is type(None):
@@ -502,6 +524,15 @@ def tools_of(thing: object, *names: str, **options: Unpack[ToolOptions]) -> list
 def as_function_tool(function: FunctionTool[..., Any] | Callable[..., Any]) -> FunctionTool[..., Any]:
     """A decorated function as it is, a plain one as a tool that is taken to write."""
     return cast("FunctionTool[..., Any]", function) if isinstance(function, FunctionTool) else tool(function)
+
+
+async def _call_beside(function: Callable[..., Any], values: JsonObject) -> Any:
+    """Call a function in a thread, and await what it has only begun."""
+    return await _awaited(await asyncio.to_thread(_call_in_thread, function, values))
+
+
+async def _awaited(result: Any) -> Any:
+    return await result if inspect.isawaitable(result) else result
 
 
 def _call_in_thread(function: Callable[..., Any], values: JsonObject) -> Any:

@@ -69,7 +69,7 @@ class PythonRuntime:
         """
         tool = dispatch.tool
         implementation = tool.definition.implementation
-        if isinstance(implementation, PythonImplementation) and implementation.function in self._own:
+        if type(implementation) is PythonImplementation and implementation.function in self._own:
             return await self._own[implementation.function](dispatch)
         function = self._functions.get(tool.content_hash)
         if function is None:
@@ -78,23 +78,13 @@ class PythonRuntime:
                 "call crib.add(...) with it, unchanged, before the run goes on"
             )
             raise CallFailed(error(ErrorCode.UNKNOWN, Reason.RUNTIME_MISSING, message))
-        context = ToolContext(
-            run_id=dispatch.context.run_id,
-            position=dispatch.position,
-            realm=tool.realm,
-            principal=dispatch.context.principal.id,
-            idempotency_key=dispatch.idempotency_key,
-            attempt=dispatch.attempt,
-            auth=dispatch.auth,
-            http=self._session.with_request_hook(partial(count_request, dispatch)),
-            transact=partial(self._transact, dispatch),
-        )
+        context = self._context_of(dispatch) if function.takes_context else None
         try:
             values = function.values_of(dispatch.input, context)
         except ValidationError as refusal:
             raise _invalid(tool, refusal) from refusal
         try:
-            return Outcome(await function.invoke(values))
+            return Outcome(function.as_json(await function.begin(values)))
         except (EgressDenied, NetworkError) as problem:
             failure = network_failure(tool.definition, problem)
             failure.sent = True  # the function itself has run
@@ -102,6 +92,19 @@ class PythonRuntime:
         except CallFailed as failure:
             failure.sent = True
             raise
+
+    def _context_of(self, dispatch: Dispatch) -> ToolContext:
+        return ToolContext(
+            run_id=dispatch.context.run_id,
+            position=dispatch.position,
+            realm=dispatch.tool.realm,
+            principal=dispatch.context.principal.id,
+            idempotency_key=dispatch.idempotency_key,
+            attempt=dispatch.attempt,
+            auth=dispatch.auth,
+            http=self._session.with_request_hook(partial(count_request, dispatch)),
+            transact=partial(self._transact, dispatch),
+        )
 
     async def _transact(self, dispatch: Dispatch, work: Work) -> Json:
         """Work of a function in the store's database, once for the call."""

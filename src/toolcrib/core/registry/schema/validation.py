@@ -7,7 +7,7 @@ evaluates `A` twice, so forty such levels would be 2^40 evaluations.
 """
 
 from collections import deque
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from copy import deepcopy
 from dataclasses import dataclass
 from difflib import get_close_matches
@@ -174,26 +174,25 @@ class SchemaValidator:
         except ValueError as error:  # its parts stand too deep inside each other
             raise InvalidDefinition(f"the schema cannot be compiled: {error}; use fewer levels, or $defs") from None
         check_composition(schema)
-        self._defaults = _has_defaults(schema)
-
-    def is_valid(self, value: Json) -> bool:
-        """Whether the value meets the schema."""
-        return self._validator.is_valid(value)
+        self.has_defaults = _has_defaults(schema)
+        """Whether `with_defaults` may change a value at all."""
+        self.is_valid: Callable[[Json], bool] = self._validator.is_valid
+        """Whether a value meets the schema."""
 
     def problems(self, value: Json) -> Sequence[SchemaProblem]:
         """What is wrong with the value, at most twenty problems; empty if nothing is."""
-        if self._validator.is_valid(value):
+        if self.is_valid(value):
             return ()
         errors = self._validator.iter_errors(value)
         return [self._explain(error) for error, _ in zip(errors, range(_MOST_PROBLEMS), strict=False)]
 
     def with_defaults(self, value: JsonObject) -> JsonObject:
         """The object with the defaults of absent properties filled in, also in nested objects."""
-        return cast("JsonObject", self._fill(self.schema, value)) if self._defaults else value
+        return cast("JsonObject", self._fill(self.schema, value)) if self.has_defaults else value
 
     def invalid_defaults(self) -> Sequence[SchemaProblem]:
         """The defaults, of properties and nested properties, that the schema itself refuses."""
-        if not self._defaults:
+        if not self.has_defaults:
             return ()
         found = (self._wrong(path, default) for path, default in self._declared_defaults())
         return [problem for problem in found if problem is not None]
@@ -228,13 +227,14 @@ class SchemaValidator:
     def _fill(self, schema: Json, value: Json) -> Json:
         if not (isinstance(schema, dict) and isinstance(value, dict)):
             return value
-        declared = self._properties(cast("JsonSchema", schema))
-        filled = dict(cast("JsonObject", value))
+        declared, filled = self._properties(cast("JsonSchema", schema)), dict(cast("JsonObject", value))
         for name, part in declared.items():
             if name in filled:
-                filled[name] = self._fill(part, filled[name])
+                if isinstance(filled[name], dict):
+                    filled[name] = self._fill(part, filled[name])
             elif isinstance(part, dict) and "default" in part:
-                filled[name] = deepcopy(cast("JsonObject", part)["default"])
+                default = cast("JsonObject", part)["default"]
+                filled[name] = default if isinstance(default, str | int) else deepcopy(default)
         return filled
 
     def _properties(self, schema: JsonSchema) -> JsonObject:

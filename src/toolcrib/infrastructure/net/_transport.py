@@ -112,6 +112,7 @@ class AiohttpTransport:
         self.loop: Final = asyncio.get_running_loop()
         self._policy: Final = policy
         self.admitted: dict[tuple[str, str], Origin] = {}
+        self._parsed: dict[str, URL] = {}
         self._contexts: dict[TlsIdentity, ssl.SSLContext] = {}
         self._client: Final = aiohttp.ClientSession(
             connector=aiohttp.TCPConnector(
@@ -136,14 +137,26 @@ class AiohttpTransport:
         tls: TlsIdentity | None,
     ) -> HttpResponse:
         """See `HttpSession.request`."""
-        request = _request(method, url, headers, body, tls)
-        response, origin = await self._exchange(request, timeouts, timeouts.total_s, follow=follow)
+        request, total_s = self._request(method, url, headers, body, tls), timeouts.total_s
+        if follow:
+            response, origin = await self._exchange(request, timeouts, total_s)
+        else:
+            origin = self.admit(request.url)
+            response = await self._send(request, origin, timeouts, total_s)
+        limit = self._policy.max_bytes
+        if max_bytes is not None and (above_policy or max_bytes < limit):
+            limit = max_bytes
         try:
-            limit = max_bytes if above_policy and max_bytes is not None else self._limit(max_bytes)
-            content = await CappedBody(response, origin, timeouts, limit).read()
+            content = await response.content.readany()  # the whole of a short body
+            if len(content) > limit or not response.content.at_eof():
+                content = await CappedBody(response, origin, timeouts, limit).read(content)
+        except (aiohttp.ClientError, OSError) as error:
+            raise _in_our_words(error, origin, timeouts) from None
         finally:
             response.release()
-        return HttpResponse(response.status, _lower_case(response), content, str(response.url))
+        return HttpResponse(
+            response.status, _lower_case(response), content, str(response.url if follow else request.url)
+        )
 
     @asynccontextmanager
     async def stream(
@@ -159,8 +172,12 @@ class AiohttpTransport:
         tls: TlsIdentity | None,
     ) -> AsyncGenerator[HttpStream]:
         """See `HttpSession.stream`."""
-        request = _request(method, url, headers, body, tls)
-        response, origin = await self._exchange(request, timeouts, None, follow=follow)
+        request = self._request(method, url, headers, body, tls)
+        if follow:
+            response, origin = await self._exchange(request, timeouts, None)
+        else:
+            origin = self.admit(request.url)
+            response = await self._send(request, origin, timeouts, None)
         try:
             chunks = CappedBody(response, origin, timeouts, self._limit(max_bytes))
             yield HttpStream(response.status, _lower_case(response), str(response.url), chunks)
@@ -172,9 +189,9 @@ class AiohttpTransport:
         await self._client.close()
 
     async def _exchange(
-        self, request: Hop, timeouts: Timeouts, total_s: float | None, *, follow: bool
+        self, request: Hop, timeouts: Timeouts, total_s: float | None
     ) -> tuple[aiohttp.ClientResponse, Origin]:
-        """The answer whose body is to be read, with the headers in and the body still to come."""
+        """The answer after all redirects, with the headers in and the body still to come."""
         started = self.loop.time()
         remaining = total_s
         redirects = 0
@@ -182,7 +199,7 @@ class AiohttpTransport:
             while True:
                 origin = self.admit(request.url)
                 response = await self._send(request, origin, timeouts, remaining)
-                location = response.headers.get("Location") if follow and response.status in REDIRECT_STATUSES else None
+                location = response.headers.get("Location") if response.status in REDIRECT_STATUSES else None
                 if not location:
                     return response, origin
                 response.release()
@@ -205,15 +222,24 @@ class AiohttpTransport:
     async def _send(
         self, request: Hop, origin: Origin, timeouts: Timeouts, total_s: float | None
     ) -> aiohttp.ClientResponse:
+        body, stale = request.body, 0
         token = _connecting.set(origin)
         try:
-            for _ in range(_MOST_STALE):
+            while True:
                 try:
-                    return await self._attempt(request, timeouts, total_s)
+                    return await self._client.request(
+                        request.method,
+                        request.url,
+                        headers=request.headers,
+                        data=BytesIO(body) if body is not None and len(body) > _COPIED_AT_ONCE else body,
+                        allow_redirects=False,
+                        ssl=True if request.tls is None else self._context(request.tls),
+                        timeout=_client_timeout(timeouts, total_s),
+                    )
                 except aiohttp.ClientOSError as error:
-                    if not _was_unsent(request, error):
+                    stale += 1
+                    if stale > _MOST_STALE or not _was_unsent(request, error):
                         raise
-            return await self._attempt(request, timeouts, total_s)
         except aiohttp.ServerDisconnectedError as error:
             if request.tls is None:
                 raise _in_our_words(error, origin, timeouts) from None
@@ -230,18 +256,6 @@ class AiohttpTransport:
         finally:
             _connecting.reset(token)
 
-    async def _attempt(self, request: Hop, timeouts: Timeouts, total_s: float | None) -> aiohttp.ClientResponse:
-        body = request.body
-        return await self._client.request(
-            request.method,
-            request.url,
-            headers=request.headers,
-            data=BytesIO(body) if body is not None and len(body) > _COPIED_AT_ONCE else body,
-            allow_redirects=False,
-            ssl=True if request.tls is None else self._context(request.tls),
-            timeout=_client_timeout(timeouts, total_s),
-        )
-
     def _context(self, identity: TlsIdentity) -> ssl.SSLContext:
         """One context for each identity: aiohttp shares connections between equal ones only."""
         context = self._contexts.pop(identity, None) or identity.context()
@@ -249,6 +263,25 @@ class AiohttpTransport:
         if len(self._contexts) > _MAX_CONTEXTS:
             del self._contexts[next(iter(self._contexts))]  # the one that was not used for the longest time
         return context
+
+    def _request(
+        self, method: str, url: str, headers: Mapping[str, str], body: bytes | None, tls: TlsIdentity | None
+    ) -> Hop:
+        """The first hop. The address of a fixed endpoint is read once; its verdict is asked for each time."""
+        for name in headers:
+            if not _may_send(name):
+                raise InvalidInput(f"header {name!r} is not a valid name, or is set from the URL and the body; omit it")
+        parsed = self._parsed.get(url)
+        if parsed is None:
+            try:
+                parsed = parse(url)
+            except ValueError:
+                raise EgressDenied("egress denied: the URL is malformed; write it as https://host/path") from None
+            if "?" not in url and "@" not in url:
+                if len(self._parsed) >= _MAX_ADMITTED:
+                    self._parsed.clear()
+                self._parsed[url] = parsed
+        return Hop(method, parsed, headers, body, tls)
 
     def admit(self, url: URL) -> Origin:
         """The policy's verdict, remembered: an agent asks the same few origins thousands of times."""
@@ -284,21 +317,20 @@ class CappedBody(AsyncIterator[bytes]):
             raise StopAsyncIteration
         return chunk
 
-    async def read(self) -> bytes:
-        """The whole body."""
-        chunk = await self._next()
-        if self._content.at_eof():
-            return chunk
-        chunks = [chunk]
+    async def read(self, first: bytes) -> bytes:
+        """The whole body, of which the first piece has come already."""
+        chunks = [self._counted(first)]
         while chunk := await self._next():
             chunks.append(chunk)
         return b"".join(chunks)
 
     async def _next(self) -> bytes:
         try:
-            chunk = await self._content.readany()
+            return self._counted(await self._content.readany())
         except (aiohttp.ClientError, OSError) as error:
             raise _in_our_words(error, self._origin, self._timeouts) from None
+
+    def _counted(self, chunk: bytes) -> bytes:
         self._left -= len(chunk)
         if self._left < 0:
             self._response.close()
@@ -352,16 +384,6 @@ def vetted_socket(policy: EgressPolicy, info: AddressInfo) -> socket.socket:
     except EgressDenied as denied:
         raise AddressRefused(str(denied)) from None
     return socket.socket(family, kind, protocol)
-
-
-def _request(method: str, url: str, headers: Mapping[str, str], body: bytes | None, tls: TlsIdentity | None) -> Hop:
-    if not all(map(_may_send, headers)):
-        refused = next(name for name in headers if not _may_send(name))
-        raise InvalidInput(f"header {refused!r} is not a valid name, or is set from the URL and the body; omit it")
-    try:
-        return Hop(method, parse(url), headers, body, tls)
-    except ValueError:
-        raise EgressDenied("egress denied: the URL is malformed; write it as https://host/path") from None
 
 
 @lru_cache(1024)

@@ -19,6 +19,8 @@ from collections.abc import AsyncIterator, Mapping
 from dataclasses import dataclass, field
 from typing import Literal, TypeAlias
 
+from msgspec import Struct
+
 from toolcrib.contracts.base.errors import EgressDenied, Unavailable
 
 __all__ = [
@@ -31,8 +33,7 @@ __all__ = [
 ]
 
 
-@dataclass(frozen=True, slots=True)
-class Timeouts:
+class Timeouts(Struct, frozen=True):
     """The limits in seconds of one request. Limits above 5 seconds may round up to the next whole second."""
 
     connect_s: float = 30.0
@@ -43,17 +44,19 @@ class Timeouts:
     """The whole exchange with all redirects; None for no such limit. A stream never has one."""
 
 
-@dataclass(frozen=True, slots=True)
-class HttpResponse:
+class HttpResponse(Struct, frozen=True):
     """A complete answer."""
 
     status: int
-    headers: Mapping[str, str] = field(repr=False)
+    headers: Mapping[str, str]
     """Names in lower case; a repeated header is joined with `, `."""
-    body: bytes = field(repr=False)
+    body: bytes
     """After decompression."""
-    url: str = field(repr=False)
+    url: str
     """Where the answer came from, after redirects."""
+
+    def __repr__(self) -> str:
+        return f"HttpResponse(status={self.status})"
 
 
 @dataclass(frozen=True, slots=True)

@@ -5,7 +5,7 @@ A value of the wrong type counts as absent. A missing required value is an error
 
 from decimal import Decimal
 from math import isfinite
-from typing import Any, cast
+from typing import Any
 
 import orjson
 
@@ -15,12 +15,12 @@ from toolcrib.contracts.base.errors import ModelError
 
 def obj(value: Any) -> dict[str, Any]:
     """The object, or an empty one."""
-    return cast("dict[str, Any]", value) if isinstance(value, dict) else {}
+    return value if isinstance(value, dict) else {}  # pyright: ignore[reportUnknownVariableType] - JSON has no other keys
 
 
 def arr(value: Any) -> list[Any]:
     """The array, or an empty one."""
-    return cast("list[Any]", value) if isinstance(value, list) else []
+    return value if isinstance(value, list) else []  # pyright: ignore[reportUnknownVariableType] - Any in, Any out
 
 
 def text(value: Any) -> str:
@@ -51,11 +51,11 @@ def load_object(data: bytes, provider: str) -> dict[str, Any]:
     Raises:
         ModelError: `bad_response`, the answer is empty, not JSON or not an object.
     """
-    if not data.strip():
-        raise ModelError("bad_response", f"{provider} answered with an empty body; check base_url")
     try:
         value = orjson.loads(data)
     except orjson.JSONDecodeError as error:
+        if not data.strip():
+            raise ModelError("bad_response", f"{provider} answered with an empty body; check base_url") from None
         start = data[:80].decode("utf-8", "replace")
         raise ModelError(
             "bad_response",
@@ -63,7 +63,7 @@ def load_object(data: bytes, provider: str) -> dict[str, Any]:
         ) from error
     if not isinstance(value, dict):
         raise ModelError("bad_response", f"{provider} answered with a JSON {type(value).__name__}, expected an object")
-    return cast("dict[str, Any]", value)
+    return value  # pyright: ignore[reportUnknownVariableType] - JSON has no other keys
 
 
 def missing(provider: str, field: str, holder: dict[str, Any]) -> ModelError:

@@ -7,7 +7,7 @@ A call without streaming yields only the last event, `Done`. Nothing here knows 
 """
 
 import re
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from decimal import Decimal
 from typing import Any, Final, Literal, TypeAlias, TypeVar
 
@@ -86,12 +86,42 @@ class Message(Struct, frozen=True, omit_defaults=True):
     @property
     def text(self) -> str:
         """All that the message says to a reader, without thinking, calls and results."""
-        return "".join(part.text for part in self.parts if isinstance(part, Text | Opaque))
+        texts = [part.text for part in self.parts if type(part) is Text or type(part) is Opaque]
+        return texts[0] if len(texts) == 1 else "".join(texts)
 
     @property
     def calls(self) -> tuple[ToolCall, ...]:
         """The tool calls, in the model's order."""
-        return tuple(part for part in self.parts if isinstance(part, ToolCall))
+        return tuple([part for part in self.parts if type(part) is ToolCall])
+
+
+class GrowingSize:
+    """The size of a conversation that grows, of which each message is measured once.
+
+    Args:
+        measure: The size of one message.
+    """
+
+    __slots__ = ("_measure", "_messages", "_size")
+
+    def __init__(self, measure: Callable[[Message], int]) -> None:
+        self._measure = measure
+        self._messages: tuple[Message, ...] = ()
+        self._size = 0
+
+    def of(self, messages: tuple[Message, ...]) -> int:
+        """The sizes of all messages together."""
+        known = self._messages
+        if messages is known:
+            return self._size
+        if messages[: len(known)] == known:  # the same objects as a rule, which costs no comparison of their texts
+            new, size = messages[len(known) :], self._size
+        else:
+            new, size = messages, 0
+        for message in new:
+            size += self._measure(message)
+        self._messages, self._size = messages, size
+        return size
 
 
 class ToolExample(Struct, frozen=True, omit_defaults=True):
@@ -126,34 +156,39 @@ class ToolSet:
         InvalidInput: Two tools have the same name.
     """
 
-    __slots__ = ("_bytes", "_hash", "tools")
+    __slots__ = ("_sorted", "encoded", "size", "tools")
 
     def __init__(self, tools: tuple[Tool, ...] | list[Tool] = ()) -> None:
         names = [tool.name for tool in tools]
         if twice := sorted({name for name in names if names.count(name) > 1}):
             raise InvalidInput(f"a model was offered two tools named {twice[0]!r}; tool names in a set must be unique")
-        self._bytes = msgspec.json.encode(tools)
-        self._hash = hash(self._bytes)
-        self.tools = msgspec.json.decode(self._bytes, type=tuple[Tool, ...])
+        self.encoded: Final = msgspec.json.encode(tools)
+        """The set as JSON; equal sets have equal bytes."""
+        self.size: Final = len(self.encoded)
+        """Bytes of it."""
+        self.tools: Final = msgspec.json.decode(self.encoded, type=tuple[Tool, ...])
+        self._sorted: msgspec.Raw | None = None
 
     def __hash__(self) -> int:
-        return self._hash
+        return hash(self.encoded)
 
     def __eq__(self, other: object) -> bool:
-        return self is other or (isinstance(other, ToolSet) and self._bytes == other._bytes)
+        return self is other or (isinstance(other, ToolSet) and self.encoded == other.encoded)
 
     def __len__(self) -> int:
         return len(self.tools)
 
-    @property
-    def size(self) -> int:
-        """Bytes of the set as JSON."""
-        return len(self._bytes)
+    def to_hash(self) -> msgspec.Raw:
+        """The set as the hash of a request has it, with the keys of its schemas sorted; encoded once."""
+        if self._sorted is None:
+            self._sorted = msgspec.Raw(_canonical.encode(self.tools))
+        return self._sorted
 
     def __repr__(self) -> str:
         return f"ToolSet({', '.join(tool.name for tool in self.tools)})"
 
 
+_canonical = msgspec.json.Encoder(order="deterministic")
 NO_TOOLS = ToolSet()
 """The empty set."""
 
@@ -178,7 +213,9 @@ class TokenUsage(Struct, frozen=True, omit_defaults=True):
 
     def __add__(self, other: "TokenUsage") -> "TokenUsage":
         """The counts together; what was billed stands with each call."""
-        more = {name: self.more.get(name, 0) + other.more.get(name, 0) for name in (*self.more, *other.more)}
+        more: Mapping[str, int] = self.more or other.more
+        if self.more and other.more:
+            more = {name: self.more.get(name, 0) + other.more.get(name, 0) for name in (*self.more, *other.more)}
         return TokenUsage(
             self.input + other.input,
             self.output + other.output,
@@ -325,7 +362,6 @@ class _Version(Struct, frozen=True):
 _Stored = TypeVar("_Stored", _StoredMessages, _StoredResponse)
 _HALF = re.compile(r"[\ud800-\udfff]")
 _encoder = msgspec.json.Encoder()
-_canonical = msgspec.json.Encoder(order="deterministic")
 _messages_decoder = msgspec.json.Decoder(_StoredMessages)
 _response_decoder = msgspec.json.Decoder(_StoredResponse)
 _version_decoder = msgspec.json.Decoder(_Version)
@@ -346,9 +382,11 @@ def check_characters(response: Response, model: str) -> None:
     Raises:
         ModelError: It holds one; kind `bad_response`.
     """
-    texts = (text for part in response.message.parts for text in msgspec.structs.astuple(part) if isinstance(text, str))
-    for text in (response.raw_stop, response.id, response.answer, *response.problems, *texts):
-        if not text.isascii() and _HALF.search(text):
+    texts: list[Any] = [response.raw_stop, response.id, response.answer, *response.problems]
+    for part in response.message.parts:
+        texts += msgspec.structs.astuple(part)
+    for text in texts:
+        if type(text) is str and not text.isascii() and _HALF.search(text):
             raise ModelError(
                 "bad_response", f"the answer of {model} contains an invalid character (an unpaired surrogate)"
             )
@@ -373,7 +411,9 @@ def hash_request(model: str, request: Request) -> str:
     """
     fields = msgspec.structs.asdict(request)
     del fields["timeouts"]
-    return "sha256:" + digest(_canonical.encode({**fields, "tools": request.tools.tools, "model": model}))
+    fields["tools"] = request.tools.to_hash()
+    fields["model"] = model
+    return "sha256:" + digest(_canonical.encode(fields))
 
 
 def decode_messages(data: bytes | str) -> tuple[Message, ...]:

@@ -22,6 +22,7 @@ from toolcrib.llm.base.messages import (
     NO_TOOLS,
     PRICED_APART,
     Message,
+    Opaque,
     Request,
     Text,
     Thinking,
@@ -96,13 +97,10 @@ class _Rates(Struct, frozen=True):
         """
         read = min(usage.cache_read, usage.input)
         written = min(usage.cache_write, usage.input - read)
-        counted = (
-            (self.input, usage.input - read - written),
-            (self.cache_read, read),
-            (self.cache_write, written),
-            (self.output, usage.output),
-        )
-        total = sum((rate.at(usage.input) * tokens for rate, tokens in counted), self.per_call)
+        sent = usage.input
+        plain = self.per_call + self.input.at(sent) * (sent - read - written)
+        cached = plain + self.cache_read.at(sent) * read + self.cache_write.at(sent) * written
+        total = cached + self.output.at(sent) * usage.output
         return total + self._apart(usage) if usage.more else total
 
     def lacks(self, usage: TokenUsage) -> tuple[str, ...]:
@@ -151,9 +149,11 @@ class Prices:
         """
         if usage.billed_usd is not None:
             return Cost(usage.billed_usd, f"billed by {provider}")
-        rates = self._overridden(provider, model) or _package_rates(provider, model, int(at.timestamp()) // _HOUR_S)
-        if isinstance(rates, str):
-            return Cost(None, rates)
+        rates = self._overridden(provider, model) if self._overrides else None
+        if rates is None:
+            rates = _package_rates(provider, model, int(at.timestamp()) // _HOUR_S)
+            if isinstance(rates, Cost):
+                return rates
         source = f"{rates.source}, tokens estimated" if usage.estimated else rates.source
         if not usage.more:
             return Cost(rates.of(usage), source)
@@ -196,22 +196,23 @@ def _amount(pattern: str, name: str, value: Decimal | float | str) -> Decimal:
 
 
 @lru_cache(maxsize=1024)
-def _package_rates(provider: str, model: str, hour: int) -> _Rates | str:
-    """The rates of `genai-prices` in an hour since 1970, or why there are none."""
+def _package_rates(provider: str, model: str, hour: int) -> _Rates | Cost:
+    """The rates of `genai-prices` in an hour since 1970, or the unknown cost of any call, which says why."""
     try:
         from genai_prices import Usage as NoUsage  # noqa: PLC0415 - an optional package of 170 ms
         from genai_prices import calc_price  # noqa: PLC0415 - as above
     except ImportError:
-        return "unknown: install the extra toolcrib[prices], or configure the model's price"
+        return Cost(None, "unknown: install the extra toolcrib[prices], or configure the model's price")
     version = metadata.version("genai-prices")
     billed = _BILLED_AS.get(provider, provider)
     try:
         at = datetime.fromtimestamp(hour * _HOUR_S, UTC)
         price = calc_price(NoUsage(), model, provider_id=billed, genai_request_timestamp=at).model_price
     except LookupError:
-        return f"unknown: genai-prices {version} has no {provider}:{model}; configure its price"
+        return Cost(None, f"unknown: genai-prices {version} has no {provider}:{model}; configure its price")
     if price.input_mtok is None or price.output_mtok is None:
-        return f"unknown: genai-prices {version} has no token rates for {provider}:{model}; configure its price"
+        why = f"unknown: genai-prices {version} has no token rates for {provider}:{model}; configure its price"
+        return Cost(None, why)
     own = _rate(price.input_mtok)
     return _Rates(
         input=own,
@@ -285,28 +286,29 @@ _CHARACTERS_PER_TOKEN = 4
 def estimate_usage(request: Request, answer: Message) -> TokenUsage:
     """The tokens of a call, by the length of what was sent and received; marked as estimated."""
     sent = estimate_tokens(request.messages, system=request.system, tools=request.tools)
-    return TokenUsage(input=sent, output=_tokens(_size(answer)), estimated=True)
+    return TokenUsage(input=sent, output=tokens_of(characters_of(answer)), estimated=True)
 
 
 def estimate_tokens(messages: Iterable[Message], *, system: str = "", tools: ToolSet = NO_TOOLS) -> int:
     """The tokens that a prompt comes to, by its length."""
-    return _tokens(len(system) + tools.size + sum(map(_size, messages)))
+    return tokens_of(len(system) + tools.size + sum(map(characters_of, messages)))
 
 
-def _tokens(characters: int) -> int:
+def tokens_of(characters: int) -> int:
+    """The tokens that a text of this length comes to."""
     return -(-characters // _CHARACTERS_PER_TOKEN)
 
 
-def _size(message: Message) -> int:
+def characters_of(message: Message) -> int:
+    """The length of all that a message says to a model."""
     size = 0
     for part in message.parts:
-        match part:
-            case Text() | ToolResult():
-                size += len(part.text)
-            case Thinking():
-                size += len(part.text) + len(part.signature or "")
-            case ToolCall():
-                size += len(part.name) + len(part.args)
-            case _:
-                size += len(part.raw)
+        if type(part) is Text or type(part) is ToolResult:
+            size += len(part.text)
+        elif type(part) is ToolCall:
+            size += len(part.name) + len(part.args)
+        elif type(part) is Thinking:
+            size += len(part.text) + len(part.signature or "")
+        elif type(part) is Opaque:
+            size += len(part.raw)
     return size

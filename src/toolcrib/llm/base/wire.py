@@ -117,6 +117,8 @@ def billed(usage: dict[str, Any]) -> Decimal | None:
     return total + (upstream or 0)
 
 
+BILLED = frozenset({"cost", "cost_in_usd_ticks", "cost_details"})
+"""The fields of a usage that `billed` reads."""
 _TICKS_PER_USD = 10**10
 _CAPACITY = 64
 
@@ -135,11 +137,11 @@ class RenderedToolSets:
     __slots__ = ("_kept",)
 
     def __init__(self) -> None:
-        self._kept: dict[tuple[ToolSet, bool], orjson.Fragment] = {}
+        self._kept: dict[tuple[bytes, bool], orjson.Fragment] = {}
 
     def get(self, tools: ToolSet, *, strict: bool, render: RenderTool) -> orjson.Fragment:
         """The set's JSON, rendered when it is new."""
-        key = (tools, strict)
+        key = (tools.encoded, strict)
         fragment = self._kept.get(key)
         if fragment is None:
             if len(self._kept) >= _CAPACITY:

@@ -354,6 +354,8 @@ class Model:
         self.name = f"{endpoint.provider}:{endpoint.model}"
         self.endpoint = endpoint
         self._transport = transport
+        self._is_native = endpoint.quirks.tool_calling == "native"
+        """Whether a request for words and calls is sent as it is, and its answer taken as it came."""
         self._key = key
         self._prices = prices or Prices()
 
@@ -363,18 +365,19 @@ class Model:
     async def request(self, request: Request) -> Response:
         """See `LanguageModel.request`."""
         key = self.credential()
-        tools = self._tools(request)
-        answer = StructuredAnswer(tools.request, self.endpoint.quirks)
-        try:
-            response = await self._whole(answer.request, key)
-        except ModelError as error:
-            raise redact_error(error, key) from None
-        return _with_usage(tools.response(answer.response(response)), request)
+        named = self._with_model(request)
+        if self._is_native and named.output_schema is None:
+            response = await self._whole(named, key)
+        else:
+            tools = self._tools(named)
+            answer = StructuredAnswer(tools.request, self.endpoint.quirks)
+            response = tools.response(answer.response(await self._whole(answer.request, key)))
+        return response if not response.usage.estimated else _with_usage(response, request)
 
     async def stream(self, request: Request) -> AsyncGenerator[Event]:
         """See `LanguageModel.stream`."""
         key = self.credential()
-        tools = self._tools(request)
+        tools = self._tools(self._with_model(request))
         answer = StructuredAnswer(tools.request, self.endpoint.quirks)
         try:
             async with aclosing(self._stream_events(answer.request, key)) as batches:
@@ -404,11 +407,15 @@ class Model:
         )
 
     async def _whole(self, request: Request, key: str | None) -> Response:
-        url, body, headers = self._render_request(request, key, stream=False)
-        response = await self._transport.post(url, body, headers, request.timeouts)
-        if response.status >= 300:
-            raise self.endpoint.wire.error(response.status, response.headers, response.body)
-        return self.endpoint.wire.parse(response.body)
+        wire = self.endpoint.wire
+        try:
+            url, body, headers = self._render_request(request, key, stream=False)
+            response = await self._transport.post(url, body, headers, request.timeouts)
+            if response.status >= 300:
+                raise wire.error(response.status, response.headers, response.body)
+            return wire.parse(response.body)
+        except ModelError as error:
+            raise redact_error(error, key) from None
 
     async def _stream_events(self, request: Request, key: str | None) -> AsyncGenerator[Iterable[Event]]:
         url, body, headers = self._render_request(request, key, stream=True)
@@ -437,8 +444,8 @@ class Model:
 
     def _tools(self, request: Request) -> SchemaTools | TextTools:
         """How the request gets its tool calls."""
-        named, quirks = self._with_model(request), self.endpoint.quirks
-        return TextTools(named, quirks) if quirks.tool_calling == "text" else SchemaTools(named, quirks)
+        quirks = self.endpoint.quirks
+        return TextTools(request, quirks) if quirks.tool_calling == "text" else SchemaTools(request, quirks)
 
     def _with_model(self, request: Request) -> Request:
         return request if request.model else msgspec.structs.replace(request, model=self.endpoint.model)

@@ -43,7 +43,7 @@ from toolcrib.llm.base.messages import (
 )
 from toolcrib.llm.base.quirks import Quirks
 from toolcrib.llm.base.strict import strict_schema
-from toolcrib.llm.base.wire import RenderedToolSets, billed, fields_of, signature_of
+from toolcrib.llm.base.wire import BILLED, RenderedToolSets, billed, fields_of, signature_of
 
 KNOWN_FIELDS = frozenset(
     {"role", "content", "reasoning_content", "reasoning", "tool_calls", "function_call", "refusal"}
@@ -51,6 +51,11 @@ KNOWN_FIELDS = frozenset(
 """The message fields that have a neutral shape."""
 
 _CALL_FIELDS = frozenset({"function", "id", "index", "type"})
+_THOUGHTS = frozenset({"reasoning_content", "reasoning", "reasoning_details"})
+_PROVIDERS_TOOLS = frozenset({"annotations", "executed_tools"})
+"""Message fields that tell of the provider's own tools."""
+_USES = frozenset({"prompt_cache_hit_tokens", "num_search_queries", "server_tool_use", "num_sources_used"})
+"""Fields of a usage that say, beside its details, more than how many tokens were read and written."""
 _STOPS: dict[str, Stop] = {
     "stop": "end",
     "end_turn": "end",
@@ -86,17 +91,18 @@ def parse_answer(body: bytes, origin: str) -> Response:
     content = load_object(body, origin)
     if content.get("error"):
         raise provider_error(origin, fault_of(content["error"]))
-    choices = arr(content.get("choices"))
-    if not choices:
+    choices = content.get("choices")
+    if not choices or not isinstance(choices, list):
         raise missing(origin, "choices", content)
-    choice = obj(choices[0])
+    choice = obj(arr(choices)[0])
     if choice.get("error"):
         raise provider_error(origin, fault_of(choice["error"]))
-    if not isinstance(choice.get("message"), dict) and choice.get("finish_reason") != "content_filter":
+    message = choice.get("message")
+    if not isinstance(message, dict) and choice.get("finish_reason") != "content_filter":
         raise missing(origin, "choices[0].message", choice)
     return response_of(
         ChatAnswer(
-            message=obj(choice.get("message")),
+            message=obj(message),
             finish_reason=text(choice.get("finish_reason")),
             usage=usage_of(content),
             model=text(content.get("model")),
@@ -108,18 +114,29 @@ def parse_answer(body: bytes, origin: str) -> Response:
 
 def response_of(answer: ChatAnswer, origin: str) -> Response:
     """The response that an answer means."""
-    parts = [
-        *_thinking(answer.message, origin),
-        *_content(answer.message.get("content"), origin),
-        *_opaque(answer.message, origin),
-        *_calls(answer, origin),
-    ]
+    message = answer.message
+    names = message.keys()
+    parts: list[Part] = []
+    if not _THOUGHTS.isdisjoint(names) and (shown := thinking_text(message)):
+        parts.append(Thinking(shown, origin=origin))
+    content = message.get("content")
+    if type(content) is str:
+        if content:
+            parts.append(Text(content))
+    elif content:
+        parts += _content(content, origin)
+    if message.get("refusal") or not names <= KNOWN_FIELDS:
+        parts += _opaque(message, origin)
+    if message.get("tool_calls") or message.get("function_call"):
+        parts += _calls(answer, origin)
     stop = _STOPS.get(answer.finish_reason, "other") if answer.finish_reason else "end"
-    if stop == "end" and isinstance(parts[-1] if parts else None, ToolCall):
+    if stop == "end" and parts and type(parts[-1]) is ToolCall:
         stop = "tool_calls"
-    if stop == "end" and answer.message.get("refusal"):
+    if stop == "end" and message.get("refusal"):
         stop = "refusal"
-    usage = _with_tools(answer.usage or TokenUsage(estimated=True), answer)
+    usage = answer.usage or TokenUsage(estimated=True)
+    if not _PROVIDERS_TOOLS.isdisjoint(names):
+        usage = _with_tools(usage, answer)
     return Response(Message("assistant", tuple(parts)), stop, answer.finish_reason, usage, answer.model, answer.id)
 
 
@@ -128,11 +145,14 @@ def usage_of(content: dict[str, Any]) -> TokenUsage | None:
     usage = obj(content.get("usage")) or obj(obj(content.get("x_groq")).get("usage"))
     if not usage:
         return None
-    read = obj(usage.get("prompt_tokens_details"))
-    written = obj(usage.get("completion_tokens_details"))
+    sent, received = count(usage.get("prompt_tokens")), count(usage.get("completion_tokens"))
+    usd = None if BILLED.isdisjoint(usage) else billed(usage)
+    read, written = obj(usage.get("prompt_tokens_details")), obj(usage.get("completion_tokens_details"))
+    if _USES.isdisjoint(usage) and not any(read.values()) and not any(written.values()):
+        return TokenUsage(sent, received, billed_usd=usd)
     return TokenUsage(
-        input=count(usage.get("prompt_tokens")),
-        output=count(usage.get("completion_tokens")),
+        input=sent,
+        output=received,
         cache_read=count(read.get("cached_tokens")) or count(usage.get("prompt_cache_hit_tokens")),
         cache_write=count(read.get("cache_write_tokens")),
         reasoning=count(written.get("reasoning_tokens")),
@@ -144,7 +164,7 @@ def usage_of(content: dict[str, Any]) -> TokenUsage | None:
             or count(obj(usage.get("server_tool_use")).get("web_search_requests")),
             server_tool=count(usage.get("num_sources_used")),
         ),
-        billed_usd=billed(usage),
+        billed_usd=usd,
     )
 
 
@@ -189,14 +209,8 @@ def further_fields(call: dict[str, Any]) -> dict[str, Any]:
     return {name: call[name] for name in call.keys() - _CALL_FIELDS if call[name] is not None}
 
 
-def _thinking(message: dict[str, Any], origin: str) -> list[Part]:
-    shown = thinking_text(message)
-    return [Thinking(shown, origin=origin)] if shown else []
-
-
 def _content(content: Any, origin: str) -> list[Part]:
-    if isinstance(content, str):
-        return [Text(content)] if content else []
+    """The parts of a content that is an array of pieces."""
     parts: list[Part] = []
     for piece in arr(content):
         words, thought = content_piece(piece)
@@ -238,7 +252,7 @@ def _calls(answer: ChatAnswer, origin: str) -> list[Part]:
             raise missing(origin, f"choices[0].message.tool_calls[{index}].function.name", function or call)
         arguments = function.get("arguments", function.get("input"))
         args = "{}" if arguments is None else json_text(arguments)
-        signature = signature_of(origin, further_fields(call))
+        signature = None if call.keys() <= _CALL_FIELDS else signature_of(origin, further_fields(call))
         parts.append(ToolCall(text(call.get("id")) or make_call_id(answer.id, index), name, args, signature))
     return parts
 
@@ -444,7 +458,7 @@ class ChatWire:
     def build(self, request: Request, quirks: Quirks, *, stream: bool) -> tuple[str, dict[str, Any]]:
         """See `Wire.build`."""
         body: dict[str, Any] = {"model": request.model, "messages": self._messages(request, quirks)}
-        if request.tools:
+        if request.tools.tools:
             body["tools"] = self._tools.get(request.tools, strict=quirks.strict_tools, render=_tool)
             if request.tool_choice != "auto":
                 body["tool_choice"] = _tool_choice(request.tool_choice)
@@ -460,7 +474,8 @@ class ChatWire:
             body["stream"] = True
             if quirks.stream_usage:
                 body["stream_options"] = {"include_usage": True}
-        body.update(request.extra)
+        if request.extra:
+            body.update(request.extra)
         return _PATH, body
 
     def headers(self, key: str | None) -> dict[str, str]:
@@ -516,11 +531,15 @@ def _response_format(name: str, schema: dict[str, Any], quirks: Quirks) -> dict[
 
 
 def _add_sampling(body: dict[str, Any], request: Request, quirks: Quirks) -> None:
-    ignored = quirks.settings_to_drop(request)
-    for name in ("temperature", "top_p", "frequency_penalty", "presence_penalty"):
-        value = getattr(request, name)
-        if value is not None and name not in ignored:
-            body[name] = value
+    if quirks.sampling:
+        if request.temperature is not None:
+            body["temperature"] = request.temperature
+        if request.top_p is not None:
+            body["top_p"] = request.top_p
+        if quirks.penalties and request.frequency_penalty is not None:
+            body["frequency_penalty"] = request.frequency_penalty
+        if quirks.penalties and request.presence_penalty is not None:
+            body["presence_penalty"] = request.presence_penalty
     if request.reasoning is not None and request.reasoning.effort is not None:
         body["reasoning_effort"] = request.reasoning.effort
 
@@ -529,13 +548,10 @@ def _add_user(rendered: list[dict[str, Any]], message: Message) -> None:
     """Results come first, because they must follow the calls; then all texts as one message."""
     texts: list[str] = []
     for part in message.parts:
-        match part:
-            case ToolResult():
-                rendered.append({"role": "tool", "tool_call_id": part.id, "content": part.text})
-            case Text() | Opaque():
-                texts.append(part.text)
-            case _:
-                pass
+        if type(part) is ToolResult:
+            rendered.append({"role": "tool", "tool_call_id": part.id, "content": part.text})
+        elif type(part) is Text or type(part) is Opaque:
+            texts.append(part.text)
     if texts:
         rendered.append({"role": "user", "content": "\n\n".join(texts)})
 
@@ -587,13 +603,30 @@ class _Assistant:
 
 
 def _assistant(message: Message, origin: str, quirks: Quirks) -> dict[str, Any]:
+    """An assistant message; most have a text, calls or both, and nothing else."""
+    texts: list[str] = []
+    calls: list[dict[str, Any]] = []
+    for part in message.parts:
+        if type(part) is Text:
+            texts.append(part.text)
+        elif type(part) is ToolCall:
+            calls.append(_call(part, origin))
+        else:
+            return _mixed_assistant(message, origin, quirks)
+    content = "".join(texts)
+    if not calls:
+        return {"role": "assistant", "content": content}
+    return {"role": "assistant", "content": content or None, "tool_calls": calls}
+
+
+def _mixed_assistant(message: Message, origin: str, quirks: Quirks) -> dict[str, Any]:
     result = _Assistant()
     for part in message.parts:
         match part:
             case Text():
                 result.say(part.text)
             case ToolCall():
-                result.calls.append(_call(part, fields_of(part.signature, origin)))
+                result.calls.append(_call(part, origin))
             case Thinking():
                 if quirks.thinking_field and part.origin == origin and part.text:
                     result.think(quirks.thinking_field, part.text)
@@ -607,8 +640,10 @@ def _assistant(message: Message, origin: str, quirks: Quirks) -> dict[str, Any]:
     return result.render()
 
 
-def _call(part: ToolCall, kept: dict[str, Any]) -> dict[str, Any]:
+def _call(part: ToolCall, origin: str) -> dict[str, Any]:
     """A call as it came: the fields that were kept of it hold what a custom tool was called with."""
-    if "custom" in kept:
+    kept = fields_of(part.signature, origin) if part.signature is not None else None
+    if kept and "custom" in kept:
         return {"id": part.id, "type": "custom", **kept}
-    return {"id": part.id, "type": "function", "function": {"name": part.name, "arguments": part.args}, **kept}
+    call = {"id": part.id, "type": "function", "function": {"name": part.name, "arguments": part.args}}
+    return {**call, **kept} if kept else call

@@ -6,7 +6,7 @@ the model sees the denial. In deterministic mode, one request fills in all steps
 a reference cannot be resolved or a call is invalid; nothing is written by a plan that does not match its schema.
 """
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Awaitable, Mapping, Sequence
 
 import orjson
 from msgspec import structs
@@ -175,7 +175,7 @@ class _Task:
 
     def prompt(self, done: Sequence[ToolEnvelope]) -> str:
         """The system prompt, with the history where it has a place for it: the messages have it anyway."""
-        if "execution_history" in self.model_client.place.prompt.references:
+        if self.model_client.place.shows_history:
             return self.model_client.system_prompt(_history(done))
         self._prompt = self._prompt or self.model_client.system_prompt()
         return self._prompt
@@ -188,12 +188,11 @@ class _Task:
         """The answer as it is, or put into the result schema."""
         text, warnings = response.message.text, stop_warnings(response)
         schema = self.model_client.implementation.result_schema
-        partial: JsonObject = {"summary": text, "calls": calls_in_short(turns.done)}
         is_old = self.model_client.context.request.has_old_rules
         if response.stop in REFUSALS and not is_old:
-            return structs.replace(turns.end_refused(response), partial=partial)
+            return structs.replace(turns.end_refused(response), partial=_so_far(text, turns))
         if warnings and not is_old:
-            return end_cut_off(partial, warnings)
+            return end_cut_off(_so_far(text, turns), warnings)
         if response.wants_format and schema is None:
             text = _given_words(response) or await turns.final_words(response.message)
         if not text.strip() and not (response.wants_format and schema):
@@ -211,7 +210,7 @@ class _Task:
         except (ModelError, UnusableAnswer, BudgetExhausted) as failure:
             warnings = (*warnings, f"the answer could not be formatted: {failure}")
             if not is_old:
-                return end_without_output(partial, failure, warnings)
+                return end_without_output(_so_far(text, turns), failure, warnings)
             output = {"summary": text}
         return RunEnd(output=output, warnings=warnings)
 
@@ -223,6 +222,11 @@ class _Task:
         )
         system = "You put an answer into the given schema, truthfully, from the text and the facts that you are given."
         return await ask_json(self.model_client, "format", "formatting", question, schema, name="answer", system=system)
+
+
+def _so_far(text: str, turns: Turns) -> JsonObject:
+    """What a run has come to that ends without an answer."""
+    return {"summary": text, "calls": calls_in_short(turns.done)}
 
 
 def _history(done: Sequence[ToolEnvelope]) -> str:
@@ -343,10 +347,10 @@ def programs(
     agents = AgentPreparer(models, registry, fragments=fragments, accounts=accounts, recall=recall)
     deterministic, agentic = DeterministicProgram(preparer), AgenticProgram(preparer)
 
-    async def run_agentic(context: RunContext, tool: ToolRevision) -> RunEnd:
+    def run_agentic(context: RunContext, tool: ToolRevision) -> Awaitable[RunEnd]:
         implementation = tool.definition.implementation
         fixed = isinstance(implementation, AgenticImplementation) and implementation.mode == "deterministic"
-        return await (deterministic if fixed else agentic)(context, tool)
+        return (deterministic if fixed else agentic)(context, tool)
 
     return {"tool": call_once, "agentic": run_agentic, "agent": AgentProgram(agents)}
 

@@ -382,8 +382,8 @@ class ActingCrib:
         test: bool = False,
     ) -> tuple[RunRequest, ToolError | None]:
         """The request of a run, and why it is refused, if it is."""
-        who = await self.authorize()
-        tool = await self._catalogue.require(who.realm, ref)
+        who = await self._actor.authorize()
+        tool = self.registry.find_by_ref(who.realm, ref) or await self._catalogue.require(who.realm, ref)
         request = request_of(
             tool,
             arguments,

@@ -1,13 +1,14 @@
 """Prepares an agentic tool's run: model, tools, reference data, prompt and policy.
 
 It is rebuilt at each start and resume from what the run has pinned and recorded. Reference data is read by calls of
-the run, so a resumed run sees the same lists.
+the run, so a resumed run sees the same lists. What follows from the revisions alone is worked out once for each state
+of the catalogue, if the tool has no reference data and names its tools one by one.
 """
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime
-from typing import TypeAlias, cast
+from typing import NamedTuple, TypeAlias, cast
 
 import orjson
 
@@ -19,7 +20,15 @@ from toolcrib.agents.toolset.placeholders import appendix_of, scope_of
 from toolcrib.agents.toolset.schema_narrowing import enums_of
 from toolcrib.agents.toolset.tool_search import Folded, fold, summary
 from toolcrib.agents.toolset.toolset import Toolset, allot, each_once
-from toolcrib.contracts import AgenticImplementation, InvalidDefinition, Json, JsonObject, LLMConfig, ToolRevision
+from toolcrib.contracts import (
+    AgenticImplementation,
+    DriftReport,
+    InvalidDefinition,
+    Json,
+    JsonObject,
+    LLMConfig,
+    ToolRevision,
+)
 from toolcrib.core.expressions import Template
 from toolcrib.core.policy import is_in_service
 from toolcrib.core.providers import ReferenceList
@@ -48,6 +57,22 @@ class SharedSetup:
     """Follows every prompt as it stands."""
     lists: Mapping[str, ReferenceList]
     """Valid values by the property that they close."""
+    shows_history: bool
+    """Whether the prompt has a place for what was done so far."""
+    writing: Mapping[str, ToolAllocation]
+    """The tools that write, by name."""
+
+
+class _Preparation(NamedTuple):
+    """What follows from the revisions that a run uses."""
+
+    tool: ToolRevision
+    llm: LLMConfig
+    """With the temperature of the model's kind, if the definition has none."""
+    place: SharedSetup
+    warnings: tuple[str, ...]
+    drift: DriftReport | None
+    """Null if the prompt fits the tools."""
 
 
 class Setup(ModelClient, frozen=True, kw_only=True):
@@ -77,7 +102,8 @@ class Setup(ModelClient, frozen=True, kw_only=True):
             "execution_history": history,
             **instead,
         }
-        return "\n\n".join(filter(None, (self.place.prompt.render_text(scope), self.place.documentation)))
+        text, documentation = self.place.prompt.render_text(scope), self.place.documentation
+        return f"{text}\n\n{documentation}" if text and documentation else text or documentation
 
 
 class RunPreparer:
@@ -113,39 +139,71 @@ class RunPreparer:
         if not isinstance(implementation, AgenticImplementation):
             msg = f"tool {tool.ref!r} is of kind {implementation.kind!r}, not agentic"
             raise InvalidDefinition(msg)
-        llm = implementation.llm
-        model, given = self._models(llm), context.policy
-        profile = profile_of(model.name)
-        found = await self._select_tools(context, tool, implementation)
-        references = await self._references.lists(context, implementation.context)
-        place = self._place(context, tool, implementation, found, references)
-        await self._tell_drift(context, tool)
-        context.policy = place.offer.policy(given)
+        model, given = self._models(implementation.llm), context.policy
+        prepared = await self._preparation(context, tool, implementation, model.name)
+        for warning in prepared.warnings:
+            context.warn(warning)
+        if prepared.drift is not None:
+            await context.emit("drift", "schema_drift", prepared.drift.model_dump(mode="json"))
+        context.policy = prepared.place.offer.policy(given)
         return Setup(
             context=context,
             model=model,
-            llm=llm if llm.temperature is not None else llm.model_copy(update={"temperature": profile.temperature}),
+            llm=prepared.llm,
             tool=tool,
             implementation=implementation,
-            place=place,
+            place=prepared.place,
             task=_task(context.request.input),
         )
 
+    async def _preparation(
+        self, context: RunContext, tool: ToolRevision, implementation: AgenticImplementation, model: str
+    ) -> _Preparation:
+        """What follows from the revisions; what was worked out for these very ones, if nothing has changed since."""
+        realm_index, request = self._registry.index(context.run.realm), context.request
+        key = ("agentic", tool.content_hash, model, request.has_old_rules, *request.pins.items())
+        known: _Preparation | None = realm_index.derived.get(key)
+        if known is not None and known.tool is tool:  # else the run has the tool with changes of its own
+            return known
+        changes = realm_index.changes
+        prepared = await self._prepare(context, tool, implementation, model)
+        is_current = self._registry.find(tool.realm, tool.name, tool.content_hash) is tool
+        if is_current and realm_index.changes == changes and _is_fixed(implementation):
+            realm_index.derive(key, prepared)
+        return prepared
+
+    async def _prepare(
+        self, context: RunContext, tool: ToolRevision, implementation: AgenticImplementation, model: str
+    ) -> _Preparation:
+        found, warnings = await self._select_tools(context, tool, implementation)
+        for warning in warnings:  # before those of the lists
+            context.warn(warning)
+        references = await self._references.lists(context, implementation.context)
+        place = self._place(context, tool, implementation, found, references)
+        drift, llm = await self._drift(context, tool), implementation.llm
+        if drift is not None:
+            changes = "; ".join(change.message for change in drift.changes[:_MOST_CHANGES])
+            warnings += (f"schemas have changed since the prompt of {tool.ref!r} was made: {changes}; regenerate it",)
+        if llm.temperature is None:
+            llm = llm.model_copy(update={"temperature": profile_of(model).temperature})
+        return _Preparation(tool, llm, place, warnings, drift)
+
     async def _select_tools(
         self, context: RunContext, tool: ToolRevision, implementation: AgenticImplementation
-    ) -> Sequence[GrantedRevision]:
-        """The tools of a run; a choice is made among those that can be offered, a sequence needs all of its own."""
+    ) -> tuple[Sequence[GrantedRevision], tuple[str, ...]]:
+        """The tools of a run, and warnings of those that cannot be offered; a sequence needs all of its own."""
         found = await resolve_allocation(context, tool, allocation(implementation), self._registry)
         if implementation.mode == "deterministic":
-            return found
+            return found, ()
         offered: list[GrantedRevision] = []
+        warnings: list[str] = []
         for item in found:
             reason = _not_offered(item.tool)
             if reason is None:
                 offered.append(item)
             else:
-                context.warn(f"tool {item.tool.ref!r} {reason}, so the model was not offered it")
-        return offered
+                warnings.append(f"tool {item.tool.ref!r} {reason}, so the model was not offered it")
+        return offered, tuple(warnings)
 
     def _place(
         self,
@@ -170,18 +228,15 @@ class RunPreparer:
             self._places[key] = _furnish(implementation, found, references, began, hints=hints)
         return self._places[key]
 
-    async def _tell_drift(self, context: RunContext, tool: ToolRevision) -> None:
-        """Warn of schemas that have changed since the prompt was made; the run goes on as well as it can."""
+    async def _drift(self, context: RunContext, tool: ToolRevision) -> DriftReport | None:
+        """The schemas that have changed since the prompt was made; the run goes on as well as it can."""
         realm, pins = context.run.realm, context.request.pins
 
         def current(ref: str) -> ToolRevision | None:
             return self._registry.find(realm, ref.partition("@")[0], pins[ref]) if ref in pins else None
 
         report = await drift_of(tool, self._registry, self._providers, current)
-        if report.drifted:
-            changes = "; ".join(change.message for change in report.changes[:_MOST_CHANGES])
-            context.warn(f"schemas have changed since the prompt of {tool.ref!r} was made: {changes}; regenerate it")
-            await context.emit("drift", "schema_drift", report.model_dump(mode="json"))
+        return report if report.drifted else None
 
 
 def _furnish(
@@ -204,7 +259,16 @@ def _furnish(
         scope=scope_of(implementation, folded.shown, references, began=began, more=summary(folded.hidden)),
         documentation=appendix_of(prompt, implementation.context),
         lists={name: values for name, values in enums.items() if values.items},
+        shows_history="execution_history" in prompt.references,
+        writing={item.tool.name: item for item in allotted if item.tool.definition.side_effects == "writes"},
     )
+
+
+def _is_fixed(implementation: AgenticImplementation) -> bool:
+    """Whether each run that has pinned the same revisions is prepared in the same way."""
+    context = implementation.context
+    has_lists = bool(context.reference_data or context.provider_data)
+    return not has_lists and not any(share.many for share in allocation(implementation))
 
 
 def _not_offered(tool: ToolRevision) -> str | None:

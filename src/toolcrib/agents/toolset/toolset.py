@@ -9,6 +9,7 @@ import msgspec
 from toolcrib.agents.toolset.allocation import GrantedRevision, ToolAllocation, aliases_of
 from toolcrib.agents.toolset.schema_narrowing import narrow, without_cursor
 from toolcrib.agents.toolset.tool_search import FIND_TOOLS, Folded, finder, tool_for_model
+from toolcrib.contracts import JsonSchema
 from toolcrib.core.policy import CallPolicy
 from toolcrib.core.providers import ReferenceList
 from toolcrib.llm import Tool, ToolSet
@@ -44,19 +45,15 @@ class Toolset:
         Args:
             given: That policy.
         """
-        mine = (*self.folded.shown, *self.folded.hidden)
-        return replace(
-            given,
-            allowed=frozenset(item.tool.name for item in mine),
-            narrowed={item.tool.name: item.schema for item in mine if item.schema != item.tool.definition.input_schema},
-            versions={item.tool.name: item.tool.content_hash for item in mine},
-        )
+        allowed, narrowed, versions = self._bounds
+        return replace(given, allowed=allowed, narrowed=narrowed, versions=versions)
 
     def with_found(self, aliases: Sequence[str]) -> ToolSet:
         """What the model is offered after it has found hidden tools: they follow, in the order in which it did."""
+        if not aliases:
+            return self.tools
         hidden = {item.alias: item for item in self.folded.hidden}
-        found = [hidden[alias] for alias in aliases]
-        return ToolSet([*self.tools.tools, *self._tools_for_model(found)]) if found else self.tools
+        return ToolSet([*self.tools.tools, *self._tools_for_model([hidden[alias] for alias in aliases])])
 
     def findable(self, aliases: Sequence[str]) -> tuple[str, ...]:
         """Those of the names that are hidden tools here."""
@@ -69,6 +66,13 @@ class Toolset:
 
     def _tools_for_model(self, items: Sequence[ToolAllocation]) -> Iterator[Tool]:
         return (tool_for_model(item, in_words=self.in_words, hints=self.hints) for item in items)
+
+    @cached_property
+    def _bounds(self) -> tuple[frozenset[str], Mapping[str, JsonSchema], Mapping[str, str]]:
+        """What may be called, by which schemas, in which revisions."""
+        mine = [(item.tool.name, item) for item in (*self.folded.shown, *self.folded.hidden)]
+        narrowed = {name: item.schema for name, item in mine if item.schema != item.tool.definition.input_schema}
+        return frozenset(name for name, _ in mine), narrowed, {name: item.tool.content_hash for name, item in mine}
 
     @cached_property
     def _names(self) -> Mapping[str, str]:

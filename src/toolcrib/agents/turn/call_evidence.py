@@ -46,7 +46,7 @@ class CallEvidence:
         implementation = setup.implementation
         self._setup = setup
         self._strict = implementation.grounding == "strict"
-        self._tools = {item.tool.name: item for item in setup.allotted if item.tool.definition.side_effects == "writes"}
+        self._tools = setup.place.writing
         self._reads = not self._strict and profile_of(setup.model.name).reads_tasks
         self._known = Known()
 
@@ -143,6 +143,11 @@ def _is_chosen(doubt: Finding) -> bool:
 
 
 def grounds_of(setup: Setup) -> CallEvidence | None:
-    """What judges the calls of a run; null where nothing does: it is off, or the run began in an older release."""
-    is_off = setup.implementation.grounding == "off" or setup.context.request.plan_format == 1
+    """What judges the calls of a run; null where there is nothing to judge, or nothing does.
+
+    That is so if no tool writes, if it is off, and if the run began in an older release.
+    """
+    is_off = (
+        not setup.place.writing or setup.implementation.grounding == "off" or setup.context.request.plan_format == 1
+    )
     return None if is_off else CallEvidence(setup)

@@ -47,7 +47,7 @@ from toolcrib.contracts import (
 from toolcrib.core.executor import CallRequest, error
 from toolcrib.core.policy import CALL_LIMITS
 from toolcrib.core.registry import compile_schema
-from toolcrib.core.runs import BudgetExhausted, RunContext, RunEnd, clip_text
+from toolcrib.core.runs import BudgetExhausted, ModelCall, Pending, RunContext, RunEnd, clip_text
 from toolcrib.llm import Message, Request, Response, ToolResult, ToolSet, user
 from toolcrib.llm import ToolCall as ModelToolCall
 from toolcrib.llm.text import foreign_call
@@ -63,11 +63,6 @@ class CallResult(NamedTuple):
     refused: bool = False
     envelope: ToolEnvelope | None = None
     """Null if nothing was called: it was a look into the catalogue, or no call that could be taken."""
-
-    @property
-    def result(self) -> ToolResult:
-        """The same for the model."""
-        return ToolResult(self.call.id, self.call.name, self.text, is_error=self.error is not None)
 
 
 class ToolCallRunner:
@@ -103,37 +98,41 @@ class ToolCallRunner:
             calls: Of the turn.
             done: The calls that were made before.
         """
-        calls = await self._with_refusals(calls, done)
-        hidden, open_calls = self._offer.folded.hidden, calls.made.keys() - calls.refused.keys()
-        looks = [
-            place for place in calls.made if place in open_calls and hidden and calls.made[place].name == FIND_TOOLS
-        ]
-        pending = {
-            place: self._context.call(CallRequest(place, self._offer.real_name(call.name), arguments_of(call)))
-            for place, call in calls.made.items()
-            if place in open_calls and place not in looks
-        }
-        outcomes = {place: await self._look(place, calls.made[place]) for place in looks}
-        for place, failure in calls.refused.items():
-            await self._context.emit(refusal_key(place), "call_refused", {"message": failure.message})
+        if self._grounds is not None:
+            calls = await self._with_refusals(calls, self._grounds, done)
+        context, offer, refused = self._context, self._offer, calls.refused
+        hidden = offer.folded.hidden
+        looks: list[str] = []
+        begun: list[tuple[str, ModelToolCall, Pending[ToolEnvelope]]] = []
+        for place, call in calls.made.items():
+            if place in refused:
+                continue
+            if hidden and call.name == FIND_TOOLS:
+                looks.append(place)
+            else:
+                request = CallRequest(place, offer.real_name(call.name), arguments_of(call))
+                begun.append((place, call, context.call(request)))
+        outcomes: dict[str, CallResult] = {}
+        for place in looks:
+            outcomes[place] = await self._look(place, calls.made[place])
+        for place, failure in refused.items():
+            await context.emit(refusal_key(place), "call_refused", {"message": failure.message})
             outcomes[place] = CallResult(calls.made[place], _dump(error_for_model(failure)), failure, refused=True)
-        envelopes = await self._context.wait_all(list(pending.values()))
-        offered = [tool.name for tool in self.tools.tools]
-        for place, envelope in zip(pending, envelopes, strict=True):
-            call = calls.made[place]
+        envelopes = await context.wait_all([pending for _, _, pending in begun])
+        for (place, call, _), envelope in zip(begun, envelopes, strict=True):
+            failed = envelope.error is not None
+            offered = [tool.name for tool in self.tools.tools] if failed else ()
             text = text_for_model(envelope, called=call.name, offered=offered)
-            outcomes[place] = CallResult(call, text, envelope.error, is_refused(envelope), envelope)
+            outcomes[place] = CallResult(call, text, envelope.error, failed and is_refused(envelope), envelope)
         return [outcomes[place] for place in calls.made]
 
-    async def _with_refusals(self, calls: Calls, done: Sequence[ToolEnvelope]) -> Calls:
+    async def _with_refusals(self, calls: Calls, grounds: CallEvidence, done: Sequence[ToolEnvelope]) -> Calls:
         """The calls with a refusal for those whose arguments come from nowhere."""
-        if self._grounds is None:
-            return calls
         refused = dict(calls.refused)
         for place, call in calls.made.items():
             if place not in refused:
                 name = self._offer.real_name(call.name)
-                failure = await self._grounds.refusal(place, name, arguments_of(call), done)
+                failure = await grounds.refusal(place, name, arguments_of(call), done)
                 if failure is not None:
                     refused[place] = failure
         return calls._replace(refused=refused)
@@ -346,33 +345,31 @@ class Turns:
 
     async def run(self) -> RunEnd:
         """Run to the end; whatever goes wrong is an end too, with what was reached until then."""
-        self._model_client.context.partial = lambda: self._work.partial(self) if self.done or self.last_text else None
+        context, turn, ended = self._model_client.context, 0, None
+        context.partial = self._partial
         self._closing.keep()
         try:
-            return await self._run()
+            while ended is None:
+                turn += 1
+                response = await context.model(await self._next_call(turn))
+                self.last_text = response.message.text.strip() or self.last_text
+                if response.stop == "pause":
+                    self._messages = (*self._messages, response.message)
+                elif response.message.calls:
+                    ended = await self._act(turn, response)
+                elif response.problems:
+                    ended = self._unreadable(response)
+                else:
+                    ended = await self._answer(turn, response)
         except BudgetExhausted as limit:
             return await self.end_at_limit(limit.shortage.stop_reason, limit.error)
         except ModelError as failure:
             stop: StopReason = "policy" if failure.kind == "content_filter" else "error"
             return self.end_with_failure(model_failure(failure), stop_reason=stop)
-
-    async def _run(self) -> RunEnd:
-        """Take turns until the model completes, or has had its chances."""
-        turn = 0
-        ended = None
-        while ended is None:
-            turn += 1
-            response = await self._ask(turn)
-            self.last_text = response.message.text.strip() or self.last_text
-            if response.stop == "pause":
-                self._messages = (*self._messages, response.message)
-            elif response.message.calls:
-                ended = await self._act(turn, response)
-            elif response.problems:
-                ended = self._unreadable(response)
-            else:
-                ended = await self._answer(turn, response)
         return ended
+
+    def _partial(self) -> Json:
+        return self._work.partial(self) if self.done or self.last_text else None
 
     async def final_words(self, ready: Message) -> str:
         """The final answer in words, asked for because the model has said that it is ready.
@@ -415,7 +412,7 @@ class Turns:
             tools=self._acting.tools,
         )
 
-    async def _ask(self, turn: int) -> Response:
+    async def _next_call(self, turn: int) -> ModelCall:
         work, model_client = self._work, self._model_client
         before, self._system = self._system, work.prompt(self.done)
         tools: ToolSet = self._acting.tools
@@ -427,17 +424,19 @@ class Turns:
             tools=tools,
             output_schema=None if tools else work.answer_schema,
         )
-        offered = work.offer.offered if not self._acting.has_found else msgspec.json.encode(tools.tools)
-        call = model_client.call(
+        offered = msgspec.json.encode(tools.tools) if self._acting.has_found else work.offer.offered
+        kept = await model_client.context.keep(offered)  # in each turn: what was written before is durable then too
+        new, purpose = self._next_request.new, self._next_request.purpose
+        self._next_request = _NextRequest((), purpose)
+        return ModelCall(
             f"t{turn}.llm",
-            self._next_request.purpose,
+            purpose,
+            model_client.model,
             request,
-            new=self._next_request.new,
+            new=new,
             system=None if self._system == before else self._system,
-            tools=await model_client.context.keep(offered),
+            tools=kept,
         )
-        self._next_request = _NextRequest((), self._next_request.purpose)
-        return await model_client.context.model(call)
 
     def _until(self, last: Message) -> tuple[Message, ...]:
         return (*self._messages, last) if last.parts else self._messages
@@ -452,19 +451,29 @@ class Turns:
     async def _act(self, turn: int, response: Response) -> RunEnd | None:
         calls = read_calls(response.message, turn, parallel=self._model_client.parallel)
         outcomes = await self._acting.perform(calls, self.done)
-        envelopes = [outcome.envelope for outcome in outcomes if outcome.envelope is not None]
-        self.done += envelopes
-        self._failures += [outcome for outcome in outcomes if outcome.error is not None]
-        limit = _limit_hit(envelopes)
-        if limit is not None:
-            return await self.end_at_limit(limit, next(found.error for found in envelopes if found.error is not None))
-        results = tuple(outcome.result for outcome in outcomes)
-        self._messages = (*self._messages, calls.message, Message("user", results))
-        failures = [outcome.error for outcome in outcomes if outcome.error is not None]
+        results: list[ToolResult] = []
+        failures: list[ToolError] = []
+        all_refused = True
+        for outcome in outcomes:
+            call, text, failure, refused, envelope = outcome
+            if envelope is not None:
+                self.done.append(envelope)
+            if failure is not None:
+                failures.append(failure)
+                self._failures.append(outcome)
+            all_refused = all_refused and refused
+            results.append(ToolResult(call.id, call.name, text, is_error=failure is not None))
+        if failures:
+            envelopes = [outcome.envelope for outcome in outcomes if outcome.envelope is not None]
+            limit = _limit_hit(envelopes)
+            if limit is not None:
+                failed = next(found.error for found in envelopes if found.error is not None)
+                return await self.end_at_limit(limit, failed)
+        self._messages = (*self._messages, calls.message, Message("user", tuple(results)))
         self._next_request = _NextRequest((), "error_recovery" if failures else "result_review")
         if response.problems:
             self._tell(_PARTLY_UNREADABLE + "\n".join(response.problems))
-        if all(outcome.refused for outcome in outcomes):
+        if all_refused:
             return self._count_refusal(failures[-1])
         self._refused_turns = 0
         return self._check_repetition(outcomes)
@@ -497,14 +506,13 @@ class Turns:
     # The end ----------------------------------------------------------------------------------------------------------
 
     async def _answer(self, turn: int, response: Response) -> RunEnd | None:
-        may_call = bool(self._acting.tools) and not response.wants_format and not stop_warnings(response)
-        if may_call and await self._is_foreign(turn, response):
-            return None
-        is_empty = not response.message.text.strip() and not response.wants_format
-        if is_empty and not self._was_empty and not stop_warnings(response):
-            self._was_empty = True
-            self._tell(_EMPTY)
-            return None
+        if not response.wants_format and not stop_warnings(response):
+            if self._acting.tools and await self._is_foreign(turn, response):
+                return None
+            if not self._was_empty and not response.message.text.strip():
+                self._was_empty = True
+                self._tell(_EMPTY)
+                return None
         ended = await self._work.end_with_answer(self, response)
         if not self._failures or self._model_client.context.request.has_old_rules:
             return ended
@@ -516,9 +524,11 @@ class Turns:
         What the model was told stands in the journal: in runs of older releases it was told nothing.
         """
         mark, context = foreign_call(response.message.text), self._model_client.context
+        if mark is None:
+            return False
         key, ahead = f"t{turn}.foreign", context.ahead
         is_told = key in context.progress_keys or any(getattr(event, "key", None) == key for event in ahead or ())
-        if mark is None or (ahead is not None and not is_told):
+        if ahead is not None and not is_told:
             return False
         end = " and is taken for its answer" if self._was_foreign else ""
         context.warn(_FOREIGN_WARNING.format(model=self._model_client.model.name, mark=mark, end=end))

@@ -112,9 +112,7 @@ class Template:
         Raises:
             InvalidExpression: As `render`.
         """
-        return "".join(self._texts(scope))
-
-    def _texts(self, scope: Mapping[str, Json]) -> Iterator[str]:
+        pieces: list[str] = []
         work, length = WorkCounter(), 0
         for part in self.parts:
             if isinstance(part, str):
@@ -128,7 +126,8 @@ class Template:
             length += len(piece)
             if length > MAX_STRING and len(self.parts) > 1:
                 raise InvalidExpression(f"rendered text would be longer than {MAX_STRING:,} characters")
-            yield piece
+            pieces.append(piece)
+        return "".join(pieces)
 
     def check(self, known: Collection[str]) -> None:
         """Check at definition time that every expression reads known names only.

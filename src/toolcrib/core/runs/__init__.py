@@ -8,7 +8,7 @@ from toolcrib.core.runs.context.context import Program, RunBounds, RunContext
 from toolcrib.core.runs.context.pending import ConcurrentCalls, Pending
 from toolcrib.core.runs.context.ports import Nested, RunPorts
 from toolcrib.core.runs.context.prior_runs import ReusedCalls
-from toolcrib.core.runs.context.start import BEGIN, with_confirmation, with_fork
+from toolcrib.core.runs.context.start import BEGIN, ProgramStart
 from toolcrib.core.runs.forks.fork import as_asked
 from toolcrib.core.runs.forks.recording import recorded_model
 from toolcrib.core.runs.interrupts.approvals import Question
@@ -88,6 +88,7 @@ __all__ = [
     "NullJournal",
     "Pending",
     "Program",
+    "ProgramStart",
     "Question",
     "Result",
     "ReusedCalls",
@@ -147,6 +148,4 @@ __all__ = [
     "waiting_at",
     "waiting_handoffs",
     "waiting_question",
-    "with_confirmation",
-    "with_fork",
 ]

@@ -43,9 +43,12 @@ class Actor:
         Args:
             newest: Whether to read definitions that other processes have saved since.
         """
-        await self.catalogue.open(self.home)
-        realm = self.principal.realm
-        await (self.catalogue.renew(realm) if newest else self.catalogue.read(realm))
+        catalogue, realm = self.catalogue, self.principal.realm
+        if not catalogue.has_read(realm):
+            await catalogue.open(self.home)
+            await catalogue.read(realm)
+        if newest:
+            await catalogue.renew(realm)
         return self.principal
 
     async def check_run(self, journal: Journal, run_id: str, verb: RunVerb) -> None:

@@ -168,6 +168,10 @@ class Catalogue:
         await self._store.close()
         self._open = False
 
+    def has_read(self, realm: str) -> bool:
+        """Whether the store is open, the realm was read, and all that was added is saved."""
+        return realm in self._realms and self._open and not self._added
+
     async def read(self, realm: str) -> None:
         """Read the definitions of a realm into memory, if necessary."""
         if realm not in self._realms:
@@ -197,9 +201,11 @@ class Catalogue:
         Raises:
             NotFound: No such tool.
         """
-        if self._registry.find_by_ref(realm, ref) is None:
+        found = self._registry.find_by_ref(realm, ref)
+        if found is None:
             await self.refresh(realm)
-        return self._registry.require(realm, ref)
+            found = self._registry.require(realm, ref)
+        return found
 
     def check_tool(
         self, definition: ToolDefinition, realm: str, *, provider: ProviderDefinition | None = None
@@ -370,7 +376,14 @@ class Catalogue:
 
     def warnings_at_start(self, tool: ToolRevision, pins: Mapping[str, str]) -> tuple[str, ...]:
         """What a run has to know of the tools that it has pinned: which of them are deprecated."""
-        return warnings_at_start(tool, pins, self._registry, self._clock.now())
+        realm_index, key = self._registry.index(tool.realm), ("no warnings", tool.content_hash, *pins.items())
+        if key in realm_index.derived:
+            return ()
+        warnings = warnings_at_start(tool, pins, self._registry, self._clock.now())
+        # of a workflow they also depend on the functions of this process
+        if not warnings and not isinstance(tool.definition.implementation, WorkflowImplementation):
+            realm_index.derive(key, True)  # noqa: FBT003 - only the key counts
+        return warnings
 
     async def save_provider(self, provider: ProviderDefinition, who: Principal) -> None:
         """Store a provider, if its program may be started."""

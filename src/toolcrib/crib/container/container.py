@@ -7,6 +7,8 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Self
 
+from msgspec import structs
+
 from toolcrib.agents import AgenticHandlers, Memory, Models, References, RunPreparer, Snapshots, programs
 from toolcrib.contracts import DELEGATES, Principal, PromptFragment, RunKind, ServiceAccount, ToolRevision
 from toolcrib.contracts.workflows import ConditionBinding, StepRegistration
@@ -16,12 +18,12 @@ from toolcrib.core.executor import ExecutionRules, Executor
 from toolcrib.core.kinds import ImportContext, ProgramParts
 from toolcrib.core.policy import Guardrails
 from toolcrib.core.registry import Named, Providers, Registry
-from toolcrib.core.runs import Program, RunContext, RunEnd, holding_pins, with_confirmation, with_fork
+from toolcrib.core.runs import Program, ProgramStart, RunContext, holding_pins
 from toolcrib.crib.container.access import Visibility
 from toolcrib.crib.container.adoption import Adoptions
 from toolcrib.crib.container.catalogue import Catalogue, StoredDefinitions
 from toolcrib.crib.container.environment import CredentialServices, Environment, Sharing, open_runtimes
-from toolcrib.crib.container.model_services import asking, service_providers
+from toolcrib.crib.container.model_services import service_providers, with_model
 from toolcrib.infrastructure.net import HttpSession
 from toolcrib.infrastructure.sandbox import Sandboxes
 from toolcrib.infrastructure.store.memory.shadow import ShadowStore
@@ -53,7 +55,7 @@ class EngineServices:
     references: References
     preparer: RunPreparer
     """Prepares the scratch runs of authors."""
-    programs: Callable[[Models, Sandboxes], Mapping[RunKind, Program]]
+    programs: Callable[[Models, Sandboxes], Mapping[RunKind, ProgramStart]]
     """The code of each kind of run, with the models and the sandboxes that it opens."""
 
 
@@ -197,7 +199,7 @@ class CribServices:
         return self.engines.preparer
 
     @property
-    def programs(self) -> Callable[[Models, Sandboxes], Mapping[RunKind, Program]]:
+    def programs(self) -> Callable[[Models, Sandboxes], Mapping[RunKind, ProgramStart]]:
         """The code of each kind of run, with the models and the sandboxes that it opens."""
         return self.engines.programs
 
@@ -271,10 +273,10 @@ def _catalogue(outside: Environment, kept: StoredDefinitions, models: ModelPool,
 
 def _code(
     outside: Environment, kept: StoredDefinitions, references: References
-) -> Callable[[Models, Sandboxes], Mapping[RunKind, Program]]:
+) -> Callable[[Models, Sandboxes], Mapping[RunKind, ProgramStart]]:
     """The program of each kind of run, with the models and sandboxes that it opens."""
 
-    def code_of(opened: Models, sandbox: Sandboxes) -> Mapping[RunKind, Program]:
+    def code_of(opened: Models, sandbox: Sandboxes) -> Mapping[RunKind, ProgramStart]:
         recall = Memory(outside.store, opened)
         found = programs(
             opened,
@@ -290,9 +292,11 @@ def _code(
         kinds |= {kind.run_kind: kind.open_program(parts) for kind in KINDS if kind.open_program is not None}
         preparer = RunPreparer(opened, kept.registry, kept.providers, references)
         kinds["workflow"] = Workflow(kept.registry, AgenticHandlers.of(preparer, kept.registry), kept.accounts)
-        kinds["agent"] = asking(holding_pins(kinds["agent"]))
-        kinds["agentic"] = asking(kinds["agentic"])
-        return {kind: with_fork(program, kept.registry) for kind, program in kinds.items()}
+        kinds["agent"] = holding_pins(kinds["agent"])
+        return {
+            kind: ProgramStart(program, kept.registry, with_model if kind in {"agent", "agentic"} else None)
+            for kind, program in kinds.items()
+        }
 
     return code_of
 
@@ -326,19 +330,15 @@ def _owner() -> str:
     return f"{socket.gethostname()}/{os.getpid()}/{secrets.token_hex(4)}"  # hosts may share a name, and process numbers
 
 
-def at_home(found: Mapping[RunKind, Program], catalogue: Catalogue) -> Mapping[RunKind, Program]:
+def at_home(found: Mapping[RunKind, ProgramStart], catalogue: Catalogue) -> Mapping[RunKind, Program]:
     """Programs that first read the current states of the tools in their run's realm from the store.
 
     A run says at its start which of them are deprecated. One whose tool needs it waits for a person before that.
     """
 
-    def settled(program: Program) -> Program:
-        async def run(context: RunContext, tool: ToolRevision) -> RunEnd:
-            await catalogue.renew(context.run.realm)
-            for warning in catalogue.warnings_at_start(tool, context.request.pins):
-                context.warn(warning)
-            return await program(context, tool)
+    async def settle(context: RunContext, tool: ToolRevision) -> None:
+        await catalogue.renew(context.run.realm)
+        for warning in catalogue.warnings_at_start(tool, context.request.pins):
+            context.warn(warning)
 
-        return run
-
-    return {kind: with_confirmation(settled(program)) for kind, program in found.items()}
+    return {kind: structs.replace(start, settle=settle) for kind, start in found.items()}

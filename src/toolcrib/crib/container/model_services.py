@@ -22,7 +22,6 @@ from toolcrib.contracts import (
 )
 from toolcrib.core.expressions import references_of, resolve
 from toolcrib.core.expressions.jsonpath import check_path, select_one
-from toolcrib.core.runs import Program, RunContext, RunEnd
 from toolcrib.llm import PROVIDERS, ModelPool, Provider
 from toolcrib.llm.base.quirks import Quirks
 from toolcrib.llm.wires import PlainForm, PlainWire
@@ -161,18 +160,8 @@ def llm_of(
     return llm
 
 
-def asking(program: Program) -> Program:
-    """A program that asks the model of its run's request, where it names one, instead of the definition's."""
-
-    async def run(context: RunContext, tool: ToolRevision) -> RunEnd:
-        model = context.request.model
-        return await program(context, tool if model is None else _with_model(tool, model))
-
-    return run
-
-
-def _with_model(tool: ToolRevision, model: str) -> ToolRevision:
-    """The revision with another model."""
+def with_model(tool: ToolRevision, model: str) -> ToolRevision:
+    """The revision with another model, `provider:model`; one without a model as it is."""
     implementation = tool.definition.implementation
     if not isinstance(implementation, AgentImplementation | AgenticImplementation):
         return tool

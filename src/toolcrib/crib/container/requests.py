@@ -1,4 +1,10 @@
-"""Makes the request of a run from a caller's input, and checks in advance whether the run would be refused."""
+"""Makes the request of a run from a caller's input, and checks in advance whether the run would be refused.
+
+What follows from the tool alone, such as the revisions that its runs pin, is worked out once for each state of the
+catalogue.
+"""
+
+from typing import NamedTuple
 
 from toolcrib.contracts import (
     PLAN_FORMAT,
@@ -14,7 +20,7 @@ from toolcrib.contracts import (
 from toolcrib.contracts.base.base import infinite_number
 from toolcrib.contracts.workflows import Rerun
 from toolcrib.core.executor import CallFailed, CallRequest, Executor
-from toolcrib.core.registry import Registry, compile_schema, pins_of
+from toolcrib.core.registry import Registry, SchemaValidator, compile_schema, pins_of
 from toolcrib.core.runs import outside_call
 
 
@@ -41,16 +47,15 @@ def request_of(
     if pointer is not None:
         msg = f"the argument {pointer} of {tool.name!r} is not a finite number; pass one that JSON can write"
         raise InvalidInput(msg)
-    run_kind = tool.definition.run_kind
-    is_run = tool.definition.has_model or run_kind == "workflow"
-    kind: RunKind = run_kind if is_run and not as_call else "tool"
+    plan = _plan_of(tool, registry)
+    kind: RunKind = "tool" if as_call else plan.kind
     return RunRequest(
         kind=kind,
         plan_format=PLAN_FORMAT,
-        tool=tool.ref,
+        tool=plan.ref,
         content_hash=tool.content_hash,
-        pins=pins_of(tool, registry),
-        input=arguments if kind == "tool" else _with_defaults(tool, arguments),
+        pins=pins_of(tool, registry) if plan.pins is None else plan.pins,
+        input=arguments if kind == "tool" or plan.schema is None else plan.schema.with_defaults(arguments),
         principal=who,
         conversation_id=conversation_id,
         session_id=session_id,
@@ -79,8 +84,38 @@ def refusal_of_run(
     return refusal_of(executor, tool, request.input, request.principal, test=test)
 
 
-def _with_defaults(tool: ToolRevision, arguments: JsonObject) -> JsonObject:
+class _RequestPlan(NamedTuple):
+    """What the requests of one revision have in common."""
+
+    tool: ToolRevision
+    kind: RunKind
+    """Of its runs that are no calls."""
+    ref: str
+    pins: dict[str, str] | None
+    """Null for a workflow: what its lock allows also depends on the functions of this process."""
+    schema: SchemaValidator | None
+    """Of the input; null if it cannot be compiled: admission tells what is wrong with it."""
+
+
+def _plan_of(tool: ToolRevision, registry: Registry) -> _RequestPlan:
+    """The plan of a revision; what was worked out for this very one, if nothing has changed since."""
+    realm_index, key = registry.index(tool.realm), ("request", tool.content_hash)
+    known: _RequestPlan | None = realm_index.derived.get(key)
+    if known is not None and known.tool is tool:
+        return known
+    definition = tool.definition
+    run_kind = definition.run_kind
+    is_workflow = run_kind == "workflow"
     try:
-        return compile_schema(tool.definition.input_schema).with_defaults(arguments)
-    except InvalidDefinition:  # admission tells what is wrong with the schema
-        return arguments
+        schema = compile_schema(definition.input_schema)
+    except InvalidDefinition:
+        schema = None
+    plan = _RequestPlan(
+        tool=tool,
+        kind=run_kind if definition.has_model or is_workflow else "tool",
+        ref=tool.ref,
+        pins=None if is_workflow else pins_of(tool, registry),
+        schema=schema,
+    )
+    realm_index.derive(key, plan)
+    return plan

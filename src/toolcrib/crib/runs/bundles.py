@@ -40,7 +40,7 @@ from toolcrib.core.engines.replay import (
     ReplayServices,
     replay_of,
 )
-from toolcrib.core.runs import EndedRuns, Program, StoredRun, result_of, turn_run_id, with_confirmation
+from toolcrib.core.runs import EndedRuns, Program, StoredRun, result_of, turn_run_id
 from toolcrib.core.runs.journal.bundles import Bundle, BundleWriter, LeftOut, Manifest, read_bundle
 from toolcrib.crib.container.container import CribServices
 from toolcrib.crib.container.environment import DefinitionOptions, Environment, SharingOptions
@@ -62,7 +62,7 @@ async def replay_recording(parts: CribServices, recording: RecordedFamily, run_i
     """
 
     def programs(models: ReplayModels, sandbox: ReplaySandbox) -> Mapping[RunKind, Program]:
-        return {kind: with_confirmation(program) for kind, program in parts.programs(models.model, sandbox).items()}
+        return parts.programs(models.model, sandbox)
 
     def price(llm: LLMConfig, usage: TokenUsage, at: datetime) -> Cost:
         try:

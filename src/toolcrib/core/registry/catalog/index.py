@@ -11,7 +11,7 @@ from collections.abc import Iterable, Iterator, Sequence
 from collections.abc import Set as AbstractSet
 from fnmatch import fnmatchcase
 from itertools import islice
-from typing import Final, Literal, TypeAlias
+from typing import Any, Final, Literal, TypeAlias
 
 from toolcrib.contracts import ToolRevision
 from toolcrib.core.registry.catalog.search import ToolSearch
@@ -36,6 +36,8 @@ class RealmIndex:
         self._texts: dict[str, str] = {}
         """What `q` is looked for in, of the names that were asked about."""
         self._search: ToolSearch | None = None
+        self.derived: dict[object, Any] = {}
+        """What others have worked out from the tools as they are, by keys of theirs; empty after every change."""
         self.changes = 0
         """Grows with every change."""
 
@@ -77,6 +79,7 @@ class RealmIndex:
         """Bring everything that is derived from a name's revisions up to date."""
         self.changes += 1
         self._found.clear()
+        self.derived.clear()
         self._texts.pop(name, None)
         before, now = self._current.pop(name, None), self._choose(name, None)
         if before is not None:
@@ -137,6 +140,12 @@ class RealmIndex:
                 self._found.clear()
             self._found[key] = self._choose(name, version)
         return self._found[key]
+
+    def derive(self, key: object, value: Any) -> None:
+        """Keep something that follows from the tools as they are, until one of them changes."""
+        if len(self.derived) >= _MOST_ANSWERS:
+            self.derived.clear()
+        self.derived[key] = value
 
     def having(self, facet: Facet, value: str) -> AbstractSet[str]:
         """Names whose current revision has a category, a tag, a kind of implementation or a status."""

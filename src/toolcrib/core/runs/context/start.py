@@ -1,12 +1,14 @@
-"""The start of a fork, and the confirmation of a run as a whole.
+"""What a run does before the first line of its program: confirmation as a whole, definitions, the start of a fork.
 
 A fork writes what it keeps of the other run into its own journal in one step, so a crash leaves it empty or complete;
 after that it needs the other run only for nested forks. A tool with `requires_confirmation` that is a run of its own
 asks before it begins, unless another run calls it (its call was confirmed), it is a single call, or it is a dry run.
 """
 
-from collections.abc import Awaitable
-from typing import Final
+from collections.abc import Awaitable, Callable
+from typing import Final, TypeAlias
+
+from msgspec import Struct
 
 from toolcrib.contracts import ErrorCode, Json, JsonObject, ProgressMade, Reason, ToolRevision
 from toolcrib.contracts.runs.forks import FORKED, Fork
@@ -22,29 +24,55 @@ BEGIN: Final = "run"
 """Position of the request for a run as a whole."""
 
 
-def with_confirmation(program: Program) -> Program:
-    """A program that begins once a person agrees, if its tool says so."""
-
-    def run(context: RunContext, tool: ToolRevision) -> Awaitable[RunEnd]:
-        request = context.run.request
-        is_call = request.kind == "tool" or request.parent_run_id is not None
-        if is_call or not tool.definition.requires_confirmation or request.skips_writes:
-            return program(context, tool)
-        return _once_confirmed(program, context, tool)
-
-    return run
+Settle: TypeAlias = Callable[[RunContext, ToolRevision], Awaitable[None]]
+"""Reads what has changed outside since the run was asked for."""
 
 
-async def _once_confirmed(program: Program, context: RunContext, tool: ToolRevision) -> RunEnd:
+class ProgramStart(Struct, frozen=True):
+    """A program with all that its run does before the program's first line, as one program.
+
+    It begins once a person agrees, if its tool says so. Then it reads what has changed outside. A fork goes on from
+    what the other run knew. The model is that of the run's request, where it names one.
+    """
+
+    program: Program
+    tools: Pinned
+    """Finds the revisions that the other run of a fork has called."""
+    with_model: Callable[[ToolRevision, str], ToolRevision] | None = None
+    """The revision with another model; null where none is asked."""
+    settle: Settle | None = None
+    """Null in a replay, which reads nothing outside."""
+
+    async def __call__(self, context: RunContext, tool: ToolRevision) -> RunEnd:
+        """Run from the beginning, or from where the journal ends."""
+        request = context.request
+        if tool.definition.requires_confirmation and not (
+            request.kind == "tool" or request.parent_run_id is not None or request.skips_writes
+        ):
+            refused = await _confirm(context, tool)
+            if refused is not None:
+                return refused
+        if self.settle is not None:
+            await self.settle(context, tool)
+        if request.fork is not None:
+            await _begin(context, request.fork, self.tools)
+        if request.model is not None and self.with_model is not None:
+            tool = self.with_model(tool, request.model)
+        return await self.program(context, tool)
+
+
+async def _confirm(context: RunContext, tool: ToolRevision) -> RunEnd | None:
+    """Ask a person for the run, and take the arguments that the person has made of those that were shown.
+
+    Returns:
+        How the run ends if it does not begin.
+    """
     try:
         edited = await context.ask_as_a_whole(BEGIN, tool)
     except Denied as refusal:
         return RunEnd(status="failed", stop_reason="policy", error=refusal.error)
-    return await program(context, tool) if edited is None else await _with(edited, program, context, tool)
-
-
-async def _with(edited: JsonObject, program: Program, context: RunContext, tool: ToolRevision) -> RunEnd:
-    """Begin with the arguments that the person has made of those that were shown."""
+    if edited is None:
+        return None
     schema = compile_schema(tool.definition.input_schema)
     filled = schema.with_defaults(edited)
     problems = schema.problems(filled)
@@ -54,26 +82,7 @@ async def _with(edited: JsonObject, program: Program, context: RunContext, tool:
         return RunEnd(status="failed", stop_reason="error", error=invalid)
     request = context.request.model_copy(update={"input": filled})
     context.run = context.run.model_copy(update={"request": request})
-    return await program(context, tool)
-
-
-def with_fork(program: Program, tools: Pinned) -> Program:
-    """A program that, in a fork, goes on from what the other run knew.
-
-    Args:
-        program: The code of the run.
-        tools: Finds the revisions that the other run has called.
-    """
-
-    def run(context: RunContext, tool: ToolRevision) -> Awaitable[RunEnd]:
-        fork = context.run.request.fork
-        return program(context, tool) if fork is None else go_on(context, tool, fork)
-
-    async def go_on(context: RunContext, tool: ToolRevision, fork: Fork) -> RunEnd:
-        await _begin(context, fork, tools)
-        return await program(context, tool)
-
-    return run
+    return None
 
 
 async def _begin(context: RunContext, fork: Fork, tools: Pinned) -> None:

@@ -10,14 +10,16 @@ timed in the same rounds, so that a slow moment of the machine is seen in all of
 import argparse
 import asyncio
 import json
-from collections.abc import Callable
+from collections.abc import AsyncGenerator, Awaitable, Callable
+from contextlib import asynccontextmanager
 from statistics import median
 from time import process_time_ns
 
 from toolcrib import Crib, tool
 from toolcrib.contracts import OWNER, Run, RunRequest, ToolEnvelope, ToolRevision
-from toolcrib.core.engines import EngineSettings, LocalEngine, SystemClock, new_run_id
+from toolcrib.core.engines import EngineSettings, LocalEngine, new_run_id
 from toolcrib.core.executor import CallRequest
+from toolcrib.core.runs import Program as RunProgram
 from toolcrib.core.runs import RunContext, RunEnd
 
 CALLS = 20
@@ -68,29 +70,42 @@ def timed(work: Callable[[], object], repeats: int = CALLS) -> list[float]:
     return found
 
 
+@asynccontextmanager
+async def calling(crib: Crib, program: RunProgram) -> AsyncGenerator[Callable[[], Awaitable[None]]]:
+    """What starts a run that makes the calls of a program, again and again."""
+    crib.add(convert)
+    await crib.call("convert", ARGUMENTS)
+    revision = crib.registry.require(crib.principal.realm, "convert")
+    engine = LocalEngine(
+        store=crib.store,
+        registry=crib.registry,
+        executor=crib.executor,
+        programs={"tool": program},
+        clock=crib.clock,
+        new_run_id=new_run_id,
+        settings=EngineSettings(owner="benchmark"),
+        check_able=able,
+    )
+    request = RunRequest(
+        kind="tool", tool=revision.ref, content_hash=revision.content_hash, input=ARGUMENTS, principal=OWNER
+    )
+
+    async def start() -> None:
+        driven = await engine.start(request)
+        if driven.result.status != "completed":
+            raise RuntimeError(driven.result.error)
+
+    yield start
+    await engine.close()
+
+
 async def measure(rounds: int) -> dict[str, float]:
     """Medians in microseconds."""
-    async with Crib("memory://") as crib:
-        crib.add(convert)
-        await crib.call("convert", ARGUMENTS)
-        revision = crib.registry.require(crib.principal.realm, "convert")
-        program = Program()
-        engine = LocalEngine(
-            store=crib.store,
-            registry=crib.registry,
-            executor=crib.executor,
-            programs={"tool": program},
-            clock=SystemClock(),
-            new_run_id=new_run_id,
-            settings=EngineSettings(owner="benchmark"),
-            check_able=able,
-        )
-        request = RunRequest(
-            kind="tool", tool=revision.ref, content_hash=revision.content_hash, input=ARGUMENTS, principal=OWNER
-        )
+    program = Program()
+    async with Crib("memory://") as crib, calling(crib, program) as start:
         models: list[float] = []
         for number in range(rounds):
-            await engine.start(request)
+            await start()
             envelope = program.envelope
             if envelope is None:
                 raise RuntimeError("the program made no call")
@@ -99,7 +114,6 @@ async def measure(rounds: int) -> dict[str, float]:
             if number == 0:  # what is loaded and compiled by the first calls is not what a call costs
                 program.took_us.clear()
                 models.clear()
-        await engine.close()
     return {"call_us": median(program.took_us), "envelope_model_us": median(models)}
 
 

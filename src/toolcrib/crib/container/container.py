@@ -7,7 +7,8 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Self
 
-from toolcrib.agents import AgenticHandlers, Memory, Models, References, RunPreparer, Snapshots, programs
+from toolcrib.agents import AgenticHandlers, Memory, Models, References, RunPreparer, Snapshots
+from toolcrib.agents.programs import programs
 from toolcrib.contracts import DELEGATES, Principal, PromptFragment, RunKind, ServiceAccount, ToolRevision
 from toolcrib.contracts.workflows import ConditionBinding, StepRegistration
 from toolcrib.core.engines import Engine, EngineSettings, LocalEngine, new_run_id

@@ -29,7 +29,6 @@ from toolcrib.llm.wires import PlainForm, PlainWire
 
 _NAME: Final = re.compile(r"[a-z][a-z0-9-]{0,63}")
 _SAID: Final = frozenset({"model", "system", "prompt", "messages", "schema", "temperature", "max_tokens"})
-_SERVICES: Final = TypeAdapter(dict[str, ModelService])
 
 
 def read_services(file: Path) -> Mapping[str, ModelService]:
@@ -39,7 +38,8 @@ def read_services(file: Path) -> Mapping[str, ModelService]:
         InvalidSettings: It cannot be read, or describes something else.
     """
     try:
-        return _SERVICES.validate_python(yaml.safe_load(file.read_text(encoding="utf-8")) or {})
+        services = TypeAdapter(dict[str, ModelService])
+        return services.validate_python(yaml.safe_load(file.read_text(encoding="utf-8")) or {})
     except OSError as problem:
         raise InvalidSettings(f"the model services in {file} cannot be read: {problem.strerror}") from problem
     except ValidationError as problem:

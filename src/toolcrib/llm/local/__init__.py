@@ -9,7 +9,6 @@ from toolcrib.contracts.base import names_on_use
 
 if TYPE_CHECKING:
     from toolcrib.llm.local.in_process import LocalTransport
-    from toolcrib.llm.local.installation import Progress, install
     from toolcrib.llm.local.installable import (
         MODELS,
         MODELS_FOLDER,
@@ -20,6 +19,7 @@ if TYPE_CHECKING:
         models_folder,
         remove,
     )
+    from toolcrib.llm.local.installation import Progress, install
 else:
     __getattr__ = names_on_use(
         __name__,

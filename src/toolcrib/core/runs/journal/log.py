@@ -9,7 +9,7 @@ import zlib
 from collections.abc import Awaitable, Iterable, Iterator, Sequence
 from typing import Final, Protocol, overload
 
-from pydantic import TypeAdapter
+from pydantic import ConfigDict, TypeAdapter
 
 from toolcrib.contracts import (
     ApprovalDecision,
@@ -38,7 +38,7 @@ PACK: Final = 256
 KEPT: Final = 1_024
 """Events at the end that are kept as they are, at least."""
 
-_SHOWN: Final[TypeAdapter[list[RunEvent]]] = TypeAdapter(list[RunEvent])
+_SHOWN: Final[TypeAdapter[list[RunEvent]]] = TypeAdapter(list[RunEvent], config=ConfigDict(defer_build=True))
 
 
 class PackedEntries(Sequence[Entry]):

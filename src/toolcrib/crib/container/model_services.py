@@ -5,7 +5,6 @@ from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import Final
 
-import yaml
 from pydantic import TypeAdapter, ValidationError
 
 from toolcrib.contracts import (
@@ -37,6 +36,8 @@ def read_services(file: Path) -> Mapping[str, ModelService]:
     Raises:
         InvalidSettings: It cannot be read, or describes something else.
     """
+    import yaml  # noqa: PLC0415 - heavy
+
     try:
         services = TypeAdapter(dict[str, ModelService])
         return services.validate_python(yaml.safe_load(file.read_text(encoding="utf-8")) or {})

@@ -16,8 +16,7 @@ from typing import TYPE_CHECKING, Self
 from toolcrib import agents, workflows
 from toolcrib.contracts import DELEGATES, Principal, PromptFragment, RunKind, ServiceAccount, ToolRevision
 from toolcrib.contracts.workflows import ConditionBinding, StepRegistration
-from toolcrib.core.engines import Engine, EngineSettings, LocalEngine, new_run_id
-from toolcrib.core.engines.restate import RestateEngine
+from toolcrib.core.engines import Engine, EngineSettings, LocalEngine, new_run_id, restate
 from toolcrib.core.executor import ExecutionRules, Executor
 from toolcrib.core.kinds import ImportContext, ProgramParts
 from toolcrib.core.policy import Guardrails
@@ -334,7 +333,9 @@ def _engine(local: LocalEngine, outside: Environment) -> Engine:
     if sharing.restate is None:
         return local
     journal, clock = outside.store.journal, outside.clock
-    return RestateEngine.wire(local, journal, clock, owner=_owner(), lease_s=sharing.lease_s, options=sharing.restate)
+    return restate.RestateEngine.wire(
+        local, journal, clock, owner=_owner(), lease_s=sharing.lease_s, options=sharing.restate
+    )
 
 
 def _owner() -> str:

@@ -4,331 +4,437 @@ Contracts of workflows are exported by `toolcrib.contracts.workflows` only. Ever
 none. Decisions: docs/decisions/0001 (contracts), 0039 (one commit per step).
 """
 
-from toolcrib.contracts.base.base import (
-    Backoff,
-    Contract,
-    Json,
-    JsonObject,
-    JsonSchema,
-    RetryPolicy,
-    Timestamp,
-    Usd,
-    escape_name,
-    format_timestamp,
-    pointer_names,
-    resolve_pointer,
-    unescape_name,
-)
-from toolcrib.contracts.base.envelope import (
-    EFFECTS,
-    AgentOutputs,
-    Attachment,
-    AttachmentKind,
-    CallStatus,
-    OnMissing,
-    PinnedHandle,
-    PinSelector,
-    PinStrategy,
-    SideEffects,
-    Timings,
-    ToolEnvelope,
-)
-from toolcrib.contracts.base.errors import (
-    MODEL_ERROR_KINDS,
-    RETRYABLE_MODEL_ERRORS,
-    Conflict,
-    EgressDenied,
-    ErrorCode,
-    Fenced,
-    InvalidDefinition,
-    InvalidExpression,
-    InvalidInput,
-    InvalidSettings,
-    JournalDivergence,
-    ModelError,
-    ModelErrorKind,
-    NotFound,
-    PermissionDenied,
-    Reason,
-    ReconnectRequired,
-    ToolcribError,
-    ToolError,
-    Unauthenticated,
-    Unavailable,
-)
-from toolcrib.contracts.base.identity import (
-    cache_key,
-    call_id,
-    canonical,
-    content_hash,
-    digest,
-    hash_call,
-    idempotency_key,
-)
-from toolcrib.contracts.base.implementations import DELEGATES, Implementation
-from toolcrib.contracts.base.principals import DEFAULT_REALM, LOOKS, OWNER, Principal, PrincipalKind, Verb, tool_uri
-from toolcrib.contracts.evaluations import (
-    SCRIPTED,
-    CalledCheck,
-    CandidateResult,
-    CheckOutcome,
-    ContainsCheck,
-    CostCheck,
-    Evaluation,
-    EvaluationCall,
-    EvaluationCandidate,
-    EvaluationChange,
-    EvaluationCheck,
-    EvaluationDataset,
-    EvaluationFigures,
-    EvaluationOutcome,
-    EvaluationTask,
-    ExactCheck,
-    JudgeCheck,
-    NotCalledCheck,
-    PathCheck,
-    SchemaCheck,
-    ScriptedTurn,
-    ToolOutputCheck,
-)
-from toolcrib.contracts.providers.auth import (
-    SECRET_REFERENCE,
-    ApiKeyAuth,
-    AuthorizationCodeAuth,
-    BasicAuth,
-    BearerAuth,
-    LoginRequest,
-    MutualTlsAuth,
-    NoAuth,
-    OAuth2Auth,
-    ProviderAuth,
-    SecurityRequirement,
-    TwoStepAuth,
-)
-from toolcrib.contracts.providers.connections import (
-    SECRET_SCOPES,
-    Connection,
-    Consent,
-    ConsentRequest,
-    ConsentStatus,
-    DatabaseConnection,
-    Discovery,
-    GrpcConnection,
-    HttpConnection,
-    McpConnection,
-    McpTransport,
-    ProviderCheck,
-    Revocation,
-    SecretEntry,
-    SecretScope,
-)
-from toolcrib.contracts.providers.providers import (
-    NAME_PATTERN,
-    PromptFragment,
-    ProviderData,
-    ProviderDefinition,
-    ReferenceReading,
-    ReferenceSnapshot,
-    ReferenceSource,
-    ServerVariable,
-    ServiceAccount,
-    account_of,
-)
-from toolcrib.contracts.runs.approvals import (
-    Approval,
-    ApprovalPage,
-    ApprovalPreview,
-    ApprovalStatus,
-    ApprovalView,
-    approval_id,
-    approval_signal,
-    is_approval_signal,
-)
-from toolcrib.contracts.runs.comparisons import Divergence, Replay
-from toolcrib.contracts.runs.events import (
-    EVENT,
-    SCHEMA_VERSION,
-    ApprovalDecided,
-    ApprovalRequested,
-    ApprovalWithdrawn,
-    CallFinished,
-    CallStarted,
-    ChildStarted,
-    ClientHandoff,
-    ClientReturned,
-    Event,
-    FailedCall,
-    GuardDecision,
-    LimitReached,
-    ModelDenied,
-    ModelFailed,
-    ModelFinished,
-    ModelStarted,
-    Outcome,
-    ProgressMade,
-    ResumeCause,
-    RunEvent,
-    RunFinished,
-    RunResumed,
-    RunStarted,
-    RunSuspended,
-    SignalAwaited,
-    SignalReceived,
-)
-from toolcrib.contracts.runs.executions import (
-    AgentRequest,
-    AgentResponse,
-    Answer,
-    ChangePreview,
-    Choice,
-    Conversation,
-    ConversationStatus,
-    ConversationTurn,
-    OpenQuestion,
-    PreviewedItem,
-    ReturnedCall,
-    WaitingApproval,
-)
-from toolcrib.contracts.runs.runs import (
-    CANCEL,
-    CLOCK,
-    ENDED,
-    PLAN_FORMAT,
-    PLANNED_ANEW,
-    WAITING,
-    ApprovalDecision,
-    ClientResult,
-    Purpose,
-    Run,
-    RunKind,
-    RunRequest,
-    RunResult,
-    RunStatus,
-    Signal,
-    StopReason,
-)
-from toolcrib.contracts.runs.stream import (
-    ApprovalPending,
-    HandoffPending,
-    StreamDone,
-    StreamEvent,
-    StreamFailed,
-    TextDelta,
-    ThinkingDelta,
-    ToolCallEnd,
-    ToolCallStart,
-)
-from toolcrib.contracts.runs.trace import (
-    ActionCost,
-    ApprovalStep,
-    CostBreakdown,
-    FailedAttempt,
-    HandoffStatus,
-    HandoffStep,
-    LimitStep,
-    LLMCost,
-    LLMStatus,
-    LLMStep,
-    ProgressStep,
-    ResumptionStep,
-    SignalStatus,
-    SignalStep,
-    Step,
-    SuspensionStep,
-    ToolStep,
-    ToolStepStatus,
-    Trace,
-)
-from toolcrib.contracts.specs.agents import (
-    AgenticContext,
-    AgenticImplementation,
-    AgenticMode,
-    AgenticStatus,
-    AgenticStep,
-    AgentImplementation,
-    AgentMemory,
-    AllocatedTool,
-    Grounding,
-    MemoryStrategy,
-    ResolvedTool,
-    ResponseFormat,
-)
-from toolcrib.contracts.specs.guardrails import (
-    ContentFilter,
-    CustomGuardrail,
-    FilterAction,
-    Filtered,
-    Guardrail,
-    MaxCost,
-    NoDelete,
-    PersonalData,
-    RealmBoundary,
-    RequireConfirmation,
-    UntrustedContent,
-)
-from toolcrib.contracts.specs.models_and_limits import (
-    CLOSING_S,
-    Allowance,
-    Limits,
-    LLMConfig,
-    ModelService,
-    OnMalformed,
-    ServiceWire,
-    ToolCalling,
-    Usage,
-)
-from toolcrib.contracts.specs.sandbox import CodeInterpreter, CodeLanguage, Isolation, SandboxLimits
-from toolcrib.contracts.tools.agent_definitions import AGENT_CATEGORY, MESSAGE_INPUT, AgentDefinition
-from toolcrib.contracts.tools.changes import (
-    CHANGE_CLASSES,
-    HARMFUL,
-    ChangeClass,
-    ChangeKind,
-    ChangePart,
-    Difference,
-    DriftChange,
-    DriftKind,
-    DriftReport,
-    ToolChange,
-)
-from toolcrib.contracts.tools.imports import (
-    AdoptedTool,
-    Adoption,
-    Baseline,
-    ImportOutcome,
-    Loss,
-    LossEffect,
-    LossKind,
-    LossReport,
-    OperationImport,
-    ProviderBaseline,
-    ToolProposal,
-    ToolReview,
-    VersionLife,
-)
-from toolcrib.contracts.tools.prompt_proposals import (
-    PromptDifference,
-    PromptRevision,
-    PromptTest,
-    ProposalSource,
-    ProposedText,
-    TextProposal,
-    TrialCall,
-)
-from toolcrib.contracts.tools.tools import (
-    CachePolicy,
-    ErrorRule,
-    Example,
-    FailureAction,
-    LifeCycle,
-    RateLimit,
-    SecretReference,
-    Surface,
-    ToolDefinition,
-    ToolRevision,
-    ToolSource,
-)
-from toolcrib.contracts.workflows.graphs import Dependent, ImpactReport, PinnedRun, Verdict
+from typing import TYPE_CHECKING
+
+from toolcrib.contracts.base import names_on_use
+
+if TYPE_CHECKING:
+    from toolcrib.contracts.base.base import (
+        Backoff,
+        Contract,
+        Json,
+        JsonObject,
+        JsonSchema,
+        RetryPolicy,
+        Timestamp,
+        Usd,
+        escape_name,
+        format_timestamp,
+        pointer_names,
+        resolve_pointer,
+        unescape_name,
+    )
+    from toolcrib.contracts.base.envelope import (
+        EFFECTS,
+        AgentOutputs,
+        Attachment,
+        AttachmentKind,
+        CallStatus,
+        OnMissing,
+        PinnedHandle,
+        PinSelector,
+        PinStrategy,
+        SideEffects,
+        Timings,
+        ToolEnvelope,
+    )
+    from toolcrib.contracts.base.errors import (
+        MODEL_ERROR_KINDS,
+        RETRYABLE_MODEL_ERRORS,
+        Conflict,
+        EgressDenied,
+        ErrorCode,
+        Fenced,
+        InvalidDefinition,
+        InvalidExpression,
+        InvalidInput,
+        InvalidSettings,
+        JournalDivergence,
+        ModelError,
+        ModelErrorKind,
+        NotFound,
+        PermissionDenied,
+        Reason,
+        ReconnectRequired,
+        ToolcribError,
+        ToolError,
+        Unauthenticated,
+        Unavailable,
+    )
+    from toolcrib.contracts.base.identity import (
+        cache_key,
+        call_id,
+        canonical,
+        content_hash,
+        digest,
+        hash_call,
+        idempotency_key,
+    )
+    from toolcrib.contracts.base.implementations import DELEGATES, Implementation
+    from toolcrib.contracts.base.principals import DEFAULT_REALM, LOOKS, OWNER, Principal, PrincipalKind, Verb, tool_uri
+    from toolcrib.contracts.evaluations import (
+        SCRIPTED,
+        CalledCheck,
+        CandidateResult,
+        CheckOutcome,
+        ContainsCheck,
+        CostCheck,
+        Evaluation,
+        EvaluationCall,
+        EvaluationCandidate,
+        EvaluationChange,
+        EvaluationCheck,
+        EvaluationDataset,
+        EvaluationFigures,
+        EvaluationOutcome,
+        EvaluationTask,
+        ExactCheck,
+        JudgeCheck,
+        NotCalledCheck,
+        PathCheck,
+        SchemaCheck,
+        ScriptedTurn,
+        ToolOutputCheck,
+    )
+    from toolcrib.contracts.providers.auth import (
+        SECRET_REFERENCE,
+        ApiKeyAuth,
+        AuthorizationCodeAuth,
+        BasicAuth,
+        BearerAuth,
+        LoginRequest,
+        MutualTlsAuth,
+        NoAuth,
+        OAuth2Auth,
+        ProviderAuth,
+        SecurityRequirement,
+        TwoStepAuth,
+    )
+    from toolcrib.contracts.providers.connections import (
+        SECRET_SCOPES,
+        Connection,
+        Consent,
+        ConsentRequest,
+        ConsentStatus,
+        DatabaseConnection,
+        Discovery,
+        GrpcConnection,
+        HttpConnection,
+        McpConnection,
+        McpTransport,
+        ProviderCheck,
+        Revocation,
+        SecretEntry,
+        SecretScope,
+    )
+    from toolcrib.contracts.providers.providers import (
+        NAME_PATTERN,
+        PromptFragment,
+        ProviderData,
+        ProviderDefinition,
+        ReferenceReading,
+        ReferenceSnapshot,
+        ReferenceSource,
+        ServerVariable,
+        ServiceAccount,
+        account_of,
+    )
+    from toolcrib.contracts.runs.approvals import (
+        Approval,
+        ApprovalPage,
+        ApprovalPreview,
+        ApprovalStatus,
+        ApprovalView,
+        approval_id,
+        approval_signal,
+        is_approval_signal,
+    )
+    from toolcrib.contracts.runs.comparisons import Divergence, Replay
+    from toolcrib.contracts.runs.events import (
+        EVENT,
+        SCHEMA_VERSION,
+        ApprovalDecided,
+        ApprovalRequested,
+        ApprovalWithdrawn,
+        CallFinished,
+        CallStarted,
+        ChildStarted,
+        ClientHandoff,
+        ClientReturned,
+        Event,
+        FailedCall,
+        GuardDecision,
+        LimitReached,
+        ModelDenied,
+        ModelFailed,
+        ModelFinished,
+        ModelStarted,
+        Outcome,
+        ProgressMade,
+        ResumeCause,
+        RunEvent,
+        RunFinished,
+        RunResumed,
+        RunStarted,
+        RunSuspended,
+        SignalAwaited,
+        SignalReceived,
+    )
+    from toolcrib.contracts.runs.executions import (
+        AgentRequest,
+        AgentResponse,
+        Answer,
+        ChangePreview,
+        Choice,
+        Conversation,
+        ConversationStatus,
+        ConversationTurn,
+        OpenQuestion,
+        PreviewedItem,
+        ReturnedCall,
+        WaitingApproval,
+    )
+    from toolcrib.contracts.runs.runs import (
+        CANCEL,
+        CLOCK,
+        ENDED,
+        PLAN_FORMAT,
+        PLANNED_ANEW,
+        WAITING,
+        ApprovalDecision,
+        ClientResult,
+        Purpose,
+        Run,
+        RunKind,
+        RunRequest,
+        RunResult,
+        RunStatus,
+        Signal,
+        StopReason,
+    )
+    from toolcrib.contracts.runs.stream import (
+        ApprovalPending,
+        HandoffPending,
+        StreamDone,
+        StreamEvent,
+        StreamFailed,
+        TextDelta,
+        ThinkingDelta,
+        ToolCallEnd,
+        ToolCallStart,
+    )
+    from toolcrib.contracts.runs.trace import (
+        ActionCost,
+        ApprovalStep,
+        CostBreakdown,
+        FailedAttempt,
+        HandoffStatus,
+        HandoffStep,
+        LimitStep,
+        LLMCost,
+        LLMStatus,
+        LLMStep,
+        ProgressStep,
+        ResumptionStep,
+        SignalStatus,
+        SignalStep,
+        Step,
+        SuspensionStep,
+        ToolStep,
+        ToolStepStatus,
+        Trace,
+    )
+    from toolcrib.contracts.specs.agents import (
+        AgenticContext,
+        AgenticImplementation,
+        AgenticMode,
+        AgenticStatus,
+        AgenticStep,
+        AgentImplementation,
+        AgentMemory,
+        AllocatedTool,
+        Grounding,
+        MemoryStrategy,
+        ResolvedTool,
+        ResponseFormat,
+    )
+    from toolcrib.contracts.specs.guardrails import (
+        ContentFilter,
+        CustomGuardrail,
+        FilterAction,
+        Filtered,
+        Guardrail,
+        MaxCost,
+        NoDelete,
+        PersonalData,
+        RealmBoundary,
+        RequireConfirmation,
+        UntrustedContent,
+    )
+    from toolcrib.contracts.specs.models_and_limits import (
+        CLOSING_S,
+        Allowance,
+        Limits,
+        LLMConfig,
+        ModelService,
+        OnMalformed,
+        ServiceWire,
+        ToolCalling,
+        Usage,
+    )
+    from toolcrib.contracts.specs.sandbox import CodeInterpreter, CodeLanguage, Isolation, SandboxLimits
+    from toolcrib.contracts.tools.agent_definitions import AGENT_CATEGORY, MESSAGE_INPUT, AgentDefinition
+    from toolcrib.contracts.tools.changes import (
+        CHANGE_CLASSES,
+        HARMFUL,
+        ChangeClass,
+        ChangeKind,
+        ChangePart,
+        Difference,
+        DriftChange,
+        DriftKind,
+        DriftReport,
+        ToolChange,
+    )
+    from toolcrib.contracts.tools.imports import (
+        AdoptedTool,
+        Adoption,
+        Baseline,
+        ImportOutcome,
+        Loss,
+        LossEffect,
+        LossKind,
+        LossReport,
+        OperationImport,
+        ProviderBaseline,
+        ToolProposal,
+        ToolReview,
+        VersionLife,
+    )
+    from toolcrib.contracts.tools.prompt_proposals import (
+        PromptDifference,
+        PromptRevision,
+        PromptTest,
+        ProposalSource,
+        ProposedText,
+        TextProposal,
+        TrialCall,
+    )
+    from toolcrib.contracts.tools.tools import (
+        CachePolicy,
+        ErrorRule,
+        Example,
+        FailureAction,
+        LifeCycle,
+        RateLimit,
+        SecretReference,
+        Surface,
+        ToolDefinition,
+        ToolRevision,
+        ToolSource,
+    )
+    from toolcrib.contracts.workflows.graphs import Dependent, ImpactReport, PinnedRun, Verdict
+else:
+    __getattr__ = names_on_use(
+        __name__,
+        {
+            "toolcrib.contracts.base.base": (
+                "Backoff Contract Json JsonObject JsonSchema RetryPolicy Timestamp Usd escape_name format_timestamp "
+                "pointer_names resolve_pointer unescape_name"
+            ),
+            "toolcrib.contracts.base.envelope": (
+                "AgentOutputs Attachment AttachmentKind CallStatus EFFECTS OnMissing PinSelector PinStrategy "
+                "PinnedHandle SideEffects Timings ToolEnvelope"
+            ),
+            "toolcrib.contracts.base.errors": (
+                "Conflict EgressDenied ErrorCode Fenced InvalidDefinition InvalidExpression InvalidInput "
+                "InvalidSettings JournalDivergence MODEL_ERROR_KINDS ModelError ModelErrorKind NotFound "
+                "PermissionDenied RETRYABLE_MODEL_ERRORS Reason ReconnectRequired ToolError ToolcribError "
+                "Unauthenticated Unavailable"
+            ),
+            "toolcrib.contracts.base.identity": (
+                "cache_key call_id canonical content_hash digest hash_call idempotency_key"
+            ),
+            "toolcrib.contracts.base.implementations": "DELEGATES Implementation",
+            "toolcrib.contracts.base.principals": "DEFAULT_REALM LOOKS OWNER Principal PrincipalKind Verb tool_uri",
+            "toolcrib.contracts.evaluations": (
+                "CalledCheck CandidateResult CheckOutcome ContainsCheck CostCheck Evaluation EvaluationCall "
+                "EvaluationCandidate EvaluationChange EvaluationCheck EvaluationDataset EvaluationFigures "
+                "EvaluationOutcome EvaluationTask ExactCheck JudgeCheck NotCalledCheck PathCheck SCRIPTED "
+                "SchemaCheck ScriptedTurn ToolOutputCheck"
+            ),
+            "toolcrib.contracts.providers.auth": (
+                "ApiKeyAuth AuthorizationCodeAuth BasicAuth BearerAuth LoginRequest MutualTlsAuth NoAuth OAuth2Auth "
+                "ProviderAuth SECRET_REFERENCE SecurityRequirement TwoStepAuth"
+            ),
+            "toolcrib.contracts.providers.connections": (
+                "Connection Consent ConsentRequest ConsentStatus DatabaseConnection Discovery GrpcConnection "
+                "HttpConnection McpConnection McpTransport ProviderCheck Revocation SECRET_SCOPES SecretEntry "
+                "SecretScope"
+            ),
+            "toolcrib.contracts.providers.providers": (
+                "NAME_PATTERN PromptFragment ProviderData ProviderDefinition ReferenceReading ReferenceSnapshot "
+                "ReferenceSource ServerVariable ServiceAccount account_of"
+            ),
+            "toolcrib.contracts.runs.approvals": (
+                "Approval ApprovalPage ApprovalPreview ApprovalStatus ApprovalView approval_id approval_signal "
+                "is_approval_signal"
+            ),
+            "toolcrib.contracts.runs.comparisons": "Divergence Replay",
+            "toolcrib.contracts.runs.events": (
+                "ApprovalDecided ApprovalRequested ApprovalWithdrawn CallFinished CallStarted ChildStarted "
+                "ClientHandoff ClientReturned EVENT Event FailedCall GuardDecision LimitReached ModelDenied "
+                "ModelFailed ModelFinished ModelStarted Outcome ProgressMade ResumeCause RunEvent RunFinished "
+                "RunResumed RunStarted RunSuspended SCHEMA_VERSION SignalAwaited SignalReceived"
+            ),
+            "toolcrib.contracts.runs.executions": (
+                "AgentRequest AgentResponse Answer ChangePreview Choice Conversation ConversationStatus "
+                "ConversationTurn OpenQuestion PreviewedItem ReturnedCall WaitingApproval"
+            ),
+            "toolcrib.contracts.runs.runs": (
+                "ApprovalDecision CANCEL CLOCK ClientResult ENDED PLANNED_ANEW PLAN_FORMAT Purpose Run RunKind "
+                "RunRequest RunResult RunStatus Signal StopReason WAITING"
+            ),
+            "toolcrib.contracts.runs.stream": (
+                "ApprovalPending HandoffPending StreamDone StreamEvent StreamFailed TextDelta ThinkingDelta "
+                "ToolCallEnd ToolCallStart"
+            ),
+            "toolcrib.contracts.runs.trace": (
+                "ActionCost ApprovalStep CostBreakdown FailedAttempt HandoffStatus HandoffStep LLMCost LLMStatus "
+                "LLMStep LimitStep ProgressStep ResumptionStep SignalStatus SignalStep Step SuspensionStep ToolStep "
+                "ToolStepStatus Trace"
+            ),
+            "toolcrib.contracts.specs.agents": (
+                "AgentImplementation AgentMemory AgenticContext AgenticImplementation AgenticMode AgenticStatus "
+                "AgenticStep AllocatedTool Grounding MemoryStrategy ResolvedTool ResponseFormat"
+            ),
+            "toolcrib.contracts.specs.guardrails": (
+                "ContentFilter CustomGuardrail FilterAction Filtered Guardrail MaxCost NoDelete PersonalData "
+                "RealmBoundary RequireConfirmation UntrustedContent"
+            ),
+            "toolcrib.contracts.specs.models_and_limits": (
+                "Allowance CLOSING_S LLMConfig Limits ModelService OnMalformed ServiceWire ToolCalling Usage"
+            ),
+            "toolcrib.contracts.specs.sandbox": "CodeInterpreter CodeLanguage Isolation SandboxLimits",
+            "toolcrib.contracts.tools.agent_definitions": "AGENT_CATEGORY AgentDefinition MESSAGE_INPUT",
+            "toolcrib.contracts.tools.changes": (
+                "CHANGE_CLASSES ChangeClass ChangeKind ChangePart Difference DriftChange DriftKind DriftReport "
+                "HARMFUL ToolChange"
+            ),
+            "toolcrib.contracts.tools.imports": (
+                "AdoptedTool Adoption Baseline ImportOutcome Loss LossEffect LossKind LossReport OperationImport "
+                "ProviderBaseline ToolProposal ToolReview VersionLife"
+            ),
+            "toolcrib.contracts.tools.prompt_proposals": (
+                "PromptDifference PromptRevision PromptTest ProposalSource ProposedText TextProposal TrialCall"
+            ),
+            "toolcrib.contracts.tools.tools": (
+                "CachePolicy ErrorRule Example FailureAction LifeCycle RateLimit SecretReference Surface "
+                "ToolDefinition ToolRevision ToolSource"
+            ),
+            "toolcrib.contracts.workflows.graphs": "Dependent ImpactReport PinnedRun Verdict",
+        },
+    )
 
 __all__ = [
     "AGENT_CATEGORY",

@@ -42,8 +42,8 @@ class KeptCounts(Contract):
 class PrunedRealm(Contract):
     """What pruning did in one realm."""
 
-    gone: PrunedCounts = PrunedCounts()
-    kept: KeptCounts = KeptCounts()
+    gone: PrunedCounts = PrunedCounts.model_construct()
+    kept: KeptCounts = KeptCounts.model_construct()
 
 
 class Pruned(Contract):

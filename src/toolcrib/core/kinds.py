@@ -8,8 +8,6 @@ from collections.abc import Awaitable, Callable, Collection, Mapping
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Annotated, Any, Generic, Protocol, Self, TypeAlias, TypeVar, runtime_checkable
 
-from pydantic import ConfigDict
-
 from toolcrib.contracts import (
     DELEGATES,
     Contract,
@@ -150,8 +148,6 @@ class ImportSource(Contract):
 
     It is the argument of `crib.imports.read`, the body of the REST route and the options of the command.
     """
-
-    model_config = ConfigDict(defer_build=False)
 
     name: Annotated[str, Option("--name", "N", "Name of the provider.")]
     """Name of the provider that it becomes."""

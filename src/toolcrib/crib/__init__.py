@@ -7,10 +7,25 @@ Imported by `interfaces` and by applications; imports every package below. Decis
 0041 (structure).
 """
 
-from toolcrib.crib.container.environment import DefinitionOptions, SharingOptions
-from toolcrib.crib.crib import ActingCrib, Crib
-from toolcrib.crib.definitions import Agent, AgenticTool, CompositeTool, WorkflowHandle
-from toolcrib.crib.tool_use import ToolUse, use_tools_with_ai
+from typing import TYPE_CHECKING
+
+from toolcrib.contracts.base import names_on_use
+
+if TYPE_CHECKING:
+    from toolcrib.crib.container.environment import DefinitionOptions, SharingOptions
+    from toolcrib.crib.crib import ActingCrib, Crib
+    from toolcrib.crib.definitions import Agent, AgenticTool, CompositeTool, WorkflowHandle
+    from toolcrib.crib.tool_use import ToolUse, use_tools_with_ai
+else:
+    __getattr__ = names_on_use(
+        __name__,
+        {
+            "toolcrib.crib.container.environment": "DefinitionOptions SharingOptions",
+            "toolcrib.crib.crib": "ActingCrib Crib",
+            "toolcrib.crib.definitions": "Agent AgenticTool CompositeTool WorkflowHandle",
+            "toolcrib.crib.tool_use": "ToolUse use_tools_with_ai",
+        },
+    )
 
 __all__ = [
     "ActingCrib",

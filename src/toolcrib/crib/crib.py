@@ -1,6 +1,7 @@
 """The crib: the object that wires everything together, and the Python API.
 
-Nothing is connected until the first call. All operations of a crib use its executor and its journal.
+Nothing is connected until the first call, and what a crib is made of is loaded with the first crib. All operations of
+a crib use its executor and its journal.
 
 Example:
     crib = Crib()  # SQLite in the working directory
@@ -11,79 +12,55 @@ Example:
     result = await deals("Update all Acme Corp deals to Negotiation")
 """
 
+from __future__ import annotations
+
 import os
 from collections.abc import Awaitable, Callable, Mapping, Sequence
 from dataclasses import replace
 from functools import cached_property
 from types import TracebackType
-from typing import IO, Self
+from typing import IO, TYPE_CHECKING, Self
 
-from toolcrib.contracts import (
-    OWNER,
-    AgentRequest,
-    AgentResponse,
-    ApprovalRequested,
-    ClientResult,
-    Conflict,
-    Json,
-    JsonObject,
-    Principal,
-    PromptFragment,
-    ProviderDefinition,
-    Replay,
-    RunRequest,
-    ServiceAccount,
-    ToolDefinition,
-    ToolEnvelope,
-    ToolError,
-    ToolRevision,
-    Trace,
-)
-from toolcrib.contracts.pruning_and_rehearsal import RehearsalReport
-from toolcrib.contracts.workflows import ConditionBinding, StepRegistration
-from toolcrib.core.engines import DriveResult, SystemClock
-from toolcrib.core.executor import Clock
-from toolcrib.core.export import ExportFormat, export_tools, select_available
-from toolcrib.core.providers import ImportedApi
-from toolcrib.core.runs import Result, read_trace
-from toolcrib.core.runs.journal.bundles import Manifest
-from toolcrib.crib.agents.agents import Agents
-from toolcrib.crib.agents.conversations import Conversations
-from toolcrib.crib.agents.evaluations import Evaluations
-from toolcrib.crib.agents.executions import Executions
-from toolcrib.crib.agents.questions import Handoffs, Questions
-from toolcrib.crib.container.access import Actor, RunVerb
-from toolcrib.crib.container.container import CribServices, Environment
-from toolcrib.crib.container.environment import DefinitionOptions, SharingOptions, resolve_store
-from toolcrib.crib.container.model_services import read_services
-from toolcrib.crib.container.plugins import load_plugins
-from toolcrib.crib.container.requests import refusal_of, refusal_of_run, request_of
+from toolcrib import contracts, llm
+from toolcrib.contracts import OWNER, Conflict
+from toolcrib.contracts import workflows as workflow_contracts
+from toolcrib.core import engines, runs
+from toolcrib.crib import agents as agent_parts
+from toolcrib.crib import container
+from toolcrib.crib import providers as provider_parts
+from toolcrib.crib import runs as run_parts
+from toolcrib.crib import tools as tool_parts
+from toolcrib.crib import workflows as workflow_parts
 from toolcrib.crib.definitions import Definer
-from toolcrib.crib.providers.connections import Connections
-from toolcrib.crib.providers.imports import Imports
-from toolcrib.crib.providers.reference_data import ReferenceData
-from toolcrib.crib.providers.secrets import Secrets
-from toolcrib.crib.runs.approvals import ApprovalAnswer, Approvals
-from toolcrib.crib.runs.bundles import Capture, Sees, replay_run
-from toolcrib.crib.runs.forks import Forks
-from toolcrib.crib.runs.rehearsal import Rehearsal, ShiftedClock
-from toolcrib.crib.runs.retention import Retention
-from toolcrib.crib.runs.settlements import Settlements
-from toolcrib.crib.settings import Settings, load_settings
-from toolcrib.crib.tools.lifecycle import ToolLife
-from toolcrib.crib.tools.listing import NamedThings, ToolListing, check_grants
-from toolcrib.crib.tools.prompts import Prompts
-from toolcrib.crib.workflows.authoring import Authoring
-from toolcrib.crib.workflows.instances import Instances
-from toolcrib.crib.workflows.workflows import Workflows
-from toolcrib.infrastructure.net import EgressPolicy
-from toolcrib.infrastructure.sandbox import machine_sandbox
-from toolcrib.infrastructure.store import Store
-from toolcrib.infrastructure.store.memory.shadow import ShadowStore
-from toolcrib.kinds.entity.commands import BoundDatabase, Mapped
-from toolcrib.llm import LanguageModel
-from toolcrib.llm.base.prices import Prices
-from toolcrib.llm.local import MODELS_FOLDER
+from toolcrib.infrastructure import net
+from toolcrib.llm import local
+
+if TYPE_CHECKING:
+    from toolcrib.contracts import (
+        AgentRequest,
+        AgentResponse,
+        ApprovalRequested,
+        ClientResult,
+        Json,
+        JsonObject,
+        Principal,
+        ProviderDefinition,
+        Replay,
+        RunRequest,
+        ToolDefinition,
+        ToolEnvelope,
+        ToolError,
+        ToolRevision,
+        Trace,
+    )
+    from toolcrib.contracts.pruning_and_rehearsal import RehearsalReport
+    from toolcrib.core.executor import Clock
+    from toolcrib.core.export import ExportFormat
+    from toolcrib.core.providers import ImportedApi
+    from toolcrib.core.runs.journal.bundles import Manifest
+    from toolcrib.crib.settings import Settings
+    from toolcrib.infrastructure.store import Store
+    from toolcrib.kinds.entity.commands import BoundDatabase, Mapped
 
 
 class ActingCrib:
@@ -97,7 +74,7 @@ class ActingCrib:
         actor: The actor of the crib.
     """
 
-    def __init__(self, parts: CribServices, actor: Actor) -> None:
+    def __init__(self, parts: container.CribServices, actor: container.Actor) -> None:
         self._parts = parts
         self._actor = actor
         self._catalogue = parts.catalogue
@@ -115,109 +92,109 @@ class ActingCrib:
     # Subjects ---------------------------------------------------------------------------------------------------------
 
     @cached_property
-    def approvals(self) -> Approvals:
+    def approvals(self) -> run_parts.Approvals:
         """Calls that wait for a person."""
-        return Approvals(self._parts, self._actor)
+        return run_parts.Approvals(self._parts, self._actor)
 
     @cached_property
-    def settlements(self) -> Settlements:
+    def settlements(self) -> run_parts.Settlements:
         """What is said of calls whose outcome is unknown."""
-        return Settlements(self._parts, self._actor)
+        return run_parts.Settlements(self._parts, self._actor)
 
     @cached_property
-    def reference_data(self) -> ReferenceData:
+    def reference_data(self) -> provider_parts.ReferenceData:
         """The lists that providers declare."""
-        return ReferenceData(self._parts, self._actor, self.invoke)
+        return provider_parts.ReferenceData(self._parts, self._actor, self.invoke)
 
     @cached_property
-    def imports(self) -> Imports:
+    def imports(self) -> provider_parts.Imports:
         """Tools made from what other systems describe."""
-        return Imports(self._parts, self._actor)
+        return provider_parts.Imports(self._parts, self._actor)
 
     @cached_property
-    def lifecycle(self) -> ToolLife:
+    def lifecycle(self) -> tool_parts.ToolLife:
         """Deprecating and blocking tools, and what providers want to change."""
-        return ToolLife(self._parts, self._actor)
+        return tool_parts.ToolLife(self._parts, self._actor)
 
     @cached_property
-    def listing(self) -> ToolListing:
+    def listing(self) -> tool_parts.ToolListing:
         """The tools that the principal may see."""
-        return ToolListing(self.registry, self._parts.visibility, self._actor)
+        return tool_parts.ToolListing(self.registry, self._parts.visibility, self._actor)
 
     @cached_property
-    def agents(self) -> Agents:
+    def agents(self) -> agent_parts.Agents:
         """Agents."""
-        return Agents(self._parts, self.listing, self._actor)
+        return agent_parts.Agents(self._parts, self.listing, self._actor)
 
     @cached_property
-    def prompts(self) -> Prompts:
+    def prompts(self) -> tool_parts.Prompts:
         """The prompts of agentic tools."""
-        return Prompts.of(self._parts, self._actor)
+        return tool_parts.Prompts.of(self._parts, self._actor)
 
     @cached_property
-    def secrets(self) -> Secrets:
+    def secrets(self) -> provider_parts.Secrets:
         """Secrets of the vault."""
-        return Secrets(self._parts, self._actor)
+        return provider_parts.Secrets(self._parts, self._actor)
 
     @cached_property
-    def fragments(self) -> NamedThings[PromptFragment]:
+    def fragments(self) -> tool_parts.NamedThings[contracts.PromptFragment]:
         """Prompt fragments."""
-        return NamedThings(self._parts.fragments, self._actor, self.clock)
+        return tool_parts.NamedThings(self._parts.fragments, self._actor, self.clock)
 
     @cached_property
-    def accounts(self) -> NamedThings[ServiceAccount]:
+    def accounts(self) -> tool_parts.NamedThings[contracts.ServiceAccount]:
         """Service accounts."""
-        return NamedThings(self._parts.accounts, self._actor, self.clock, check_grants)
+        return tool_parts.NamedThings(self._parts.accounts, self._actor, self.clock, tool_parts.check_grants)
 
     @cached_property
-    def steps(self) -> NamedThings[StepRegistration]:
+    def steps(self) -> tool_parts.NamedThings[workflow_contracts.StepRegistration]:
         """Handlers that workflow steps name."""
-        return NamedThings(self._parts.steps, self._actor, self.clock, self._catalogue.check_step)
+        return tool_parts.NamedThings(self._parts.steps, self._actor, self.clock, self._catalogue.check_step)
 
     @cached_property
-    def conditions(self) -> NamedThings[ConditionBinding]:
+    def conditions(self) -> tool_parts.NamedThings[workflow_contracts.ConditionBinding]:
         """Conditions that workflows name."""
-        return NamedThings(self._parts.conditions, self._actor, self.clock, self._catalogue.check_condition)
+        return tool_parts.NamedThings(self._parts.conditions, self._actor, self.clock, self._catalogue.check_condition)
 
     @cached_property
-    def connections(self) -> Connections:
+    def connections(self) -> provider_parts.Connections:
         """Connections to providers."""
-        return Connections(self._parts, self._actor)
+        return provider_parts.Connections(self._parts, self._actor)
 
     @cached_property
-    def conversations(self) -> Conversations:
+    def conversations(self) -> agent_parts.Conversations:
         """Conversations with agents."""
-        return Conversations(self.store, self.engine, self.clock, self._actor)
+        return agent_parts.Conversations(self.store, self.engine, self.clock, self._actor)
 
     @cached_property
-    def evaluate(self) -> Evaluations:
+    def evaluate(self) -> agent_parts.Evaluations:
         """Runs tasks by candidates, and compares them."""
-        return Evaluations(self._parts, self._actor)
+        return agent_parts.Evaluations(self._parts, self._actor)
 
     @cached_property
-    def questions(self) -> Questions:
+    def questions(self) -> agent_parts.Questions:
         """What runs ask."""
-        return Questions(self._parts, self._actor)
+        return agent_parts.Questions(self._parts, self._actor)
 
     @cached_property
-    def executions(self) -> Executions:
+    def executions(self) -> agent_parts.Executions:
         """Executions of agents and agentic tools."""
-        return Executions(self._parts, self.conversations, self._actor, self.questions)
+        return agent_parts.Executions(self._parts, self.conversations, self._actor, self.questions)
 
     @cached_property
-    def workflows(self) -> Workflows:
+    def workflows(self) -> workflow_parts.Workflows:
         """Workflows and their drafts."""
-        return Workflows(self._parts, self.listing, self.lifecycle, self.executions, self._actor)
+        return workflow_parts.Workflows(self._parts, self.listing, self.lifecycle, self.executions, self._actor)
 
     @cached_property
-    def instances(self) -> Instances:
+    def instances(self) -> workflow_parts.Instances:
         """Instances of workflows."""
-        return Instances(self._parts, self.executions, self._actor)
+        return workflow_parts.Instances(self._parts, self.executions, self._actor)
 
     @cached_property
-    def forks(self) -> Forks:
+    def forks(self) -> run_parts.Forks:
         """Forks of runs."""
-        return Forks(self._parts, self.executions, self._actor)
+        return run_parts.Forks(self._parts, self.executions, self._actor)
 
     @property
     def fork(self):  # noqa: ANN201 - the type is that of the method
@@ -235,10 +212,10 @@ class ActingCrib:
         return self.executions.follow
 
     @cached_property
-    def _handoffs(self) -> Handoffs:
-        return Handoffs(self.store.journal, self.engine, self.clock)
+    def _handoffs(self) -> agent_parts.Handoffs:
+        return agent_parts.Handoffs(self.store.journal, self.engine, self.clock)
 
-    async def _open(self, run_id: str, verb: RunVerb) -> None:
+    async def _open(self, run_id: str, verb: container.RunVerb) -> None:
         """Open the crib; refuse a caller who may not look at the run, or act on it."""
         await self._actor.authorize()
         await self._actor.check_run(self.store.journal, run_id, verb)
@@ -296,6 +273,8 @@ class ActingCrib:
         Example:
             [described] = await crib.export("search_deals", form="openai")
         """
+        from toolcrib.core.export import export_tools, select_available
+
         who = await self.authorize(newest=True)
         found = [self.registry.require(who.realm, name) for name in names] or select_available(
             self.registry.current(who.realm), form
@@ -314,7 +293,7 @@ class ActingCrib:
         dry_run: bool = False,
         as_call: bool = False,
         test: bool = False,
-    ) -> Result:
+    ) -> runs.Result:
         """Run a tool of any kind and wait until the run ends or suspends.
 
         Args:
@@ -382,9 +361,9 @@ class ActingCrib:
         test: bool = False,
     ) -> tuple[RunRequest, ToolError | None]:
         """The request of a run, and why it is refused, if it is."""
-        who = await self._actor.authorize()
+        who = await self.authorize()
         tool = self.registry.find_by_ref(who.realm, ref) or await self._catalogue.require(who.realm, ref)
-        request = request_of(
+        request = container.request_of(
             tool,
             arguments,
             who,
@@ -394,7 +373,7 @@ class ActingCrib:
             dry_run=dry_run,
             as_call=as_call,
         )
-        return request, refusal_of_run(self.executor, tool, request, test=test)
+        return request, container.refusal_of_run(self.executor, tool, request, test=test)
 
     async def refusal(self, ref: str, arguments: JsonObject) -> ToolError | None:
         """Why a call would be refused before anything runs: arguments, policy, permission. Null if it would run.
@@ -407,7 +386,7 @@ class ActingCrib:
         """
         who = await self.authorize()
         tool = await self._catalogue.require(who.realm, ref)
-        return refusal_of(self.executor, tool, arguments, who)
+        return container.refusal_of(self.executor, tool, arguments, who)
 
     async def call(self, ref: str, arguments: JsonObject | None = None, /, **keywords: Json) -> ToolEnvelope:
         """Call a tool once and get its envelope.
@@ -430,7 +409,7 @@ class ActingCrib:
             raise Conflict(msg)
         return result.envelopes[-1]
 
-    async def resume(self, run_id: str) -> Result:
+    async def resume(self, run_id: str) -> runs.Result:
         """Carry a run on: after a decision, or after the process that drove it died.
 
         Raises:
@@ -472,7 +451,7 @@ class ActingCrib:
             print([step.type for step in (await crib.trace(result.run_id)).steps])
         """
         await self._open(run_id, "read")
-        return await read_trace(self.store.journal, run_id)
+        return await runs.read_trace(self.store.journal, run_id)
 
     async def replay(self, run_id: str, *, parked: bool = False) -> Replay:
         """Make the events of a run again from its recording alone, and report where they differ.
@@ -490,7 +469,7 @@ class ActingCrib:
             print((await crib.replay(result.run_id)).same)
         """
         await self._open(run_id, "read")
-        return await replay_run(self._parts, run_id, parked=parked)
+        return await run_parts.replay_run(self._parts, run_id, parked=parked)
 
     async def pending_approvals(self, run_id: str) -> Sequence[ApprovalRequested]:
         """Calls of a run that wait for a person; see `Approvals.of_run`."""
@@ -528,7 +507,7 @@ class ActingCrib:
             waiting = await crib.invoke("send_offer", {"deal": "d1"})
             await crib.decide(waiting.run_id, "call", approve=False, reason="Not yet")
         """
-        answer = ApprovalAnswer(approve, edited_input, reason)
+        answer = run_parts.ApprovalAnswer(approve, edited_input, reason)
         return await self.approvals.decide_call(run_id, position, answer)
 
     async def return_client_result(self, run_id: str, position: str, result: ClientResult) -> bool:
@@ -572,29 +551,29 @@ class Crib(ActingCrib, Definer):
         store: str | Store = "sqlite:///toolcrib.db",
         *,
         principal: Principal = OWNER,
-        models: Mapping[str, LanguageModel] | None = None,
-        egress: EgressPolicy | None = None,
+        models: Mapping[str, llm.LanguageModel] | None = None,
+        egress: net.EgressPolicy | None = None,
         environment: Mapping[str, str] | None = None,
         clock: Clock | None = None,
-        definitions: DefinitionOptions | None = None,
-        sharing: SharingOptions | None = None,
+        definitions: container.DefinitionOptions | None = None,
+        sharing: container.SharingOptions | None = None,
     ) -> None:
-        definitions, sharing = definitions or DefinitionOptions(), sharing or SharingOptions()
-        parts = CribServices.wire(
-            Environment(
-                store=resolve_store(store, sharing.blobs),
-                clock=clock or SystemClock(),
-                egress=egress or EgressPolicy(),
+        definitions, sharing = definitions or container.DefinitionOptions(), sharing or container.SharingOptions()
+        parts = container.CribServices.wire(
+            container.Environment(
+                store=container.resolve_store(store, sharing.blobs),
+                clock=clock or engines.SystemClock(),
+                egress=egress or net.EgressPolicy(),
                 environment=os.environ if environment is None else environment,
                 models=models or {},
-                sandbox=definitions.sandbox or machine_sandbox(),
+                sandbox=definitions.sandbox or container.machine_sandbox(),
                 definitions=definitions,
                 sharing=sharing,
             )
         )
-        super().__init__(parts, Actor(parts.catalogue, principal.realm, principal, is_application=True))
-        self.retention = Retention(self.store, self.clock, self._actor, keep=sharing.keep_ended)
-        Authoring(lambda who: self.acting_as(who).workflows, self.registry).bind(parts.functions)
+        super().__init__(parts, container.Actor(parts.catalogue, principal.realm, principal, is_application=True))
+        self.retention = run_parts.Retention(self.store, self.clock, self._actor, keep=sharing.keep_ended)
+        workflow_parts.Authoring(lambda who: self.acting_as(who).workflows, self.registry).bind(parts.functions)
 
     @classmethod
     def from_settings(
@@ -603,9 +582,9 @@ class Crib(ActingCrib, Definer):
         *,
         store: Store | None = None,
         principal: Principal = OWNER,
-        models: Mapping[str, LanguageModel] | None = None,
+        models: Mapping[str, llm.LanguageModel] | None = None,
         environment: Mapping[str, str] | None = None,
-        prices: Prices | None = None,
+        prices: llm.Prices | None = None,
         clock: Clock | None = None,
     ) -> Self:
         """A crib with the operator's settings, as the command line and the server use it.
@@ -626,10 +605,12 @@ class Crib(ActingCrib, Definer):
             async with Crib.from_settings() as crib:  # reads TOOLCRIB_STORE and toolcrib.toml
                 crib.add(search_deals)
         """
+        from toolcrib.crib.settings import load_settings
+
         settings = settings or load_settings(environment=environment).settings
         if settings.models_dir is not None:
             around = os.environ if environment is None else environment
-            environment = {**around, MODELS_FOLDER: str(settings.models_dir)}
+            environment = {**around, local.MODELS_FOLDER: str(settings.models_dir)}
         return cls(
             store or settings.store,
             principal=principal,
@@ -637,8 +618,8 @@ class Crib(ActingCrib, Definer):
             egress=settings.egress.policy(),
             environment=environment,
             clock=clock,
-            definitions=_definitions_of(settings, prices or Prices()),
-            sharing=SharingOptions(
+            definitions=_definitions_of(settings, prices or llm.Prices()),
+            sharing=container.SharingOptions(
                 blobs=settings.blobs if store is None else None,
                 redis=settings.redis,
                 budgets=settings.budgets,
@@ -657,7 +638,7 @@ class Crib(ActingCrib, Definer):
 
         The crib itself acts as the application, which needs no grant to see and decide.
         """
-        return ActingCrib(self._parts, Actor(self._catalogue, self.principal.realm, principal))
+        return ActingCrib(self._parts, container.Actor(self._catalogue, self.principal.realm, principal))
 
     async def _ask(self, agent: str, request: AgentRequest) -> AgentResponse:
         return await self.executions.execute(agent, request)
@@ -668,7 +649,7 @@ class Crib(ActingCrib, Definer):
         """Connect the store and save what was added; called by everything that needs it."""
         await self._catalogue.open(self.principal.realm)
 
-    async def recover(self) -> Sequence[Result]:
+    async def recover(self) -> Sequence[runs.Result]:
         """Resume all runs that can continue now.
 
         Example:
@@ -677,7 +658,7 @@ class Crib(ActingCrib, Definer):
         await self.open()
         return [_result(driven) for driven in await self.engine.recover()]
 
-    async def export_run(self, run_id: str, file: IO[bytes], *, sees: Sees = lambda _: True) -> Manifest:
+    async def export_run(self, run_id: str, file: IO[bytes], *, sees: run_parts.Sees = lambda _: True) -> Manifest:
         """Write a run, ended or not, with everything needed to replay it, into one seekable file.
 
         Args:
@@ -694,10 +675,10 @@ class Crib(ActingCrib, Definer):
                 await crib.export_run(result.run_id, file)
         """
         await self.open()
-        return await Capture(self.store, run_id, sees).write(file)
+        return await run_parts.Capture(self.store, run_id, sees).write(file)
 
     async def rehearse(
-        self, changes: "Callable[[Crib], Awaitable[object]] | None" = None, *, functions_here: bool = True
+        self, changes: Callable[[Crib], Awaitable[object]] | None = None, *, functions_here: bool = True
     ) -> RehearsalReport:
         """Test whether all runs that have not ended could continue in this process after a change.
 
@@ -712,8 +693,11 @@ class Crib(ActingCrib, Definer):
         Example:
             report = await crib.rehearse(lambda shadow: shadow.save(update_deals.definition))
         """
+        from toolcrib.contracts.pruning_and_rehearsal import RehearsalReport
+        from toolcrib.infrastructure.store.memory.shadow import ShadowStore
+
         await self.store.open()
-        outside, clock, store = self._parts.outside, ShiftedClock(self.clock), ShadowStore(self.store)
+        outside, clock, store = self._parts.outside, run_parts.ShiftedClock(self.clock), ShadowStore(self.store)
         shadow = Crib(
             store,
             principal=self.principal,
@@ -729,7 +713,7 @@ class Crib(ActingCrib, Definer):
             await shadow.open()
             if changes is not None:
                 await changes(shadow)
-            rehearsal = Rehearsal(self._parts, store, shadow._parts, clock, functions_here=functions_here)
+            rehearsal = run_parts.Rehearsal(self._parts, store, shadow._parts, clock, functions_here=functions_here)
             return RehearsalReport(at=self.clock.now(), runs=await rehearsal.of_all(realms))
         finally:
             await shadow._parts.let_go()
@@ -756,19 +740,19 @@ class Crib(ActingCrib, Definer):
         await self.close()
 
 
-def _definitions_of(settings: Settings, prices: Prices) -> DefinitionOptions:
+def _definitions_of(settings: Settings, prices: llm.Prices) -> container.DefinitionOptions:
     services = settings.model_services
-    return DefinitionOptions(
+    return container.DefinitionOptions(
         released=settings.released_env,
         sandbox=settings.sandbox.open(),
         mcp_commands=settings.mcp_commands,
-        plugins=load_plugins(settings.plugins),
-        model_services={} if services is None else read_services(services),
+        plugins=container.load_plugins(settings.plugins),
+        model_services={} if services is None else container.read_services(services),
         prices=prices,
         default_model=settings.llm(),
         default_limits=settings.limits,
     )
 
 
-def _result(driven: DriveResult) -> Result:
-    return Result(driven.result, driven.log)
+def _result(driven: engines.DriveResult) -> runs.Result:
+    return runs.Result(driven.result, driven.log)

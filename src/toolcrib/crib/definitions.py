@@ -3,51 +3,52 @@
 Each is saved before the next call. All except plain tools return a handle, with which the program calls them.
 """
 
+from __future__ import annotations
+
 from abc import ABC, abstractmethod
 from collections.abc import Awaitable, Callable, Sequence
-from typing import Any, TypeAlias, TypedDict, Unpack
+from typing import TYPE_CHECKING, Any, TypeAlias, TypedDict, Unpack
 
 from pydantic import ValidationError
 
-from toolcrib.agents import agentic_definition
-from toolcrib.contracts import (
-    AgentDefinition,
-    AgenticContext,
-    AgenticMode,
-    AgenticStatus,
-    AgenticStep,
-    AgentMemory,
-    AgentRequest,
-    AgentResponse,
-    AllocatedTool,
-    Grounding,
-    Guardrail,
-    InvalidDefinition,
-    Json,
-    JsonObject,
-    JsonSchema,
-    Limits,
-    LLMConfig,
-    PinnedHandle,
-    Principal,
-    ResponseFormat,
-    SideEffects,
-    ToolDefinition,
-)
-from toolcrib.contracts.workflows import WorkflowDefinition, WorkflowStep
-from toolcrib.core.runs import Result
-from toolcrib.crib.container.catalogue import Catalogue
-from toolcrib.crib.container.container import CribServices
-from toolcrib.crib.container.model_services import llm_of
-from toolcrib.kinds.composite.checks import composite_definition
-from toolcrib.kinds.composite.shape import CompositeRoute
+from toolcrib import agents, contracts
+from toolcrib.contracts import AllocatedTool, InvalidDefinition, ToolDefinition
+from toolcrib.crib import container
 from toolcrib.kinds.python.functions import FunctionTool, as_function_tool
-from toolcrib.workflows.checks import read_definition, refusal
+from toolcrib.workflows import checks
 
-Invoke: TypeAlias = Callable[[str, JsonObject], Awaitable[Result]]
+if TYPE_CHECKING:
+    from toolcrib.contracts import (
+        AgentDefinition,
+        AgenticContext,
+        AgenticMode,
+        AgenticStatus,
+        AgenticStep,
+        AgentMemory,
+        AgentRequest,
+        AgentResponse,
+        Grounding,
+        Guardrail,
+        Json,
+        JsonObject,
+        JsonSchema,
+        Limits,
+        LLMConfig,
+        PinnedHandle,
+        Principal,
+        ResponseFormat,
+        SideEffects,
+    )
+    from toolcrib.contracts.workflows import WorkflowDefinition, WorkflowStep
+    from toolcrib.core.runs import Result
+    from toolcrib.crib.container.catalogue import Catalogue
+    from toolcrib.crib.container.container import CribServices
+    from toolcrib.kinds.composite.shape import CompositeRoute
+
+Invoke: TypeAlias = "Callable[[str, JsonObject], Awaitable[Result]]"
 """Runs the tool of a reference with arguments."""
 
-Execute: TypeAlias = Callable[[str, AgentRequest], Awaitable[AgentResponse]]
+Execute: TypeAlias = "Callable[[str, AgentRequest], Awaitable[AgentResponse]]"
 """Asks the agent of a reference."""
 
 
@@ -78,7 +79,7 @@ class Agent:
             answer = await desk("Which deals has Acme?")
             more = await desk("And who owns them?", conversation_id=answer.conversation_id)
         """
-        request = AgentRequest(message=message, conversation_id=conversation_id, context=context or {})
+        request = contracts.AgentRequest(message=message, conversation_id=conversation_id, context=context or {})
         return await self._execute(f"{self.definition.name}@{self.definition.version}", request)
 
 
@@ -266,7 +267,7 @@ def agent_definition(
     if "delegates" in given:
         given["delegates"] = [one.definition.name if isinstance(one, Agent) else one for one in given["delegates"]]
     try:
-        return AgentDefinition.model_validate({"name": name, "llm": llm, "tools": tuple(tools), **given})
+        return contracts.AgentDefinition.model_validate({"name": name, "llm": llm, "tools": tuple(tools), **given})
     except ValidationError as problem:
         found = problem.errors()[0]
         place = ".".join(map(str, found["loc"]))
@@ -292,9 +293,9 @@ def workflow_definition(
     given: dict[str, object] = {"name": name, "steps": list(steps), **options}
     if limits is not None:
         given["limits"] = limits
-    found = read_definition(given)
+    found = checks.read_definition(given)
     if found.definition is None:
-        raise refusal(name, found.problems)
+        raise checks.refusal(name, found.problems)
     return found.definition
 
 
@@ -374,7 +375,9 @@ class Definer(ABC):
         """
         defaults = self._parts.outside.definitions
         llm = self._llm_of(name, model, base_url)
-        definition = agentic_definition(name, mode=mode, llm=llm, limits=limits or defaults.default_limits, **options)
+        definition = agents.agentic_definition(
+            name, mode=mode, llm=llm, limits=limits or defaults.default_limits, **options
+        )
         self._catalogue.add(definition, self.principal)
         return AgenticTool(self.invoke, definition)
 
@@ -443,6 +446,8 @@ class Definer(ABC):
                 routes=[CompositeRoute(id="by_company", when="${input.company != null}", tool="search_deals")],
             )
         """
+        from toolcrib.kinds.composite.checks import composite_definition
+
         made = {"description": description, "output_schema": output_schema, "version": version}
         definition = composite_definition(name, input_schema, routes, **made)
         self._catalogue.add(definition, self.principal)
@@ -483,4 +488,4 @@ class Definer(ABC):
 
     def _llm_of(self, name: str, model: str | LLMConfig | None, base_url: str | None) -> LLMConfig:
         default, realm = self._parts.outside.definitions.default_model, self.principal.realm
-        return llm_of(name, model, base_url, default=default, models=self._parts.models, realm=realm)
+        return container.llm_of(name, model, base_url, default=default, models=self._parts.models, realm=realm)

@@ -147,7 +147,7 @@ class Settings(Contract):
     """Who drives runs: the processes that begin them, or the workers of a Restate cluster."""
     models_dir: Path | None = None
     """Where models that run in this process are installed; the user's data directory if null."""
-    limits: Limits = Limits()
+    limits: Limits = Limits.model_construct()
     """What a run may spend, for agentic tools that are defined in code without limits of their own."""
     mcp_commands: tuple[str, ...] = ()
     """Programs that may be started as MCP servers, word for word; `toolcrib.kinds.mcp.importer.programs` says how."""
@@ -155,11 +155,11 @@ class Settings(Contract):
     """Entry points of other packages that are loaded: runtimes and model providers. They run with our rights."""
     model_services: Path | None = None
     """File that describes model providers of one's own, by name: `docs/models.md` says how."""
-    egress: EgressSettings = EgressSettings()
-    sandbox: SandboxSettings = SandboxSettings()
-    server: ServerSettings = ServerSettings()
-    retention: RetentionSettings = RetentionSettings()
-    restate: RestateOptions = RestateOptions()
+    egress: EgressSettings = EgressSettings.model_construct()
+    sandbox: SandboxSettings = SandboxSettings.model_construct()
+    server: ServerSettings = ServerSettings.model_construct()
+    retention: RetentionSettings = RetentionSettings.model_construct()
+    restate: RestateOptions = RestateOptions.model_construct()
     """Where Restate is and how it reaches a worker, if `engine` is `restate`."""
 
     @field_validator("blobs", "redis")

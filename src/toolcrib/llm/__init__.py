@@ -5,56 +5,85 @@ Importing it is fast: the HTTP client and the price data load with the first req
 0019.
 """
 
-from toolcrib.llm.base.errors import ModelRetryPolicy
-from toolcrib.llm.base.messages import (
-    MODEL_TIMEOUTS,
-    NO_TOOLS,
-    CallDelta,
-    CallEnd,
-    CallStart,
-    Done,
-    Event,
-    Message,
-    NamedTool,
-    Opaque,
-    Part,
-    Reasoning,
-    Request,
-    Response,
-    Stop,
-    Text,
-    TextChunk,
-    Thinking,
-    ThinkingChunk,
-    TokenUsage,
-    Tool,
-    ToolCall,
-    ToolChoice,
-    ToolExample,
-    ToolResult,
-    ToolSet,
-    UsageUpdate,
-    assistant,
-    check_characters,
-    decode_messages,
-    decode_response,
-    encode_messages,
-    encode_response,
-    hash_request,
-    messages_as_json,
-    response_as_json,
-    user,
-)
-from toolcrib.llm.base.prices import Cost, Prices, RateTable
-from toolcrib.llm.base.quirks import Quirks
-from toolcrib.llm.base.schema_signatures import signature
-from toolcrib.llm.base.transport import MAX_RESPONSE_BYTES, HttpTransport, Transport
-from toolcrib.llm.base.wire import Decoder, Wire
-from toolcrib.llm.models.catalog import PROVIDERS, Provider, open_model, resolve
-from toolcrib.llm.models.model import Endpoint, LanguageModel, Model
-from toolcrib.llm.models.pool import ModelPool, TextProtocol
-from toolcrib.llm.models.scripted import Script, ScriptedAnswer, ScriptedModel
-from toolcrib.llm.wires import AnthropicWire, ChatWire, GeminiWire, ResponsesWire
+from typing import TYPE_CHECKING
+
+from toolcrib.contracts.base import names_on_use
+
+if TYPE_CHECKING:
+    from toolcrib.llm.base.errors import ModelRetryPolicy
+    from toolcrib.llm.base.messages import (
+        MODEL_TIMEOUTS,
+        NO_TOOLS,
+        CallDelta,
+        CallEnd,
+        CallStart,
+        Done,
+        Event,
+        Message,
+        NamedTool,
+        Opaque,
+        Part,
+        Reasoning,
+        Request,
+        Response,
+        Stop,
+        Text,
+        TextChunk,
+        Thinking,
+        ThinkingChunk,
+        TokenUsage,
+        Tool,
+        ToolCall,
+        ToolChoice,
+        ToolExample,
+        ToolResult,
+        ToolSet,
+        UsageUpdate,
+        assistant,
+        check_characters,
+        decode_messages,
+        decode_response,
+        encode_messages,
+        encode_response,
+        hash_request,
+        messages_as_json,
+        response_as_json,
+        user,
+    )
+    from toolcrib.llm.base.prices import Cost, Prices, RateTable
+    from toolcrib.llm.base.quirks import Quirks
+    from toolcrib.llm.base.schema_signatures import signature
+    from toolcrib.llm.base.transport import MAX_RESPONSE_BYTES, HttpTransport, Transport
+    from toolcrib.llm.base.wire import Decoder, Wire
+    from toolcrib.llm.models.catalog import PROVIDERS, Provider, open_model, resolve
+    from toolcrib.llm.models.model import Endpoint, LanguageModel, Model
+    from toolcrib.llm.models.pool import ModelPool, TextProtocol
+    from toolcrib.llm.models.scripted import Script, ScriptedAnswer, ScriptedModel
+    from toolcrib.llm.wires import AnthropicWire, ChatWire, GeminiWire, ResponsesWire
+else:
+    __getattr__ = names_on_use(
+        __name__,
+        {
+            "toolcrib.llm.base.errors": "ModelRetryPolicy",
+            "toolcrib.llm.base.messages": (
+                "CallDelta CallEnd CallStart Done Event MODEL_TIMEOUTS Message NO_TOOLS NamedTool Opaque Part "
+                "Reasoning Request Response Stop Text TextChunk Thinking ThinkingChunk TokenUsage Tool ToolCall "
+                "ToolChoice ToolExample ToolResult ToolSet UsageUpdate assistant check_characters decode_messages "
+                "decode_response encode_messages encode_response hash_request messages_as_json response_as_json "
+                "user"
+            ),
+            "toolcrib.llm.base.prices": "Cost Prices RateTable",
+            "toolcrib.llm.base.quirks": "Quirks",
+            "toolcrib.llm.base.schema_signatures": "signature",
+            "toolcrib.llm.base.transport": "HttpTransport MAX_RESPONSE_BYTES Transport",
+            "toolcrib.llm.base.wire": "Decoder Wire",
+            "toolcrib.llm.models.catalog": "PROVIDERS Provider open_model resolve",
+            "toolcrib.llm.models.model": "Endpoint LanguageModel Model",
+            "toolcrib.llm.models.pool": "ModelPool TextProtocol",
+            "toolcrib.llm.models.scripted": "Script ScriptedAnswer ScriptedModel",
+            "toolcrib.llm.wires": "AnthropicWire ChatWire GeminiWire ResponsesWire",
+        },
+    )
 
 __all__ = [
     "MAX_RESPONSE_BYTES",

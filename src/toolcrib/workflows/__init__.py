@@ -5,20 +5,38 @@ recorded results. It imports core, llm, infrastructure and contracts, not agents
 it. Decisions: docs/decisions/0023, 0024, 0025, 0026, 0027, 0028, 0029.
 """
 
-from toolcrib.workflows.edit.draft_tools import authoring_tools, function_of
-from toolcrib.workflows.edit.materialize import (
-    AgentRequestMade,
-    Chosen,
-    Rewired,
-    check_call,
-    check_place,
-    check_tool,
-    choose,
-    with_step,
-)
-from toolcrib.workflows.run.instances import read_settled_steps
-from toolcrib.workflows.run.program import Workflow
-from toolcrib.workflows.values.graph import Edge, StepNode, WorkflowPlan, plan_of
+from typing import TYPE_CHECKING
+
+from toolcrib.contracts.base import names_on_use
+
+if TYPE_CHECKING:
+    from toolcrib.workflows.edit.draft_tools import authoring_tools, function_of
+    from toolcrib.workflows.edit.materialize import (
+        AgentRequestMade,
+        Chosen,
+        Rewired,
+        check_call,
+        check_place,
+        check_tool,
+        choose,
+        with_step,
+    )
+    from toolcrib.workflows.run.instances import read_settled_steps
+    from toolcrib.workflows.run.program import Workflow
+    from toolcrib.workflows.values.graph import Edge, StepNode, WorkflowPlan, plan_of
+else:
+    __getattr__ = names_on_use(
+        __name__,
+        {
+            "toolcrib.workflows.edit.draft_tools": "authoring_tools function_of",
+            "toolcrib.workflows.edit.materialize": (
+                "AgentRequestMade Chosen Rewired check_call check_place check_tool choose with_step"
+            ),
+            "toolcrib.workflows.run.instances": "read_settled_steps",
+            "toolcrib.workflows.run.program": "Workflow",
+            "toolcrib.workflows.values.graph": "Edge StepNode WorkflowPlan plan_of",
+        },
+    )
 
 __all__ = [
     "AgentRequestMade",

@@ -93,7 +93,7 @@ class ToolEnvelope(Contract):
     session_id: str | None = None
     attempts: int = 0
     """Executions at the tool boundary, retries included; 0 if the tool never ran."""
-    timings: Timings = Timings()
+    timings: Timings = Timings.model_construct()
     cost_usd: Usd | None = None
     """Null means unknown, never 0 for a paid call."""
     side_effects: SideEffects = "none"

@@ -40,7 +40,7 @@ class Principal(Contract):
         return self.acts_for or self.id
 
 
-OWNER = Principal(id="owner")
+OWNER = Principal.model_construct(id="owner")
 """The principal of an embedded crib: one realm and its owner."""
 
 

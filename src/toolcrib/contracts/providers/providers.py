@@ -117,11 +117,11 @@ class ProviderDefinition(Contract):
     title: str | None = None
     enabled: bool = True
     """Its tools are not called while it is not."""
-    connection: Connection = HttpConnection()
+    connection: Connection = HttpConnection.model_construct()
     base_url: str = ""
     """Absolute, with `{name}` for variables; empty for a program, and for a database."""
     variables: dict[str, ServerVariable] = Field(default_factory=dict)
-    auth: ProviderAuth = NoAuth()
+    auth: ProviderAuth = NoAuth.model_construct()
     """The one way to authenticate, where `security` is null and the operation names no other."""
     schemes: dict[str, ProviderAuth] = Field(default_factory=dict)
     """Ways to authenticate by name, for `security` here and in operations."""

@@ -7,7 +7,7 @@ journal.
 
 from typing import Annotated, Literal, TypeAlias
 
-from pydantic import Field, TypeAdapter
+from pydantic import ConfigDict, Field, TypeAdapter
 
 from toolcrib.contracts.base.base import Contract, Json, JsonObject, JsonSchema, Timestamp, Usd
 from toolcrib.contracts.base.envelope import Attachment, SideEffects, ToolEnvelope
@@ -93,7 +93,7 @@ class RunFinished(Contract):
     """It has read what outsiders can write."""
     error: ToolError | None = None
     warnings: tuple[str, ...] = ()
-    usage: Usage = Usage()
+    usage: Usage = Usage.model_construct()
     tokens: int | None = None
     """Input and output tokens, with those of nested runs; null where an older release has not written them."""
     cost_usd: Usd | None = None
@@ -146,7 +146,7 @@ class ModelFailed(Contract):
     retry_after_s: float | None = None
     """Seconds to wait, where the provider said so."""
     retry_in_s: float | None = None
-    usage: Usage = Usage()
+    usage: Usage = Usage.model_construct()
     """What it may have used at most, if it may have been billed: its answer was cut off, or came too late."""
     cost_usd: Usd | None = None
 
@@ -170,7 +170,7 @@ class ModelFinished(Contract):
     model: str
     response: Json
     """The neutral response: parts, stop, usage, the provider's model name and id."""
-    usage: Usage = Usage()
+    usage: Usage = Usage.model_construct()
     cost_usd: Usd | None = None
     cost_source: str | None = None
     """Who billed it, or the table that the rates are from."""
@@ -406,5 +406,5 @@ class RunEvent(Contract):
     schema_version: int = SCHEMA_VERSION
 
 
-EVENT: TypeAdapter[Event] = TypeAdapter(Event)
+EVENT: TypeAdapter[Event] = TypeAdapter(Event, config=ConfigDict(defer_build=True))
 """Reads one event from its persisted JSON."""

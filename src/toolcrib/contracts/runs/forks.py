@@ -50,7 +50,7 @@ class Fork(Contract):
     run_id: str
     at: int = Field(ge=1)
     """Number of the last known event: what had ended by then is kept, what was open is not."""
-    changes: ForkChanges = ForkChanges()
+    changes: ForkChanges = ForkChanges.model_construct()
     allow_writes: bool = False
     """Calls with side effects are made; otherwise they are skipped, as in a dry run."""
     anew: bool = False

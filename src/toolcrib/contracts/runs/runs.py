@@ -179,7 +179,7 @@ class Run(Contract):
     """What was done until then by a run that did not complete, if anything."""
     error: ToolError | None = None
     warnings: tuple[str, ...] = ()
-    usage: Usage = Usage()
+    usage: Usage = Usage.model_construct()
     tokens: int | None = None
     """Input and output tokens, with those of nested runs; null until the run has ended, and where an older release has
     not written them."""
@@ -240,7 +240,7 @@ class RunResult(Contract):
     """It has read untrusted content."""
     error: ToolError | None = None
     warnings: tuple[str, ...] = ()
-    usage: Usage = Usage()
+    usage: Usage = Usage.model_construct()
     tokens: int | None = None
     """Input and output tokens, with those of nested runs; null where an older release has not written them."""
     cost_usd: Usd | None = None

@@ -323,9 +323,9 @@ class Trace(Contract):
     """What calls may have cost that were cut off, which `cost` does not include."""
     tokens: int = 0
     """Input and output tokens so far, with those of nested runs."""
-    usage: Usage = Usage()
+    usage: Usage = Usage.model_construct()
     """Of the run's own model calls."""
-    cost_breakdown: CostBreakdown = CostBreakdown()
+    cost_breakdown: CostBreakdown = CostBreakdown.model_construct()
     """What each call cost, so far."""
     output: Json = None
     partial: Json = None

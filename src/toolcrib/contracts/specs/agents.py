@@ -94,8 +94,8 @@ class AgenticImplementation(Implementation):
     """A template over the placeholders that docs/agentic-tools.md lists, such as `{{user_task}}`."""
     steps: tuple[AgenticStep, ...] = ()
     tools: tuple[AllocatedTool, ...] = ()
-    context: AgenticContext = AgenticContext()
-    limits: Limits = Limits()
+    context: AgenticContext = AgenticContext.model_construct()
+    limits: Limits = Limits.model_construct()
     grounding: Grounding = "evidence"
     preview_above: int = Field(default=500, ge=0)
     """A change of more items than this waits for a person, who is shown how many there are and some of them."""
@@ -155,14 +155,14 @@ class AgentParts(Contract):
     delegates: tuple[str, ...] = ()
     """Agents that it may call as tools."""
     can_create_workflows: bool = False
-    limits: Limits = Limits()
+    limits: Limits = Limits.model_construct()
     side_effects: SideEffects = "writes"
     """The most that its calls may do: `reads` makes a read-only agent."""
     parallel_tool_calls: bool = True
     """Whether it may call several tools in one answer."""
     durable: bool = False
     """Run in the background by default: a request answers with the run's id."""
-    memory: AgentMemory = AgentMemory()
+    memory: AgentMemory = AgentMemory.model_construct()
     guardrails: tuple[Guardrail, ...] = ()
     requires_approval: bool = False
     """A person approves every call with side effects."""

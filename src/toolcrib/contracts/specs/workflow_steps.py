@@ -82,7 +82,7 @@ AGENTIC_HANDLERS: Final = frozenset({"agentic.plan", "agentic.step", "agentic.fo
 BUILT_IN_HANDLERS: Final = AGENT_HANDLERS | AGENTIC_HANDLERS
 """Handlers that come with the crib; no `StepRegistration` has such a name."""
 
-WORKFLOW_LIMITS: Final = Limits(
+WORKFLOW_LIMITS: Final = Limits.model_construct(
     max_tool_calls=100_000,
     timeout_s=LONGEST_CALL_S,
     max_parallel_calls=16,
@@ -211,7 +211,7 @@ class WorkflowStep(Contract):
     condition: str | ConditionUse | None = None
     """`${…}`: if it does not hold, the step is skipped, and its output is null."""
     for_each: ForEach | None = Field(default=None, validation_alias=AliasChoices("for_each", "forEach"))
-    retry: StepRetry = StepRetry()
+    retry: StepRetry = StepRetry.model_construct()
     timeout_s: float | None = Field(default=None, gt=0, le=LONGEST_CALL_S)
     """Seconds of one try, waiting for people excluded; the tool's own if null."""
     on_error: OnError = Field(default="fail", validation_alias=AliasChoices("on_error", "onError"))

@@ -64,7 +64,7 @@ class CallRules(Contract):
     transactional: bool = False
     cache: CachePolicy = "none"
     cache_ttl_s: float | None = Field(default=None, gt=0)
-    retry: RetryPolicy = RetryPolicy()
+    retry: RetryPolicy = RetryPolicy.model_construct()
     error_handling: tuple[ErrorRule, ...] = ()
     rate_limit: RateLimit | None = None
     estimated_latency_s: float | None = None

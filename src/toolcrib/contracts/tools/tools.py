@@ -121,7 +121,7 @@ class ToolDefinition(Contract):
     cache_ttl_s: float | None = Field(default=None, gt=0)
     timeout_s: float = Field(default=60.0, gt=0, le=86_400)
     """Seconds for all attempts of one call; a day at most."""
-    retry: RetryPolicy = RetryPolicy()
+    retry: RetryPolicy = RetryPolicy.model_construct()
     error_handling: tuple[ErrorRule, ...] = ()
     rate_limit: RateLimit | None = None
     estimated_latency_s: float | None = None

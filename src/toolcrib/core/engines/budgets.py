@@ -85,7 +85,7 @@ def with_max_cost(limits: Limits, guardrails: Sequence[Guardrail]) -> Limits:
     return limits.model_copy(update={"max_cost_usd": min(costs)})
 
 
-NOTHING: Final = Allowance(tool_calls=0, requests=0, tokens=0, cost_usd=Decimal(0), seconds=0)
+NOTHING: Final = Allowance.model_construct(tool_calls=0, requests=0, tokens=0, cost_usd=Decimal(0), seconds=0)
 
 
 async def check_alone(journal: EndedRuns, run: Run) -> None:

@@ -4,26 +4,47 @@ It imports policy, registry, expressions and ports only: no store and no model. 
 import it. Decisions: docs/decisions/0037.
 """
 
-from toolcrib.core.executor.approval import differences
-from toolcrib.core.executor.concurrency import Lanes, Rates, SlidingWindow
-from toolcrib.core.executor.envelope import Denied, error
-from toolcrib.core.executor.fallbacks import MAX_DEPTH, check_nesting, cost_of, facts_of
-from toolcrib.core.executor.pipeline import ExecutionRules, Executor
-from toolcrib.core.executor.ports import (
-    BlobSink,
-    CallContext,
-    CallFailed,
-    CallJournal,
-    CallRequest,
-    Clock,
-    Dispatch,
-    Dispatcher,
-    Outcome,
-    Results,
-    SecretResolver,
-    Tools,
-)
-from toolcrib.core.executor.retries import has_acted, is_repeatable, may_run_twice
+from typing import TYPE_CHECKING
+
+from toolcrib.contracts.base import names_on_use
+
+if TYPE_CHECKING:
+    from toolcrib.core.executor.approval import differences
+    from toolcrib.core.executor.concurrency import Lanes, Rates, SlidingWindow
+    from toolcrib.core.executor.envelope import Denied, error
+    from toolcrib.core.executor.fallbacks import MAX_DEPTH, check_nesting, cost_of, facts_of
+    from toolcrib.core.executor.pipeline import ExecutionRules, Executor
+    from toolcrib.core.executor.ports import (
+        BlobSink,
+        CallContext,
+        CallFailed,
+        CallJournal,
+        CallRequest,
+        Clock,
+        Dispatch,
+        Dispatcher,
+        Outcome,
+        Results,
+        SecretResolver,
+        Tools,
+    )
+    from toolcrib.core.executor.retries import has_acted, is_repeatable, may_run_twice
+else:
+    __getattr__ = names_on_use(
+        __name__,
+        {
+            "toolcrib.core.executor.approval": "differences",
+            "toolcrib.core.executor.concurrency": "Lanes Rates SlidingWindow",
+            "toolcrib.core.executor.envelope": "Denied error",
+            "toolcrib.core.executor.fallbacks": "MAX_DEPTH check_nesting cost_of facts_of",
+            "toolcrib.core.executor.pipeline": "ExecutionRules Executor",
+            "toolcrib.core.executor.ports": (
+                "BlobSink CallContext CallFailed CallJournal CallRequest Clock Dispatch Dispatcher Outcome Results "
+                "SecretResolver Tools"
+            ),
+            "toolcrib.core.executor.retries": "has_acted is_repeatable may_run_twice",
+        },
+    )
 
 __all__ = [
     "MAX_DEPTH",

@@ -4,47 +4,72 @@ It imports registry, expressions and contracts. The executor, runs, engines and 
 Decisions: docs/decisions/0016, 0022.
 """
 
-from toolcrib.core.policy.approvals import check_approver, check_grant, may_see_approval, policy_hash
-from toolcrib.core.policy.budget import CALL_LIMITS, Budget, ModelReservation, Shortage
-from toolcrib.core.policy.caps import (
-    BUDGET,
-    CapReservation,
-    Caps,
-    CountedCaps,
-    RunCaps,
-    Spend,
-    Spender,
-    SpendingCap,
-    names_of,
-    read_caps,
-)
-from toolcrib.core.policy.content_filters import Screening, filters_of, screen, withholds_text
-from toolcrib.core.policy.guard import (
-    CallPolicy,
-    TakeCall,
-    confirms,
-    decide,
-    guardrails_of,
-    is_in_service,
-    least,
-    permit,
-    policy_of,
-    take_call,
-)
-from toolcrib.core.policy.guardrails import (
-    NO_MAKERS,
-    Check,
-    Guarded,
-    GuardedCall,
-    GuardedModel,
-    GuardrailMaker,
-    Guardrails,
-    Objection,
-    deletes,
-    is_untrusted,
-    strictest,
-)
-from toolcrib.core.policy.permissions import Accounts, NoAccounts, VisibleTools, as_of_now, permits, require_publish
+from typing import TYPE_CHECKING
+
+from toolcrib.contracts.base import names_on_use
+
+if TYPE_CHECKING:
+    from toolcrib.core.policy.approvals import check_approver, check_grant, may_see_approval, policy_hash
+    from toolcrib.core.policy.budget import CALL_LIMITS, Budget, ModelReservation, Shortage
+    from toolcrib.core.policy.caps import (
+        BUDGET,
+        CapReservation,
+        Caps,
+        CountedCaps,
+        RunCaps,
+        Spend,
+        Spender,
+        SpendingCap,
+        names_of,
+        read_caps,
+    )
+    from toolcrib.core.policy.content_filters import Screening, filters_of, screen, withholds_text
+    from toolcrib.core.policy.guard import (
+        CallPolicy,
+        TakeCall,
+        confirms,
+        decide,
+        guardrails_of,
+        is_in_service,
+        least,
+        permit,
+        policy_of,
+        take_call,
+    )
+    from toolcrib.core.policy.guardrails import (
+        NO_MAKERS,
+        Check,
+        Guarded,
+        GuardedCall,
+        GuardedModel,
+        GuardrailMaker,
+        Guardrails,
+        Objection,
+        deletes,
+        is_untrusted,
+        strictest,
+    )
+    from toolcrib.core.policy.permissions import Accounts, NoAccounts, VisibleTools, as_of_now, permits, require_publish
+else:
+    __getattr__ = names_on_use(
+        __name__,
+        {
+            "toolcrib.core.policy.approvals": "check_approver check_grant may_see_approval policy_hash",
+            "toolcrib.core.policy.budget": "Budget CALL_LIMITS ModelReservation Shortage",
+            "toolcrib.core.policy.caps": (
+                "BUDGET CapReservation Caps CountedCaps RunCaps Spend Spender SpendingCap names_of read_caps"
+            ),
+            "toolcrib.core.policy.content_filters": "Screening filters_of screen withholds_text",
+            "toolcrib.core.policy.guard": (
+                "CallPolicy TakeCall confirms decide guardrails_of is_in_service least permit policy_of take_call"
+            ),
+            "toolcrib.core.policy.guardrails": (
+                "Check Guarded GuardedCall GuardedModel GuardrailMaker Guardrails NO_MAKERS Objection deletes "
+                "is_untrusted strictest"
+            ),
+            "toolcrib.core.policy.permissions": "Accounts NoAccounts VisibleTools as_of_now permits require_publish",
+        },
+    )
 
 __all__ = [
     "BUDGET",

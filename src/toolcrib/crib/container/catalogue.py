@@ -3,13 +3,15 @@
 Added definitions are saved, in order, when the crib is opened or next used.
 """
 
+from __future__ import annotations
+
 import asyncio
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import partial
-from typing import Any, Final, Self, TypeAlias
+from typing import TYPE_CHECKING, Any, Final, Self, TypeAlias
 
-from toolcrib.agents import check_agent, check_agentic, check_provider_data, default_prompt, with_basis
+from toolcrib import agents, workflows
 from toolcrib.contracts import (
     AgenticImplementation,
     AgentImplementation,
@@ -53,15 +55,10 @@ from toolcrib.kinds.plugin.runtime import PluginRuntimes
 from toolcrib.kinds.python.functions import FunctionTool
 from toolcrib.kinds.python.runtime import PythonRuntime
 from toolcrib.llm import ModelPool
-from toolcrib.workflows import authoring_tools
-from toolcrib.workflows.checks import (
-    CheckContext,
-    Checked,
-    check_condition,
-    check_registration,
-    check_workflow,
-    refusal,
-)
+from toolcrib.workflows import checks
+
+if TYPE_CHECKING:
+    from toolcrib.workflows.checks import CheckContext, Checked
 
 Addition: TypeAlias = ToolDefinition | FunctionTool[..., Any]
 """What a program adds: a definition, or a function with one."""
@@ -225,17 +222,17 @@ class Catalogue:
         if isinstance(definition.implementation, WorkflowImplementation):
             found = self.check_workflow(WorkflowDefinition.of(definition), realm)
             if found.errors:
-                raise refusal(definition.name, found.errors)
+                raise checks.refusal(definition.name, found.errors)
             return found.tool
         return self._check_and_complete(definition, realm, provider)
 
     def around(self, realm: str) -> CheckContext:
         """What the workflows of a realm are checked against."""
-        return CheckContext(realm, self._registry, self._steps, self._conditions, self._accounts)
+        return checks.CheckContext(realm, self._registry, self._steps, self._conditions, self._accounts)
 
     def check_workflow(self, workflow: WorkflowDefinition, realm: str, who: Principal | None = None) -> Checked:
         """A workflow as it would be stored, with all that is wrong with it; also with who would save it, if given."""
-        found = check_workflow(workflow, self.around(realm))
+        found = checks.check_workflow(workflow, self.around(realm))
         try:
             self._check_and_complete(found.tool, realm)
         except (InvalidInput, NotFound) as problem:
@@ -249,12 +246,12 @@ class Catalogue:
 
     def check_step(self, step: StepRegistration, who: Principal) -> None:
         """Refuse a name for a tool that no workflow could use; raises as `check_registration`."""
-        check_registration(step, self._registry, who.realm)
+        checks.check_registration(step, self._registry, who.realm)
 
     def check_condition(self, condition: ConditionBinding, who: Principal) -> None:
         """Refuse a condition that is not one expression over its parameters; raises as the check of that name."""
         del who
-        check_condition(condition)
+        checks.check_condition(condition)
 
     def _check_and_complete(
         self, definition: ToolDefinition, realm: str, provider: ProviderDefinition | None = None
@@ -264,11 +261,11 @@ class Catalogue:
         if not isinstance(implementation, AgenticImplementation):
             return checked
         prompt = implementation.system_prompt
-        is_default = prompt == default_prompt(implementation, purpose=checked.description)
+        is_default = prompt == agents.default_prompt(implementation, purpose=checked.description)
         if is_default:
             written = implementation.model_copy(update={"system_prompt": self.default_prompt(checked, realm)})
             checked = checked.model_copy(update={"implementation": written})
-        return with_basis(checked, realm, self._registry, self._providers, is_default=is_default)
+        return agents.with_basis(checked, realm, self._registry, self._providers, is_default=is_default)
 
     def _check_parts(
         self, definition: ToolDefinition, realm: str, provider: ProviderDefinition | None
@@ -280,12 +277,14 @@ class Catalogue:
         found.attempt(lambda: check_tool(definition), None)
         found.attempt(lambda: self._plugins.check(definition), None)
         found.attempt(lambda: self._check_provider(definition, realm, provider), None, "/implementation/provider")
-        checked = found.attempt(lambda: check_agentic(definition, self._registry, realm), definition)
+        checked = found.attempt(lambda: agents.check_agentic(definition, self._registry, realm), definition)
         checked = found.attempt(
             partial(check_callees, checked, self._registry, realm, complete_tool), checked, "/implementation"
         )
-        checked = found.attempt(partial(check_agent, checked, self._registry, realm, self._fragments), checked)
-        found.attempt(lambda: check_provider_data(definition, realm, self._providers), None, "/context/provider_data")
+        checked = found.attempt(partial(agents.check_agent, checked, self._registry, realm, self._fragments), checked)
+        found.attempt(
+            lambda: agents.check_provider_data(definition, realm, self._providers), None, "/context/provider_data"
+        )
         if isinstance(implementation, AgentImplementation):
             pins = implementation.pins
             found.attempt(lambda: check_pins(definition.name, pins), None, "/pins")
@@ -326,7 +325,7 @@ class Catalogue:
             return ""
         named = {step.tool: self._registry.find_by_ref(realm, step.tool) for step in implementation.steps}
         tools = {ref: found.definition for ref, found in named.items() if found is not None}
-        return default_prompt(implementation, purpose=definition.description, tools=tools)
+        return agents.default_prompt(implementation, purpose=definition.description, tools=tools)
 
     async def save(self, definition: ToolDefinition, who: Principal, *, after: int | None = None) -> ToolRevision:
         """Check a definition and store it; raises as `checked`, `Conflict` as the registry, and `PermissionDenied`."""
@@ -362,7 +361,7 @@ class Catalogue:
 
     async def _have_authoring(self, realm: str, made_by: str) -> None:
         """Have the tools for writing workflows in a realm as this release has them."""
-        for definition in authoring_tools():
+        for definition in workflows.authoring_tools():
             present = self._registry.find_by_ref(realm, definition.name)
             if present is None or present.content_hash != definition.content_hash():
                 await self._registry.save(definition, realm=realm, made_by=made_by, at=self._clock.now())

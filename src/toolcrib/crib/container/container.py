@@ -1,19 +1,24 @@
-"""Makes the parts of a crib once and connects them. It opens no connection and starts no run."""
+"""Makes the parts of a crib once and connects them. It opens no connection and starts no run.
+
+Programs of runs are loaded when the first run is driven.
+"""
+
+from __future__ import annotations
 
 import os
 import secrets
 import socket
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Self
+from functools import cache
+from typing import TYPE_CHECKING, Self
 
 from msgspec import structs
 
-from toolcrib.agents import AgenticHandlers, Memory, Models, References, RunPreparer, Snapshots, programs
+from toolcrib import agents, workflows
 from toolcrib.contracts import DELEGATES, Principal, PromptFragment, RunKind, ServiceAccount, ToolRevision
 from toolcrib.contracts.workflows import ConditionBinding, StepRegistration
-from toolcrib.core.engines import Engine, EngineSettings, LocalEngine, new_run_id
-from toolcrib.core.engines.restate import RestateEngine
+from toolcrib.core.engines import Engine, EngineSettings, LocalEngine, new_run_id, restate
 from toolcrib.core.executor import ExecutionRules, Executor
 from toolcrib.core.kinds import ImportContext, ProgramParts
 from toolcrib.core.policy import Guardrails
@@ -33,7 +38,9 @@ from toolcrib.kinds.plugin.runtime import PluginRuntimes
 from toolcrib.kinds.python.runtime import PythonRuntime
 from toolcrib.kinds.table import KINDS
 from toolcrib.llm import ModelPool
-from toolcrib.workflows import Workflow
+
+if TYPE_CHECKING:
+    from toolcrib.agents import Models, References, RunPreparer
 
 
 @dataclass(frozen=True, slots=True)
@@ -52,8 +59,8 @@ class EngineServices:
 
     executor: Executor
     engine: Engine
-    references: References
-    preparer: RunPreparer
+    references: Callable[[], References]
+    preparer: Callable[[], RunPreparer]
     """Prepares the scratch runs of authors."""
     programs: Callable[[Models, Sandboxes], Mapping[RunKind, ProgramStart]]
     """The code of each kind of run, with the models and the sandboxes that it opens."""
@@ -95,15 +102,18 @@ class CribServices:
         catalogue = _catalogue(outside, kept, models, reaching)
         sharing = Sharing.wire(outside)
         executor = _executor(outside, kept, keeping, reaching, sharing)
-        snapshots = Snapshots(outside.store, outside.clock)
-        references = References(snapshots, registry=registry, providers=providers, clock=outside.clock)
+
+        @cache
+        def references() -> References:
+            snapshots = agents.Snapshots(outside.store, outside.clock)
+            return agents.References(snapshots, registry=registry, providers=providers, clock=outside.clock)
 
         code_of = _code(outside, kept, references)
         local = LocalEngine(
             store=outside.store,
             registry=registry,
             executor=executor,
-            programs=at_home(code_of(models.model, outside.sandbox), catalogue),
+            programs=_LaterPrograms(lambda: at_home(code_of(models.model, outside.sandbox), catalogue)),
             clock=outside.clock,
             new_run_id=new_run_id,
             settings=EngineSettings(owner=_owner(), lease_s=outside.sharing.lease_s),
@@ -128,7 +138,7 @@ class CribServices:
                 executor,
                 _engine(local, outside),
                 references,
-                RunPreparer(models.model, registry, providers, references),
+                cache(lambda: agents.RunPreparer(models.model, registry, providers, references())),
                 code_of,
             ),
         )
@@ -191,12 +201,12 @@ class CribServices:
     @property
     def references(self) -> References:
         """Has the reference data of providers."""
-        return self.engines.references
+        return self.engines.references()
 
     @property
     def preparer(self) -> RunPreparer:
         """Prepares the scratch runs of authors."""
-        return self.engines.preparer
+        return self.engines.preparer()
 
     @property
     def programs(self) -> Callable[[Models, Sandboxes], Mapping[RunKind, ProgramStart]]:
@@ -220,7 +230,7 @@ class CribServices:
         """Runs the Python functions that were added here."""
         return self.reaching.find(PythonRuntime)
 
-    async def begin_with(self, real: "CribServices", store: ShadowStore, realms: Sequence[str]) -> None:
+    async def begin_with(self, real: CribServices, store: ShadowStore, realms: Sequence[str]) -> None:
         """Have what another crib has: definitions of some realms, functions, and what was added and not saved yet."""
         real.functions.lend(self.functions)
         for realm in dict.fromkeys((*realms, *(owner.realm for _, owner in real.catalogue.additions))):
@@ -272,17 +282,19 @@ def _catalogue(outside: Environment, kept: StoredDefinitions, models: ModelPool,
 
 
 def _code(
-    outside: Environment, kept: StoredDefinitions, references: References
+    outside: Environment, kept: StoredDefinitions, references: Callable[[], References]
 ) -> Callable[[Models, Sandboxes], Mapping[RunKind, ProgramStart]]:
     """The program of each kind of run, with the models and sandboxes that it opens."""
 
     def code_of(opened: Models, sandbox: Sandboxes) -> Mapping[RunKind, ProgramStart]:
-        recall = Memory(outside.store, opened)
+        from toolcrib.agents.programs import programs  # noqa: PLC0415 - loads all that runs are made of
+
+        recall = agents.Memory(outside.store, opened)
         found = programs(
             opened,
             kept.registry,
             kept.providers,
-            references,
+            references(),
             fragments=kept.fragments,
             accounts=kept.accounts,
             recall=recall,
@@ -290,8 +302,10 @@ def _code(
         kinds: dict[RunKind, Program] = {**found}
         parts = ProgramParts(sandbox, kept.registry)
         kinds |= {kind.run_kind: kind.open_program(parts) for kind in KINDS if kind.open_program is not None}
-        preparer = RunPreparer(opened, kept.registry, kept.providers, references)
-        kinds["workflow"] = Workflow(kept.registry, AgenticHandlers.of(preparer, kept.registry), kept.accounts)
+        preparer = agents.RunPreparer(opened, kept.registry, kept.providers, references())
+        kinds["workflow"] = workflows.Workflow(
+            kept.registry, agents.AgenticHandlers.of(preparer, kept.registry), kept.accounts
+        )
         kinds["agent"] = holding_pins(kinds["agent"])
         return {
             kind: ProgramStart(program, kept.registry, with_model if kind in {"agent", "agentic"} else None)
@@ -323,11 +337,26 @@ def _engine(local: LocalEngine, outside: Environment) -> Engine:
     if sharing.restate is None:
         return local
     journal, clock = outside.store.journal, outside.clock
-    return RestateEngine.wire(local, journal, clock, owner=_owner(), lease_s=sharing.lease_s, options=sharing.restate)
+    return restate.RestateEngine.wire(
+        local, journal, clock, owner=_owner(), lease_s=sharing.lease_s, options=sharing.restate
+    )
 
 
 def _owner() -> str:
     return f"{socket.gethostname()}/{os.getpid()}/{secrets.token_hex(4)}"  # hosts may share a name, and process numbers
+
+
+class _LaterPrograms(dict[RunKind, Program]):
+    """The code of each kind of run, which is loaded when the first run is driven."""
+
+    def __init__(self, load: Callable[[], Mapping[RunKind, Program]]) -> None:
+        super().__init__()
+        self._load = load
+
+    def __missing__(self, kind: RunKind) -> Program:
+        found = self._load()
+        self.update(found)
+        return found[kind]
 
 
 def at_home(found: Mapping[RunKind, ProgramStart], catalogue: Catalogue) -> Mapping[RunKind, Program]:

@@ -5,7 +5,6 @@ from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import Final
 
-import yaml
 from pydantic import TypeAdapter, ValidationError
 
 from toolcrib.contracts import (
@@ -28,7 +27,6 @@ from toolcrib.llm.wires import PlainForm, PlainWire
 
 _NAME: Final = re.compile(r"[a-z][a-z0-9-]{0,63}")
 _SAID: Final = frozenset({"model", "system", "prompt", "messages", "schema", "temperature", "max_tokens"})
-_SERVICES: Final = TypeAdapter(dict[str, ModelService])
 
 
 def read_services(file: Path) -> Mapping[str, ModelService]:
@@ -37,8 +35,11 @@ def read_services(file: Path) -> Mapping[str, ModelService]:
     Raises:
         InvalidSettings: It cannot be read, or describes something else.
     """
+    import yaml  # noqa: PLC0415 - heavy
+
     try:
-        return _SERVICES.validate_python(yaml.safe_load(file.read_text(encoding="utf-8")) or {})
+        services = TypeAdapter(dict[str, ModelService])
+        return services.validate_python(yaml.safe_load(file.read_text(encoding="utf-8")) or {})
     except OSError as problem:
         raise InvalidSettings(f"the model services in {file} cannot be read: {problem.strerror}") from problem
     except ValidationError as problem:

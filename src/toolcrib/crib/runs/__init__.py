@@ -2,3 +2,40 @@
 
 Imported within `crib`, and by `interfaces`. The journal and its readings are in `toolcrib.core.runs`.
 """
+
+from typing import TYPE_CHECKING
+
+from toolcrib.contracts.base import names_on_use
+
+if TYPE_CHECKING:
+    from toolcrib.crib.runs.approvals import ApprovalAnswer, Approvals
+    from toolcrib.crib.runs.bundles import Capture, Sees, replay_run
+    from toolcrib.crib.runs.forks import Forks
+    from toolcrib.crib.runs.rehearsal import Rehearsal, ShiftedClock
+    from toolcrib.crib.runs.retention import Retention
+    from toolcrib.crib.runs.settlements import Settlements
+else:
+    __getattr__ = names_on_use(
+        __name__,
+        {
+            "toolcrib.crib.runs.approvals": "ApprovalAnswer Approvals",
+            "toolcrib.crib.runs.bundles": "Capture Sees replay_run",
+            "toolcrib.crib.runs.forks": "Forks",
+            "toolcrib.crib.runs.rehearsal": "Rehearsal ShiftedClock",
+            "toolcrib.crib.runs.retention": "Retention",
+            "toolcrib.crib.runs.settlements": "Settlements",
+        },
+    )
+
+__all__ = [
+    "ApprovalAnswer",
+    "Approvals",
+    "Capture",
+    "Forks",
+    "Rehearsal",
+    "Retention",
+    "Sees",
+    "Settlements",
+    "ShiftedClock",
+    "replay_run",
+]

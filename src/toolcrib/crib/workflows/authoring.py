@@ -4,9 +4,11 @@ Both act as the caller: tools that this principal may not execute are not found 
 person publishes.
 """
 
+from __future__ import annotations
+
 from collections.abc import Callable
 from itertools import islice
-from typing import Final, cast
+from typing import TYPE_CHECKING, Final, cast
 
 from toolcrib.contracts import (
     Conflict,
@@ -24,10 +26,11 @@ from toolcrib.contracts.workflows import WorkflowDraft, WorkflowGraph, WorkflowP
 from toolcrib.core.executor import CallFailed, Dispatch, Outcome, error
 from toolcrib.core.policy import is_in_service, permit, permits
 from toolcrib.core.registry import Registry
-from toolcrib.crib.workflows.workflows import Workflows
 from toolcrib.kinds.python.runtime import PythonRuntime
-from toolcrib.workflows import function_of
-from toolcrib.workflows.checks import refusal
+from toolcrib.workflows import checks, function_of
+
+if TYPE_CHECKING:
+    from toolcrib.crib.workflows.workflows import Workflows
 
 _MOST_FOUND: Final = 8
 _MOST_TOLD: Final = 30
@@ -106,7 +109,7 @@ class Authoring:
                 message = f"step {node.name!r} calls {node.reference!r}: {denied.message}"
                 problems.append(WorkflowProblem(path=f"/steps/{place}", message=message, step=node.name))
         if problems:
-            raise refusal(graph.workflow, problems)
+            raise checks.refusal(graph.workflow, problems)
 
     async def _revision(self, name: str, author: str | None, who: Principal) -> int:
         """Number of the draft that is written over: an agent writes over drafts of its own only.

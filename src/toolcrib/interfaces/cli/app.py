@@ -4,8 +4,9 @@ Each error of the library is printed as one line on stderr. The exit status is 2
 exceptions keep their traceback.
 """
 
+import gc
 import sys
-from typing import Any
+from typing import Any, Final
 
 import typer
 from typer.core import TyperGroup
@@ -18,6 +19,8 @@ from toolcrib.interfaces.cli.tools import authoring, lifecycle, tools
 from toolcrib.interfaces.cli.workflows import instances, publishing, workflows
 
 USAGE, FAILURE = 2, 1
+_COLLECTED_AFTER: Final = 50_000
+"""New objects after which the collector looks for garbage: what a command loads at its start lives as long as it."""
 
 
 class Commands(TyperGroup):
@@ -125,4 +128,5 @@ app.command("worker")(serve.worker)
 
 def main() -> None:
     """The entry point of the `toolcrib` program."""
+    gc.set_threshold(_COLLECTED_AFTER)
     app()

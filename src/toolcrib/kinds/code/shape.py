@@ -24,7 +24,7 @@ class CodeImplementation(Implementation):
     """Tools that the code may call, as functions: `name` or `name@range`."""
     isolation: Isolation = "language"
     """The weakest isolation that is accepted; the operator may require more. Without it, calls are refused."""
-    limits: SandboxLimits = SandboxLimits()
+    limits: SandboxLimits = SandboxLimits.model_construct()
 
     @property
     def functions(self) -> dict[str, str]:

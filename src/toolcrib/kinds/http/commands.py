@@ -40,7 +40,7 @@ class OpenApiSource(ImportSource):
     """What it refers to, by URI, if it is not fetched."""
     origins: tuple[str, ...] = ()
     """Where else than at its own origin a fetched document may refer to."""
-    bounds: Bounds = Bounds()
+    bounds: Bounds = Bounds.model_construct()
     """How large the document may be."""
 
     @property

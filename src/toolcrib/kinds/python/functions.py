@@ -5,7 +5,6 @@ executor. Bound methods, `functools.partial` and callable objects are supported;
 the tool. Stored names are never imported. Pydantic makes the schemas, which are reduced to what a model needs.
 """
 
-import asyncio
 import inspect
 import json
 import operator
@@ -13,6 +12,7 @@ from collections.abc import Awaitable, Callable, Coroutine, Mapping
 from functools import cached_property, partial, update_wrapper
 from types import CoroutineType, FunctionType, MethodType
 from typing import (
+    TYPE_CHECKING,
     Annotated,
     Any,
     Generic,
@@ -28,8 +28,6 @@ from typing import (
     overload,
 )
 
-from docstring_parser import Docstring
-from docstring_parser import parse as parse_docstring
 from msgspec import Struct
 from pydantic import BaseModel, ConfigDict, Field, TypeAdapter, ValidationError, create_model
 from pydantic.errors import PydanticUserError
@@ -53,10 +51,13 @@ from toolcrib.contracts import (
     Usd,
 )
 from toolcrib.contracts.tools.tools import UnknownOutcome
-from toolcrib.core.registry.schema.validation import compile_schema
-from toolcrib.infrastructure.net import HttpSession
 from toolcrib.infrastructure.store.ports.transactions import Doer, NoTransactions, Work
 from toolcrib.kinds.python.shape import PythonImplementation
+
+if TYPE_CHECKING:
+    from docstring_parser import Docstring
+
+    from toolcrib.infrastructure.net import HttpSession
 
 _NAMED = frozenset({"properties", "patternProperties", "$defs"})
 """Keywords whose values are schemas by name."""
@@ -200,7 +201,7 @@ class ToolContext(Struct, frozen=True):
     attempt: int
     auth: Mapping[str, str]
     """Resolved secrets by name."""
-    http: HttpSession
+    http: "HttpSession"
     """The crib's HTTP session: requests through it are subject to the crib's egress policy."""
     transact: Callable[[Work], Awaitable[Json]] = no_transaction
     """Of a tool with `transactional=True`: `await context.transact(work)` runs `work(connection)` in the store's own
@@ -385,8 +386,10 @@ class FunctionTool(Generic[P, R]):
             raise InvalidDefinition(msg) from error
 
     @cached_property
-    def _documentation(self) -> Docstring:
-        return parse_docstring(inspect.getdoc(self._inner) or "")
+    def _documentation(self) -> "Docstring":
+        from docstring_parser import parse  # noqa: PLC0415 - heavy
+
+        return parse(inspect.getdoc(self._inner) or "")
 
     @cached_property
     def _context_parameter(self) -> str | None:
@@ -435,6 +438,8 @@ class FunctionTool(Generic[P, R]):
 
     @property
     def _input_schema(self) -> JsonSchema:
+        from toolcrib.core.registry.schema.validation import compile_schema  # noqa: PLC0415 - heavy
+
         schema = schema_of_arguments(self._arguments)
         definitions = schema.get("$defs", {})
         for name, part in schema["properties"].items():
@@ -528,7 +533,9 @@ def as_function_tool(function: FunctionTool[..., Any] | Callable[..., Any]) -> F
 
 async def _call_beside(function: Callable[..., Any], values: JsonObject) -> Any:
     """Call a function in a thread, and await what it has only begun."""
-    return await _awaited(await asyncio.to_thread(_call_in_thread, function, values))
+    from asyncio import to_thread  # noqa: PLC0415 - heavy, and loaded where calls are made
+
+    return await _awaited(await to_thread(_call_in_thread, function, values))
 
 
 async def _awaited(result: Any) -> Any:

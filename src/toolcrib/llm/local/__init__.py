@@ -3,18 +3,34 @@
 Nothing here loads the inference library before the first request. `llm.models` and the command line import it.
 """
 
-from toolcrib.llm.local.in_process import LocalTransport
-from toolcrib.llm.local.install import Progress, install
-from toolcrib.llm.local.installable import (
-    MODELS,
-    MODELS_FOLDER,
-    LocalModel,
-    find_model,
-    list_installed,
-    model_path,
-    models_folder,
-    remove,
-)
+from typing import TYPE_CHECKING
+
+from toolcrib.contracts.base import names_on_use
+
+if TYPE_CHECKING:
+    from toolcrib.llm.local.in_process import LocalTransport
+    from toolcrib.llm.local.installable import (
+        MODELS,
+        MODELS_FOLDER,
+        LocalModel,
+        find_model,
+        list_installed,
+        model_path,
+        models_folder,
+        remove,
+    )
+    from toolcrib.llm.local.installation import Progress, install
+else:
+    __getattr__ = names_on_use(
+        __name__,
+        {
+            "toolcrib.llm.local.in_process": "LocalTransport",
+            "toolcrib.llm.local.installation": "Progress install",
+            "toolcrib.llm.local.installable": (
+                "LocalModel MODELS MODELS_FOLDER find_model list_installed model_path models_folder remove"
+            ),
+        },
+    )
 
 __all__ = [
     "MODELS",

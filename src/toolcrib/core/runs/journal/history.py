@@ -283,7 +283,7 @@ class History:
                 pass
 
 
-ONE_CALL: Final = Allowance(tool_calls=1, requests=0, tokens=0, cost_usd=Decimal(0), seconds=0)
+ONE_CALL: Final = Allowance.model_construct(tool_calls=1, requests=0, tokens=0, cost_usd=Decimal(0), seconds=0)
 """What a call takes that was started: it counts, whether it is repeated or not."""
 
 

@@ -10,7 +10,7 @@ from collections.abc import Awaitable, Iterable, Iterator, Sequence
 from functools import cache
 from typing import Final, Protocol, overload
 
-from pydantic import TypeAdapter
+from pydantic import ConfigDict, TypeAdapter
 
 from toolcrib.contracts import (
     ApprovalDecision,
@@ -42,7 +42,7 @@ KEPT: Final = 1_024
 _OF_CALLS: Final = frozenset({"call_started", "call_finished"})
 """Types of the events that begin and end calls."""
 
-_SHOWN: Final[TypeAdapter[list[RunEvent]]] = TypeAdapter(list[RunEvent])
+_SHOWN: Final[TypeAdapter[list[RunEvent]]] = TypeAdapter(list[RunEvent], config=ConfigDict(defer_build=True))
 
 
 class PackedEntries(Sequence[Entry]):

@@ -19,6 +19,12 @@ from sqlalchemy.pool import NullPool
 from toolcrib.contracts import InvalidInput, InvalidSettings, ToolcribError
 from toolcrib.contracts.base.errors import StoreUnavailable
 from toolcrib.infrastructure.store.database.dialect import Cursor, Mark
+from toolcrib.infrastructure.store.database.tables import METADATA
+
+for _table in METADATA.tables.values():  # set here, so that SQLite does not load the dialects of PostgreSQL
+    for _index in _table.indexes:
+        if (_where := _index.dialect_options["sqlite"]["where"]) is not None:
+            _index.dialect_kwargs["postgresql_where"] = _where
 
 _DEFAULTS: Final = {
     "application_name": "toolcrib",

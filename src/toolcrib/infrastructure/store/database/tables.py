@@ -73,15 +73,10 @@ RUNS: Final = sa.Table(
     sa.Index("runs_by_tool", "realm", "tool", "created_at", "run_id"),
     sa.Index("runs_by_maker", "realm", "tool", "made_by", "created_at", "run_id"),
 )
-sa.Index(
-    "runs_claimable",
-    RUNS.c.claimable_at,
-    sqlite_where=RUNS.c.claimable_at.is_not(None),
-    postgresql_where=RUNS.c.claimable_at.is_not(None),
-)
+sa.Index("runs_claimable", RUNS.c.claimable_at, sqlite_where=RUNS.c.claimable_at.is_not(None))
 
 _OPEN: Final = RUNS.c.status.not_in([sa.literal_column(f"'{status}'") for status in sorted(ENDED)])
-sa.Index("runs_open", RUNS.c.realm, RUNS.c.created_at, RUNS.c.run_id, sqlite_where=_OPEN, postgresql_where=_OPEN)
+sa.Index("runs_open", RUNS.c.realm, RUNS.c.created_at, RUNS.c.run_id, sqlite_where=_OPEN)
 
 EVENTS: Final = sa.Table(
     "events",
@@ -136,7 +131,6 @@ sa.Index(
     APPROVALS.c.requested_at,
     APPROVALS.c.approval_id,
     sqlite_where=APPROVALS.c.status == sa.literal_column("'waiting'"),
-    postgresql_where=APPROVALS.c.status == sa.literal_column("'waiting'"),
 )
 
 CACHE: Final = sa.Table(

@@ -75,8 +75,8 @@ class AgenticBody(View, defer_build=False):
     """A template; the default one if null."""
     steps: tuple[AgenticStep, ...] = ()
     tools: tuple[AllocatedTool, ...] = ()
-    context: AgenticContext = AgenticContext()
-    limits: Limits = Limits()
+    context: AgenticContext = AgenticContext.model_construct()
+    limits: Limits = Limits.model_construct()
     result_schema: JsonSchema | None = None
     grounding: Grounding = "evidence"
     """How sure one must be of what the model takes from a task."""

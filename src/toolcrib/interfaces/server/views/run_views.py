@@ -201,7 +201,7 @@ class ImportBody(Contract, defer_build=False):
     auth: ProviderAuth | None = None
     overrides: dict[str, ToolOverride] = Field(default_factory=dict)
     """Corrections by operationId."""
-    bounds: Bounds = Bounds()
+    bounds: Bounds = Bounds.model_construct()
     """How large the document may be; one of more than 5 MB is given by `url`."""
     accept: bool = False
     """Take over also changes that could harm callers, which otherwise wait for a person."""

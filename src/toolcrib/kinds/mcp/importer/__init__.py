@@ -5,16 +5,32 @@ may be started as servers. Nothing here connects to a server or starts one; that
 `kinds.mcp` and `crib`.
 """
 
-from toolcrib.kinds.mcp.importer.importer import import_mcp
-from toolcrib.kinds.mcp.importer.offers import (
-    NAMED_BY,
-    ServerListing,
-    ServerOffer,
-    Unusable,
-    differences,
-    read_listing,
-)
-from toolcrib.kinds.mcp.importer.programs import AllowedPrograms, Program
+from typing import TYPE_CHECKING
+
+from toolcrib.contracts.base import names_on_use
+
+if TYPE_CHECKING:
+    from toolcrib.kinds.mcp.importer.importer import import_mcp
+    from toolcrib.kinds.mcp.importer.offers import (
+        NAMED_BY,
+        ServerListing,
+        ServerOffer,
+        Unusable,
+        differences,
+        read_listing,
+    )
+    from toolcrib.kinds.mcp.importer.programs import AllowedPrograms, Program
+else:
+    __getattr__ = names_on_use(
+        __name__,
+        {
+            "toolcrib.kinds.mcp.importer.importer": "import_mcp",
+            "toolcrib.kinds.mcp.importer.offers": (
+                "NAMED_BY ServerListing ServerOffer Unusable differences read_listing"
+            ),
+            "toolcrib.kinds.mcp.importer.programs": "AllowedPrograms Program",
+        },
+    )
 
 __all__ = [
     "NAMED_BY",

@@ -35,7 +35,7 @@ def canonical(value: Json) -> bytes:
         InvalidInput: The value is not JSON: a number is not finite, a key is no string, a string is not valid
             Unicode, a type is foreign, or the nesting is too deep.
     """
-    if _is_plain(value, _MOST_LEVELS):
+    if _is_simple(value) or _is_plain(value, _MOST_LEVELS):
         try:
             return orjson.dumps(value, option=orjson.OPT_SORT_KEYS)
         except orjson.JSONEncodeError:
@@ -85,6 +85,40 @@ def cache_key(realm: str, credential_scope: str, name: str, content: str, argume
 def idempotency_key(run_id: str, position: str) -> str:
     """The key sent to systems that accept one: run id and position, the same on every attempt."""
     return f"{run_id}/{position}"
+
+
+_WHOLE = frozenset({str, bool, type(None)})
+"""Types of values that orjson always writes canonically."""
+
+
+def _is_simple(value: Json) -> bool:
+    """Whether `_is_plain` surely holds: quick for what schemas, definitions and arguments mostly are.
+
+    It looks at one level after the other, at all keys and types of a level at once.
+    """
+    level: list[Json] = [value]
+    for _ in range(_MOST_LEVELS):
+        ahead: list[Json] = []
+        for node in level:
+            if type(node) is dict:
+                items = cast("dict[str, Json]", node)
+                try:
+                    if not "".join(items).isascii():
+                        return False
+                except TypeError:
+                    return False
+                ahead += items.values()
+            elif type(node) is list:
+                ahead += cast("list[Json]", node)
+            elif type(node) is int:
+                if not -(2**63) <= node < 2**64:
+                    return False
+            elif type(node) not in _WHOLE:
+                return False
+        level = [node for node in ahead if type(node) is not str]
+        if not level:
+            return True
+    return False
 
 
 def _is_plain(value: Json, levels: int) -> bool:

@@ -98,27 +98,30 @@ def _is_simple(value: Json) -> bool:
     """
     level: list[Json] = [value]
     for _ in range(_MOST_LEVELS):
+        keys: list[Any] = []
         ahead: list[Json] = []
         for node in level:
-            if type(node) is dict:
-                items = cast("dict[str, Json]", node)
-                try:
-                    if not "".join(items).isascii():
-                        return False
-                except TypeError:
-                    return False
-                ahead += items.values()
-            elif type(node) is list:
-                ahead += cast("list[Json]", node)
-            elif type(node) is int:
-                if not -(2**63) <= node < 2**64:
-                    return False
-            elif type(node) not in _WHOLE:
+            kind = type(node)
+            if kind is dict:
+                keys += node
+                ahead += node.values()
+            elif kind is list:
+                ahead += node
+            elif kind not in _WHOLE and not (kind is int and -(2**63) <= node < 2**64):
                 return False
+        if keys and not _are_ascii(keys):
+            return False
         level = [node for node in ahead if type(node) is not str]
         if not level:
             return True
     return False
+
+
+def _are_ascii(keys: list[Any]) -> bool:
+    try:
+        return "".join(keys).isascii()
+    except TypeError:  # one of them is no string
+        return False
 
 
 def _is_plain(value: Json, levels: int) -> bool:

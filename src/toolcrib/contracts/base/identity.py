@@ -35,7 +35,7 @@ def canonical(value: Json) -> bytes:
         InvalidInput: The value is not JSON: a number is not finite, a key is no string, a string is not valid
             Unicode, a type is foreign, or the nesting is too deep.
     """
-    if _is_simple(value) or _is_plain(value, _MOST_LEVELS):
+    if is_simple(value) or _is_plain(value, _MOST_LEVELS):
         try:
             return orjson.dumps(value, option=orjson.OPT_SORT_KEYS)
         except orjson.JSONEncodeError:
@@ -91,17 +91,18 @@ _WHOLE = frozenset({str, bool, type(None)})
 """Types of values that orjson always writes canonically."""
 
 
-def _is_simple(value: Json) -> bool:
-    """Whether `_is_plain` surely holds: quick for what schemas, definitions and arguments mostly are.
+def is_simple(value: Json) -> bool:
+    """Whether a value is JSON of strings with ASCII names, 64-bit integers, booleans and nulls, and nothing else.
 
-    It looks at one level after the other, at all keys and types of a level at once.
+    Most schemas, definitions and arguments are. Such a value can be written and read again by any encoder without a
+    change. One level is looked at after the other, with all its keys at once.
     """
     level: list[Json] = [value]
     for _ in range(_MOST_LEVELS):
         keys: list[Any] = []
         ahead: list[Json] = []
         for node in level:
-            kind = type(node)
+            kind = cast("type[object]", type(node))
             if kind is dict:
                 keys += node
                 ahead += node.values()

@@ -4,7 +4,7 @@ It imports expressions, infrastructure and contracts. Policy, executor, runs, an
 Decisions: docs/decisions/0011, 0027.
 """
 
-from toolcrib.core.registry.catalog.catalog import Registry, stored_tool
+from toolcrib.core.registry.catalog.catalog import Registry, SchemaCopies, stored_tool
 from toolcrib.core.registry.catalog.index import Facet, RealmIndex
 from toolcrib.core.registry.catalog.search import Hit, ToolGroup, ToolSearch, group_of
 from toolcrib.core.registry.catalog.unversioned_definitions import (
@@ -64,6 +64,7 @@ __all__ = [
     "Providers",
     "RealmIndex",
     "Registry",
+    "SchemaCopies",
     "SchemaProblem",
     "SchemaValidator",
     "ToolGroup",

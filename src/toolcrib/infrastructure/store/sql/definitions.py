@@ -1,13 +1,13 @@
 """Definitions in SQL: one row per revision."""
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Container, Sequence
 from datetime import datetime
 from typing import Any, Final, TypeVar
 
 import sqlalchemy as sa
 from pydantic_core import from_json
 
-from toolcrib.contracts import SCHEMA_VERSION, LifeCycle
+from toolcrib.contracts import SCHEMA_VERSION, JsonObject, LifeCycle
 from toolcrib.infrastructure.store.database.database import Database
 from toolcrib.infrastructure.store.database.session import InTurn, Row, Session
 from toolcrib.infrastructure.store.database.tables import DEFINITIONS
@@ -61,7 +61,7 @@ class SqlDefinitions:
         def work(session: Session) -> Definition:
             known = session.rows(_STANDING, _key(row))
             require_newest(definition, len(known), after, listed=any(not found["removed"] for found in known))
-            return _save(session, row)
+            return _save(session, row, definition)
 
         return await self._database.write(_in_turn(work, definition.realm))
 
@@ -72,7 +72,7 @@ class SqlDefinitions:
 
         def work(session: Session) -> list[Definition]:
             require_unchanged(realm, _last_change(session, realm), seen)
-            saved = [_save(session, row) for row in rows]
+            saved = [_save(session, row, definition) for row, definition in zip(rows, definitions, strict=True)]
             for state in states:
                 _set_status(session, state)
             return saved
@@ -82,13 +82,19 @@ class SqlDefinitions:
     async def changes(self, realm: str) -> int:
         return await self._database.read(lambda session: _last_change(session, realm))
 
-    async def changes_since(self, kind: DefinitionKind, realm: str, since: int) -> Changed:
+    async def changes_since(
+        self, kind: DefinitionKind, realm: str, since: int, *, without: Container[str] = ()
+    ) -> Changed:
         key = {"this_kind": kind, "this_realm": realm, "since": since}
 
         def work(session: Session) -> Changed:
             rows = session.rows(_CHANGED, key)
             return Changed(
-                [_definition(row) for row in rows if not row["removed"]],
+                [
+                    _definition(row, {} if row["content_hash"] in without else None)
+                    for row in rows
+                    if not row["removed"]
+                ],
                 [(row["name"], row["revision"]) for row in rows if row["removed"]],
             )
 
@@ -147,7 +153,7 @@ def _key(row: Row) -> Row:
     return {f"this_{name}": value for name, value in row.items()}
 
 
-def _save(session: Session, row: Row) -> Definition:
+def _save(session: Session, row: Row, definition: Definition) -> Definition:
     """Append a revision, unless the newest of its version has its content."""
     key = _key(row)
     known = session.rows(_OF_VERSION, key)
@@ -157,7 +163,7 @@ def _save(session: Session, row: Row) -> Definition:
         life = {name: same[name] for name in _LIFE} if same is not None else {}
         new = {**row, **life, "revision": len(session.rows(_STANDING, key)) + 1, "change": change}
         session.run(_INSERT, new)
-        return _definition(new)
+        return _definition(new, definition.body)
     if same["removed"]:
         session.run(_RESTORE, {**key, "this_revision": same["revision"], "new_change": change})
     return _definition(same)
@@ -205,7 +211,8 @@ def _row(definition: Definition) -> dict[str, Any]:
     }
 
 
-def _definition(row: Row) -> Definition:
+def _definition(row: Row, body: JsonObject | None = None) -> Definition:
+    """A revision; its body is read unless it is given."""
     return Definition(
         kind=row["kind"],
         realm=row["realm"],
@@ -213,7 +220,7 @@ def _definition(row: Row) -> Definition:
         version=row["version"],
         revision=row["revision"],
         content_hash=row["content_hash"],
-        body=from_json(row["body"]),
+        body=from_json(row["body"]) if body is None else body,
         made_by=row["made_by"],
         created_at=to_moment(row["created_at"]),
         status=row["status"],

@@ -6,7 +6,7 @@ threads.
 
 import heapq
 from collections import Counter, deque
-from collections.abc import Awaitable, Callable, Container, Generator, Iterator, Mapping, Sequence
+from collections.abc import Awaitable, Callable, Collection, Generator, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime, timedelta
 from itertools import takewhile
@@ -199,7 +199,7 @@ class _Definitions:
         return self._changes[realm]
 
     async def changes_since(
-        self, kind: DefinitionKind, realm: str, since: int, *, without: Container[str] = ()
+        self, kind: DefinitionKind, realm: str, since: int, *, without: Collection[str] = ()
     ) -> Changed:
         del without  # nothing would be saved by it here
         latest = ((key, at) for key, at in reversed(self._changed.items()) if key[1] == realm)

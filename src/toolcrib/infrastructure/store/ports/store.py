@@ -4,7 +4,7 @@ There are two implementations: in memory and SQL. A store makes no decisions: it
 row has its realm and its creator.
 """
 
-from collections.abc import Awaitable, Container, Mapping, Sequence
+from collections.abc import Awaitable, Collection, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime
 from typing import Literal, NamedTuple, Protocol, Self, TypeAlias
@@ -105,7 +105,7 @@ class Definitions(Protocol):
         ...
 
     async def changes_since(
-        self, kind: DefinitionKind, realm: str, since: int, *, without: Container[str] = ()
+        self, kind: DefinitionKind, realm: str, since: int, *, without: Collection[str] = ()
     ) -> "Changed":
         """What has changed since `changes` had a value, so that nobody has to read everything once more.
 

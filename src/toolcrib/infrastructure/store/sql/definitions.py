@@ -1,6 +1,6 @@
 """Definitions in SQL: one row per revision."""
 
-from collections.abc import Callable, Container, Sequence
+from collections.abc import Callable, Collection, Sequence
 from datetime import datetime
 from typing import Any, Final, TypeVar
 
@@ -39,6 +39,8 @@ _CHANGED: Final = (
     .where(*_equal("realm", "kind"), _C.change > sa.bindparam("since"))
     .order_by(_C.name, _C.revision)
 )
+_CHANGED_BODILESS: Final = _CHANGED.with_only_columns(*(column for column in _C if column.name != "body"))
+_BODY: Final = sa.select(_C.body).where(*_NAME, *_equal("revision"))
 _CHANGE: Final[sa.BindParameter[Any]] = sa.bindparam("new_change")
 _RESTORE: Final = sa.update(DEFINITIONS).where(*_NAME, *_equal("revision")).values(removed=0, change=_CHANGE)
 _REMOVE: Final = sa.update(DEFINITIONS).where(*_NAME, _C.removed == 0).values(removed=1, change=_CHANGE)
@@ -68,11 +70,10 @@ class SqlDefinitions:
     async def save_all(
         self, realm: str, definitions: Sequence[Definition], states: Sequence[VersionState] = (), *, seen: int
     ) -> Sequence[Definition]:
-        rows = [_row(definition) for definition in definitions]
-
         def work(session: Session) -> list[Definition]:
             require_unchanged(realm, _last_change(session, realm), seen)
-            saved = [_save(session, row, definition) for row, definition in zip(rows, definitions, strict=True)]
+            # Their texts are made one after the other: all of a large import at once would take hundreds of megabytes.
+            saved = [_save(session, _row(definition), definition) for definition in definitions]
             for state in states:
                 _set_status(session, state)
             return saved
@@ -83,18 +84,20 @@ class SqlDefinitions:
         return await self._database.read(lambda session: _last_change(session, realm))
 
     async def changes_since(
-        self, kind: DefinitionKind, realm: str, since: int, *, without: Container[str] = ()
+        self, kind: DefinitionKind, realm: str, since: int, *, without: Collection[str] = ()
     ) -> Changed:
         key = {"this_kind": kind, "this_realm": realm, "since": since}
 
+        def read(session: Session, row: Row) -> Definition:
+            if not without:
+                return _definition(row)
+            body = None if row["content_hash"] in without else session.rows(_BODY, _key(row))[0]["body"]
+            return _definition(row, {} if body is None else from_json(body))
+
         def work(session: Session) -> Changed:
-            rows = session.rows(_CHANGED, key)
+            rows = session.rows(_CHANGED_BODILESS if without else _CHANGED, key)
             return Changed(
-                [
-                    _definition(row, {} if row["content_hash"] in without else None)
-                    for row in rows
-                    if not row["removed"]
-                ],
+                [read(session, row) for row in rows if not row["removed"]],
                 [(row["name"], row["revision"]) for row in rows if row["removed"]],
             )
 

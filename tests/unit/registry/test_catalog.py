@@ -1,7 +1,7 @@
 """The catalogue over a store in memory: revisions, ranges, life cycle, removal, realms."""
 
 import asyncio
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 from datetime import UTC, datetime
 from typing import Any, cast
 
@@ -328,8 +328,10 @@ class SlowReading:
         await self._hold()
         return listed
 
-    async def changes_since(self, kind: DefinitionKind, realm: str, since: int) -> Changed:
-        found = await self._definitions.changes_since(kind, realm, since)
+    async def changes_since(
+        self, kind: DefinitionKind, realm: str, since: int, *, without: Collection[str] = ()
+    ) -> Changed:
+        found = await self._definitions.changes_since(kind, realm, since, without=without)
         await self._hold()
         return found
 

@@ -37,7 +37,7 @@ def canonical(value: Json) -> bytes:
         InvalidInput: The value is not JSON: a number is not finite, a key is no string, a string is not valid
             Unicode, a type is foreign, or the nesting is too deep.
     """
-    if _is_plain(value, _MOST_LEVELS):
+    if is_simple(value) or _is_plain(value, _MOST_LEVELS):
         try:
             return orjson.dumps(value, option=orjson.OPT_SORT_KEYS)
         except orjson.JSONEncodeError:
@@ -87,6 +87,44 @@ def cache_key(realm: str, credential_scope: str, name: str, content: str, argume
 def idempotency_key(run_id: str, position: str) -> str:
     """The key sent to systems that accept one: run id and position, the same on every attempt."""
     return f"{run_id}/{position}"
+
+
+_WHOLE = frozenset({str, bool, type(None)})
+"""Types of values that orjson always writes canonically."""
+
+
+def is_simple(value: Json) -> bool:
+    """Whether a value is JSON of strings with ASCII names, 64-bit integers, booleans and nulls, and nothing else.
+
+    Most schemas, definitions and arguments are. Such a value can be written and read again by any encoder without a
+    change. One level is looked at after the other, with all its keys at once.
+    """
+    level: list[Json] = [value]
+    for _ in range(_MOST_LEVELS):
+        keys: list[Any] = []
+        ahead: list[Json] = []
+        for node in level:
+            kind = cast("type[object]", type(node))
+            if kind is dict:
+                keys += node
+                ahead += node.values()
+            elif kind is list:
+                ahead += node
+            elif kind not in _WHOLE and not (kind is int and -(2**63) <= node < 2**64):
+                return False
+        if keys and not _are_ascii(keys):
+            return False
+        level = [node for node in ahead if type(node) is not str]
+        if not level:
+            return True
+    return False
+
+
+def _are_ascii(keys: list[Any]) -> bool:
+    try:
+        return "".join(keys).isascii()
+    except TypeError:  # one of them is no string
+        return False
 
 
 def _is_plain(value: Json, levels: int) -> bool:

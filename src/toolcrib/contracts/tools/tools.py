@@ -14,12 +14,13 @@ Example:
     crib.add(list_stages)
 """
 
-from typing import Literal, TypeAlias
+from typing import Final, Literal, TypeAlias
 
 from pydantic import Field
 
 from toolcrib.contracts.base.base import Contract, Json, JsonObject, JsonSchema, RetryPolicy, Timestamp, Usd
 from toolcrib.contracts.base.envelope import SideEffects
+from toolcrib.contracts.base.errors import InvalidInput
 from toolcrib.contracts.base.identity import content_hash
 from toolcrib.contracts.base.implementations import DELEGATES, Implementation
 from toolcrib.contracts.base.principals import Verb, tool_uri
@@ -73,6 +74,11 @@ class SecretReference(Contract):
     reference: str
     """`${env:NAME}`."""
     required: bool = True
+
+
+_SCHEMAS: Final = frozenset({"input_schema", "output_schema"})
+"""The fields that are most of a definition: what they hold is JSON already, and is seldom written only to be hashed."""
+_ANY_ARGUMENTS: Final = {"type": "object"}
 
 
 class ToolDefinition(Contract):
@@ -156,9 +162,17 @@ class ToolDefinition(Contract):
 
         Defaults are left out, so that a field which a later release adds does not change the hash of what is stored.
         """
-        content = self.model_dump(mode="json", exclude_defaults=True)
+        content = self.model_dump(mode="json", exclude_defaults=True, exclude={*_SCHEMAS, "implementation"})
         content["implementation"] = self.implementation.content()
-        return content_hash(content)
+        if self.input_schema != _ANY_ARGUMENTS:
+            content["input_schema"] = self.input_schema
+        if self.output_schema is not None:
+            content["output_schema"] = self.output_schema
+        try:
+            return content_hash(content)
+        except InvalidInput:  # a schema has something that becomes JSON only when it is written
+            written = self.model_dump(mode="json", include={"input_schema", "output_schema"})
+            return content_hash(content | {name: written[name] for name in _SCHEMAS & content.keys()})
 
     @property
     def call_timeout_s(self) -> float:

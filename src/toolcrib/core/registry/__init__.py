@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 from toolcrib.contracts.base import names_on_use
 
 if TYPE_CHECKING:
-    from toolcrib.core.registry.catalog.catalog import Registry, stored_tool
+    from toolcrib.core.registry.catalog.catalog import Registry, SchemaCopies, stored_tool
     from toolcrib.core.registry.catalog.index import Facet, RealmIndex
     from toolcrib.core.registry.catalog.search import Hit, ToolGroup, ToolSearch, group_of
     from toolcrib.core.registry.catalog.unversioned_definitions import (
@@ -57,7 +57,7 @@ else:
     __getattr__ = names_on_use(
         __name__,
         {
-            "toolcrib.core.registry.catalog.catalog": "Registry stored_tool",
+            "toolcrib.core.registry.catalog.catalog": "Registry SchemaCopies stored_tool",
             "toolcrib.core.registry.catalog.index": "Facet RealmIndex",
             "toolcrib.core.registry.catalog.search": "Hit ToolGroup ToolSearch group_of",
             "toolcrib.core.registry.catalog.unversioned_definitions": (
@@ -98,6 +98,7 @@ __all__ = [
     "Providers",
     "RealmIndex",
     "Registry",
+    "SchemaCopies",
     "SchemaProblem",
     "SchemaValidator",
     "ToolGroup",

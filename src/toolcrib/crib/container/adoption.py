@@ -35,6 +35,8 @@ from toolcrib.core.registry import (
     NameState,
     Providers,
     Registry,
+    SchemaCopies,
+    check_definition,
     concerns,
     plan_absence,
     plan_adoption,
@@ -155,7 +157,7 @@ class Adoptions:
         """
         changes = await self._definitions.changes(who.realm)
         current, baseline, proposal = await self._require_proposal(name, who)
-        checked = self._catalogue.check_tool(proposal.definition, who.realm)
+        checked = self._checked(proposal.definition, who.realm)
         updated = with_adopted(baseline, proposal.change.after)
         report = AdoptedTool(tool=current.name, adoption="changed", change=proposal.change)
         await self._store([Decision(report, save=checked, baseline=updated, states=baseline.blocked)], who, changes)
@@ -208,7 +210,7 @@ class Adoptions:
         known = await self._baselines(who.realm)
         decisions: list[Decision] = []
         for offer in imported.tools:
-            checked = self._catalogue.check_tool(offer, who.realm, provider=imported.provider)
+            checked = self._checked(offer, who.realm, imported.provider)
             standing = await self._standing(who.realm, offer.name, known.get(offer.name), checked.content_hash())
             decisions.append(plan_adoption(provider, checked, standing, at=at, accept=accept))
         offered = {offer.name for offer in imported.tools}
@@ -218,6 +220,13 @@ class Adoptions:
                 absent = plan_absence(provider, standing, baseline)
                 decisions += [absent] if absent is not None else []
         return decisions
+
+    def _checked(self, offer: ToolDefinition, realm: str, provider: ProviderDefinition | None = None) -> ToolDefinition:
+        """What is offered, as it is to be stored; also what the check has completed is checked."""
+        checked = self._catalogue.check_tool(offer, realm, provider=provider)
+        if checked is not offer:
+            check_definition(checked)
+        return checked
 
     async def _standing(self, realm: str, name: str, baseline: Baseline | None, offered: str) -> NameState:
         """The state of a name; the definition of its baseline is read only if a different one is offered."""
@@ -236,18 +245,29 @@ class Adoptions:
     async def _store(
         self, decisions: Sequence[Decision], who: Principal, changes: int, others: Sequence[Definition] = ()
     ) -> None:
-        """Store everything in one transaction, and add it to the catalogue in memory."""
+        """Store everything, which has been checked, in one transaction, and add it to the catalogue in memory."""
         at = self._clock.now()
-        definitions = list(others)
+        definitions, copies = list(others), SchemaCopies()
         states: list[VersionState] = []
         for decision in decisions:
             name = decision.report.tool
             if decision.save is not None:
-                definitions.append(stored_tool(decision.save, realm=who.realm, made_by=who.id, at=at))
+                definitions.append(
+                    stored_tool(
+                        decision.save,
+                        realm=who.realm,
+                        made_by=who.id,
+                        at=at,
+                        content_hash=decision.content_hash,
+                        copies=copies,
+                        is_checked=True,
+                    )
+                )
             if decision.baseline is not None:
                 definitions.append(self._baseline_definition(name, decision.baseline, who, at))
             states += [_state(who.realm, name, life) for life in decision.states]
         await self._definitions.save_all(who.realm, definitions, states, seen=changes)
+        await self._registry.refresh(who.realm, definitions)
         await self._catalogue.refresh(who.realm)
 
     def _baseline_definition(self, name: str, baseline: Contract, who: Principal, at: datetime) -> Definition:

@@ -331,17 +331,29 @@ class Catalogue:
         """Check a definition and store it; raises as `checked`, `Conflict` as the registry, and `PermissionDenied`."""
         if definition.provider is not None and self._providers.find(who.realm, definition.provider) is None:
             await self.refresh(who.realm)  # another process may have saved it
-        return await self.keep(self.check_tool(definition, who.realm), who, after=after)
+        checked = self.check_tool(definition, who.realm)
+        return await self.keep(checked, who, after=after, as_given=checked is definition)
 
-    async def keep(self, checked: ToolDefinition, who: Principal, *, after: int | None = None) -> ToolRevision:
-        """Store what has been checked; raises `Conflict` as the registry, and `PermissionDenied`."""
+    async def keep(
+        self, checked: ToolDefinition, who: Principal, *, after: int | None = None, as_given: bool = False
+    ) -> ToolRevision:
+        """Store what has been checked; raises `Conflict` as the registry, and `PermissionDenied`.
+
+        Args:
+            checked: As `check_tool` has returned it.
+            who: Who saves it.
+            after: As for the registry.
+            as_given: The check has completed nothing, so that nothing is left to be checked.
+        """
         if isinstance(checked.implementation, WorkflowImplementation):
             require_publish(who, checked.name)
         self.check_accounts(checked, who)
         now = self._clock.now()
         if isinstance(checked.implementation, AgentImplementation) and checked.implementation.can_create_workflows:
             await self._have_authoring(who.realm, who.id)
-        saved = await self._registry.save(checked, realm=who.realm, made_by=who.id, at=now, after=after)
+        saved = await self._registry.save(
+            checked, realm=who.realm, made_by=who.id, at=now, after=after, is_checked=as_given
+        )
         concerned = concerns(saved, self._registry)
         told = self._check_prices(checked, who.realm)
         warnings = (*warnings_for(checked, self._registry, who.realm, now), *concerned, *told)

@@ -8,22 +8,28 @@ the tool. Stored names are never imported. Pydantic makes the schemas, which are
 import inspect
 import json
 import operator
+import re
 from collections.abc import Awaitable, Callable, Coroutine, Mapping
 from functools import cached_property, partial, update_wrapper
-from types import CoroutineType, FunctionType, MethodType
+from math import isfinite
+from types import CoroutineType, FunctionType, MethodType, NoneType, UnionType
 from typing import (
     TYPE_CHECKING,
     Annotated,
     Any,
+    Final,
     Generic,
+    NamedTuple,
     ParamSpec,
     SupportsFloat,
     SupportsIndex,
     TypedDict,
     TypeVar,
+    Union,
     Unpack,
     cast,
     get_args,
+    get_origin,
     get_type_hints,
     overload,
 )
@@ -55,8 +61,6 @@ from toolcrib.infrastructure.store.ports.transactions import Doer, NoTransaction
 from toolcrib.kinds.python.shape import PythonImplementation
 
 if TYPE_CHECKING:
-    from docstring_parser import Docstring
-
     from toolcrib.infrastructure.net import HttpSession
 
 _NAMED = frozenset({"properties", "patternProperties", "$defs"})
@@ -107,6 +111,73 @@ def _lean_part(part: Json) -> Json:
     if isinstance(part, list):
         return [_lean_part(item) for item in cast("list[Json]", part)]
     return _lean(cast("JsonSchema", part)) if isinstance(part, dict) else part
+
+
+_SIMPLE: Final[Mapping[Any, str]] = {str: "string", int: "integer", float: "number", bool: "boolean"}
+"""Types whose schema is their name, in arguments and in results."""
+
+
+def simple_schema(hint: Any) -> JsonSchema | None:
+    """The schema of a type that is made of text, numbers, booleans, null, lists and objects, as pydantic writes it.
+
+    Making a model of such a signature only to have its schema would be most of what a tool costs to add.
+
+    Args:
+        hint: A type hint.
+
+    Returns:
+        A new schema; null for any other type.
+    """
+    if hint is Any:
+        return {}
+    if type(hint) is type:
+        return {"type": _SIMPLE[hint]} if hint in _SIMPLE else None
+    origin, inside = get_origin(hint), get_args(hint)
+    if origin is list and len(inside) == 1:
+        items = simple_schema(inside[0])
+        return None if items is None else {"items": items, "type": "array"}
+    if origin is dict and len(inside) == 2 and inside[0] is str:
+        values = simple_schema(inside[1])
+        return None if values is None else {"additionalProperties": values or True, "type": "object"}
+    if origin in (UnionType, Union) and len(inside) == 2 and inside[1] is NoneType:
+        some = simple_schema(inside[0])
+        return None if some is None else {"anyOf": [some, {"type": "null"}]}
+    return None
+
+
+def _fits_simply(default: object, schema: JsonSchema) -> bool:
+    """Whether a default is surely of the type of a simple schema; only null and single values are looked at."""
+    kinds = [schema, *cast("list[JsonSchema]", schema.get("anyOf", ()))]
+    names = {kind.get("type") for kind in kinds}
+    if default is None:
+        return "null" in names
+    if type(default) is float:
+        return "number" in names and isfinite(default)
+    return type(default) in _SIMPLE and _SIMPLE[type(default)] in names
+
+
+_SECTION: Final = re.compile(r"^(?::|@|\.\.|-+[ \t\r\f\v]*$)|:[ \t\r\f\v]*$", re.MULTILINE)
+"""What begins a section of a docstring, in every style; other things may look like it."""
+
+
+class _Documentation(NamedTuple):
+    """What a docstring says."""
+
+    summary: str
+    parameters: Mapping[str, str | None]
+
+
+def _read_docstring(text: str) -> _Documentation:
+    if _SECTION.search(text):
+        from docstring_parser import parse  # noqa: PLC0415 - heavy
+
+        found = parse(text)
+        first, rest = found.short_description, found.long_description
+        parameters = {parameter.arg_name: parameter.description for parameter in found.params}
+    else:
+        first, _, rest = text.partition("\n")
+        rest, parameters = rest.strip(), {}
+    return _Documentation("\n\n".join(filter(None, (first, rest))), parameters)
 
 
 def inner_function(function: Callable[..., Any]) -> Callable[..., Any]:
@@ -279,10 +350,8 @@ class FunctionTool(Generic[P, R]):
         Raises:
             InvalidDefinition: The signature cannot be expressed in JSON, or an option is wrong.
         """
-        documentation = self._documentation
-        summary = "\n\n".join(filter(None, (documentation.short_description, documentation.long_description)))
         place = PythonImplementation(function=f"{self._inner.__module__}:{self._inner.__qualname__}")
-        fields: JsonObject = {"name": self._name, "description": summary, "implementation": place}
+        fields: JsonObject = {"name": self._name, "description": self._documentation.summary, "implementation": place}
         if has_object(self._inner):
             fields["sequential"] = True
         fields |= self._options
@@ -386,22 +455,24 @@ class FunctionTool(Generic[P, R]):
             raise InvalidDefinition(msg) from error
 
     @cached_property
-    def _documentation(self) -> "Docstring":
-        from docstring_parser import parse  # noqa: PLC0415 - heavy
+    def _documentation(self) -> _Documentation:
+        return _read_docstring(inspect.getdoc(self._inner) or "")
 
-        return parse(inspect.getdoc(self._inner) or "")
+    @cached_property
+    def _open(self) -> Mapping[str, inspect.Parameter]:
+        return open_parameters(self._function)
 
     @cached_property
     def _context_parameter(self) -> str | None:
-        hints = ((name, self._hints.get(name)) for name in open_parameters(self._function))
+        hints = ((name, self._hints.get(name)) for name in self._open)
         return next((name for name, hint in hints if ToolContext in (hint, *get_args(hint))), None)
 
     @cached_property
     def _arguments(self) -> type[BaseModel]:
         """A model whose fields have the parameters' names as aliases only, so that one may be called `json`."""
-        texts = {parameter.arg_name: parameter.description for parameter in self._documentation.params}
+        texts = self._documentation.parameters
         fields: dict[str, Any] = {}
-        for name, parameter in open_parameters(self._function).items():
+        for name, parameter in self._open.items():
             if name == self._context_parameter:
                 continue
             self._check_parameter(parameter)
@@ -423,7 +494,7 @@ class FunctionTool(Generic[P, R]):
     @cached_property
     def _described(self) -> frozenset[str]:
         """The fields of parameters whose default is pydantic's `Field(...)`: the function can make nothing of it."""
-        parameters = open_parameters(self._function)
+        parameters = self._open
         named = self._parameters.items()
         return frozenset(field for field, name in named if isinstance(parameters[name].default, FieldInfo))
 
@@ -437,9 +508,37 @@ class FunctionTool(Generic[P, R]):
             raise InvalidDefinition(msg)
 
     @property
+    def _simple_input_schema(self) -> JsonSchema | None:
+        """The schema, if every parameter is of a simple type, with a default that is of it; as `_arguments` has it."""
+        texts = self._documentation.parameters
+        properties: dict[str, JsonSchema] = {}
+        required: list[str] = []
+        for name, parameter in self._open.items():
+            if name == self._context_parameter:
+                continue
+            self._check_parameter(parameter)
+            part = simple_schema(self._hints[name])
+            if part is None:
+                return None
+            if parameter.default is parameter.empty:
+                required.append(name)
+            elif _fits_simply(parameter.default, part):
+                part["default"] = parameter.default
+            else:
+                return None
+            if texts.get(name):
+                part["description"] = texts[name]
+            properties[name] = dict(sorted(part.items()))
+        needed: JsonSchema = {"required": required} if required else {}
+        return {"additionalProperties": False, "properties": properties, **needed, "type": "object"}
+
+    @property
     def _input_schema(self) -> JsonSchema:
         from toolcrib.core.registry.schema.validation import compile_schema  # noqa: PLC0415 - heavy
 
+        simple = self._simple_input_schema
+        if simple is not None:
+            return simple
         schema = schema_of_arguments(self._arguments)
         definitions = schema.get("$defs", {})
         for name, part in schema["properties"].items():
@@ -464,7 +563,8 @@ class FunctionTool(Generic[P, R]):
     def _output_schema(self) -> JsonSchema | None:
         if self._hints.get("return", type(None)) is type(None):
             return None
-        return schema_of_results(self._result) or None
+        simple = simple_schema(self._hints["return"])
+        return (schema_of_results(self._result) if simple is None else simple) or None
 
 
 @overload

@@ -10,10 +10,24 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from contextlib import suppress
 from datetime import datetime
 from difflib import get_close_matches
+from types import MappingProxyType
+from typing import cast
 
+import orjson
 from pydantic import ValidationError
+from pydantic_core import to_jsonable_python
 
-from toolcrib.contracts import Conflict, LifeCycle, NotFound, ToolChange, ToolDefinition, ToolRevision
+from toolcrib.contracts import (
+    Conflict,
+    Json,
+    JsonSchema,
+    LifeCycle,
+    NotFound,
+    ToolChange,
+    ToolDefinition,
+    ToolRevision,
+)
+from toolcrib.contracts.base.identity import is_simple
 from toolcrib.contracts.workflows import WorkflowImplementation
 from toolcrib.core.registry.catalog.index import RealmIndex
 from toolcrib.core.registry.catalog.unversioned_definitions import stand_in, why_unreadable
@@ -26,6 +40,7 @@ _MANY = 2_000
 """Names that are compared one by one with one that is not known."""
 _MOST_COMPARED = 100
 _MOST_CHANGES = 10_000
+_NOTHING_AT_HAND: Mapping[str, ToolDefinition] = MappingProxyType({})
 
 
 class Registry:
@@ -50,16 +65,26 @@ class Registry:
         self._changing = asyncio.Lock()
         """Held from asking the store until its answer is at hand, so that no older answer replaces a newer one."""
 
-    async def refresh(self, realm: str) -> None:
-        """Read what is stored now."""
+    async def refresh(self, realm: str, saved: Sequence[Definition] = ()) -> None:
+        """Read what is stored now.
+
+        Args:
+            realm: Of it.
+            saved: What the caller has just saved, whose bodies need not be read from the store once more.
+        """
+        at_hand: dict[str, ToolDefinition] = {}
+        for stored in saved:
+            if stored.kind == "tool":
+                with suppress(ValidationError):
+                    at_hand[stored.content_hash] = ToolDefinition.model_validate(stored.body)
         async with self._changing:
-            await self._refresh(realm)
+            await self._refresh(realm, at_hand)
 
     async def changes(self, realm: str) -> int:
         """A number that grows with every change of the realm's definitions, whoever makes it."""
         return await self._definitions.changes(realm)
 
-    async def _refresh(self, realm: str) -> None:
+    async def _refresh(self, realm: str, at_hand: Mapping[str, ToolDefinition] = _NOTHING_AT_HAND) -> None:
         """Read everything once, and after that what has changed."""
         since = self._seen.get(realm)
         last = await self._definitions.changes(realm)  # before reading: what is saved meanwhile is read once more
@@ -70,10 +95,10 @@ class Registry:
             self._indexes[realm] = realm_index
             await self._recall(found)
         elif since != last:
-            changed = await self._definitions.changes_since("tool", realm, since)
+            changed = await self._definitions.changes_since("tool", realm, since, without=at_hand)
             for name, revision in changed.removed:
                 self._indexes[realm].drop(name, revision)
-            found = [self._remember(stored) for stored in changed.revisions]
+            found = [self._remember(stored, at_hand.get(stored.content_hash)) for stored in changed.revisions]
             for revision in found:
                 self._indexes[realm].put(revision)
             await self._recall(found)
@@ -88,7 +113,14 @@ class Registry:
                     await self.get_revision(tool.realm, content_hash)
 
     async def save(
-        self, definition: ToolDefinition, *, realm: str, made_by: str, at: datetime, after: int | None = None
+        self,
+        definition: ToolDefinition,
+        *,
+        realm: str,
+        made_by: str,
+        at: datetime,
+        after: int | None = None,
+        is_checked: bool = False,
     ) -> ToolRevision:
         """Store a definition as a new revision; the content of the newest one is that revision.
 
@@ -101,12 +133,13 @@ class Registry:
             at: When.
             after: Number of the revision that a call without a version gets, as the author knows it; 0 if the name is
                 to be new, null for any.
+            is_checked: The definition has been checked as it is.
 
         Raises:
             InvalidDefinition: The definition is not well formed.
             Conflict: Another revision has been saved since `after`.
         """
-        new = stored_tool(definition, realm=realm, made_by=made_by, at=at)
+        new = stored_tool(definition, realm=realm, made_by=made_by, at=at, is_checked=is_checked)
         async with self._changing:
             if after is not None:
                 await self._refresh(realm)
@@ -271,16 +304,18 @@ class Registry:
             await self._definitions.remove("tool", realm, name)
             self._indexes[realm].drop(name)
 
-    def _remember(self, stored: Definition) -> ToolRevision:
-        revision = self._by_hash[stored.realm, stored.content_hash] = self._revision(stored)
+    def _remember(self, stored: Definition, at_hand: ToolDefinition | None = None) -> ToolRevision:
+        revision = self._by_hash[stored.realm, stored.content_hash] = self._revision(stored, at_hand)
         return revision
 
-    def _revision(self, stored: Definition) -> ToolRevision:
+    def _revision(self, stored: Definition, at_hand: ToolDefinition | None = None) -> ToolRevision:
         """A stored revision, blocked if it cannot be read; content that is at hand already is not read once more."""
         known = self._by_hash.get((stored.realm, stored.content_hash))
         status, message = stored.status, stored.status_message
         if known is not None and stored.content_hash not in self._unreadable:
             definition = known.definition
+        elif at_hand is not None:
+            definition = at_hand
         else:
             try:
                 definition = ToolDefinition.model_validate(stored.body)
@@ -302,21 +337,70 @@ class Registry:
         )
 
 
-def stored_tool(definition: ToolDefinition, *, realm: str, made_by: str, at: datetime) -> Definition:
+class SchemaCopies:
+    """Copies of schemas: what the definitions of an import share, is copied once and shared by the copies."""
+
+    def __init__(self) -> None:
+        self._shared: dict[int, tuple[Json, Json]] = {}
+        """What was copied, and its copy, by the identity of the first."""
+
+    def of(self, schema: JsonSchema) -> JsonSchema:
+        """A copy that no change of the original reaches."""
+        definitions = schema.get("$defs")
+        if type(definitions) is not dict:
+            return _copied(schema)
+        shared = {name: self._part(part) for name, part in cast("JsonSchema", definitions).items()}
+        bare = _copied({keyword: value for keyword, value in schema.items() if keyword != "$defs"})
+        return {**bare, "$defs": shared}
+
+    def _part(self, part: Json) -> Json:
+        if id(part) not in self._shared:
+            self._shared[id(part)] = part, _copied(part)
+        return self._shared[id(part)][1]
+
+
+def _copied(value: Json) -> Json:
+    return orjson.loads(orjson.dumps(value)) if is_simple(value) else to_jsonable_python(value)
+
+
+def stored_tool(
+    definition: ToolDefinition,
+    *,
+    realm: str,
+    made_by: str,
+    at: datetime,
+    content_hash: str | None = None,
+    copies: SchemaCopies | None = None,
+    is_checked: bool = False,
+) -> Definition:
     """A definition as the store keeps it.
+
+    Args:
+        definition: What is to be saved.
+        realm: Where.
+        made_by: Who saves it.
+        at: When.
+        content_hash: Of the definition, if it is at hand.
+        copies: Those of the definitions that are saved together with it.
+        is_checked: It has been checked as it is.
 
     Raises:
         InvalidDefinition: It is not well formed.
     """
-    check_definition(definition)
+    if not is_checked:
+        check_definition(definition)
+    copies = copies or SchemaCopies()
+    body = definition.model_dump(mode="json", exclude={"input_schema", "output_schema"})
+    body["input_schema"] = copies.of(definition.input_schema)
+    body["output_schema"] = None if definition.output_schema is None else copies.of(definition.output_schema)
     return Definition(
         kind="tool",
         realm=realm,
         name=definition.name,
         version=definition.version,
         revision=0,
-        content_hash=definition.content_hash(),
-        body=definition.model_dump(mode="json"),
+        content_hash=content_hash or definition.content_hash(),
+        body=body,
         made_by=made_by,
         created_at=at,
     )

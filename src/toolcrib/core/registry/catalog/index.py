@@ -187,7 +187,7 @@ class RealmIndex:
         revisions = self._revisions.get(name, [])
         usable = [revision for revision in revisions if revision.status != "blocked"]
         for candidates in (usable, revisions):
-            best = newest((revision.version for revision in candidates), version)
+            best = newest([revision.version for revision in candidates], version) if candidates else None
             if best is not None:
                 return next(revision for revision in reversed(candidates) if revision.version == best)
         return None

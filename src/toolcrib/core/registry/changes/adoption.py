@@ -63,6 +63,8 @@ class Decision:
     save: ToolDefinition | None = None
     baseline: Baseline | None = None
     """As it is to be stored; null if it stays."""
+    content_hash: str | None = None
+    """Of what is to be saved, if it is known."""
     states: Sequence[VersionLife] = ()
     """Life-cycle states to set, after saving."""
 
@@ -97,16 +99,20 @@ def plan_adoption(provider: str, offer: ToolDefinition, standing: NameState, *, 
         at: Now.
         accept: Take over also what a person would have to look at.
     """
-    current, baseline = standing.current, standing.baseline
+    current, baseline, offered = standing.current, standing.baseline, standing.offered
     if baseline is not None and baseline.provider != provider:
         message = f"provider {baseline.provider!r} offers a tool of this name too, and was first"
         return Decision(AdoptedTool(tool=offer.name, adoption="kept", message=message))
     trusted = Baseline(tool=offer.name, provider=provider, adopted=standing.offered)
     if baseline is None and current is None:
-        return Decision(AdoptedTool(tool=offer.name, adoption="new"), save=offer, baseline=trusted)
+        return Decision(
+            AdoptedTool(tool=offer.name, adoption="new"), save=offer, baseline=trusted, content_hash=offered
+        )
     if current is None:
         if accept:
-            return Decision(AdoptedTool(tool=offer.name, adoption="returned"), save=offer, baseline=trusted)
+            return Decision(
+                AdoptedTool(tool=offer.name, adoption="returned"), save=offer, baseline=trusted, content_hash=offered
+            )
         message = "a person has removed it; import once more and accept changes to have it back"
         return Decision(AdoptedTool(tool=offer.name, adoption="kept", message=message))
     if baseline is None:
@@ -230,7 +236,13 @@ def _plan_change(case: _Case, current: ToolRevision, *, accept: bool) -> Decisio
         return Decision(case.report("kept", message, change), baseline=kept, states=baseline.blocked)
     updated = with_adopted(baseline, case.offered)
     message = summary_of(change)
-    return Decision(case.report("changed", message, change), save=case.offer, baseline=updated, states=baseline.blocked)
+    return Decision(
+        case.report("changed", message, change),
+        save=case.offer,
+        baseline=updated,
+        content_hash=case.offered,
+        states=baseline.blocked,
+    )
 
 
 def _hold_back(case: _Case, change: ToolChange) -> Decision:

@@ -20,7 +20,7 @@ from toolcrib.contracts import (
 )
 from toolcrib.core.expressions.jsonpath import check_path
 from toolcrib.core.registry.checks.versions import Version
-from toolcrib.core.registry.schema.validation import compile_schema
+from toolcrib.core.registry.schema.validation import SchemaValidator, checked_schema
 
 _TYPES: Final = ("array", "boolean", "integer", "null", "number", "string")
 _SEGMENT: Final = re.compile(r"[^/*]+")
@@ -108,9 +108,12 @@ def check_definition(definition: ToolDefinition) -> None:
     found.attempt(lambda: _check_category(definition), None, "/category")
     found.attempt(lambda: _check_security(definition), None, "/security_uri")
     found.attempt(lambda: _check_secrets(definition), None, "/secrets")
-    found.attempt(lambda: _check_schema(name, "input_schema", definition.input_schema), None, "/input_schema")
-    found.attempt(lambda: _check_schema(name, "output_schema", definition.output_schema), None, "/output_schema")
-    found.attempt(lambda: _check_defaults(definition), None, "/input_schema")
+    schema, output_schema = definition.input_schema, definition.output_schema
+    validator = found.attempt(lambda: _check_schema(name, "input_schema", schema), None, "/input_schema")
+    if output_schema is not None:
+        found.attempt(lambda: _check_schema(name, "output_schema", output_schema), None, "/output_schema")
+    if validator is not None:  # else the schema is told
+        found.attempt(lambda: _check_defaults(name, validator), None, "/input_schema")
     found.attempt(lambda: _check_path(name, "select", definition.select), None, "/select")
     found.attempt(lambda: _check_path(name, "cost_from", definition.cost_from), None, "/cost_from")
     found.attempt(lambda: _check_rules(definition), None, "/error_handling")
@@ -170,11 +173,9 @@ def _check_secrets(definition: ToolDefinition) -> None:
             raise InvalidDefinition(f"{msg}; write a reference such as ${{env:CRM_TOKEN}} or ${{secret:CRM_TOKEN}}")
 
 
-def _check_schema(name: str, field: str, schema: JsonSchema | None) -> None:
-    if schema is None:
-        return
+def _check_schema(name: str, field: str, schema: JsonSchema) -> SchemaValidator:
     try:
-        compile_schema(schema)
+        return checked_schema(schema)
     except InvalidDefinition as error:
         msg = f"tool {name!r}: {field} is not a JSON Schema 2020-12 that can be used offline: {error}"
         raise InvalidDefinition(msg) from error
@@ -190,14 +191,9 @@ def _check_path(name: str, field: str, path: str | None) -> None:
         raise InvalidDefinition(msg) from error
 
 
-def _check_defaults(definition: ToolDefinition) -> None:
+def _check_defaults(name: str, validator: SchemaValidator) -> None:
     """A default is filled in before arguments are checked: an invalid one would refuse the calls that leave it out."""
-    try:
-        wrong = compile_schema(definition.input_schema).invalid_defaults()
-    except InvalidDefinition:
-        return  # the schema is told
+    wrong = validator.invalid_defaults()
     if wrong:
-        msg = (
-            f"tool {definition.name!r}: the default of {wrong[0].path} in input_schema is not valid: {wrong[0].problem}"
-        )
+        msg = f"tool {name!r}: the default of {wrong[0].path} in input_schema is not valid: {wrong[0].problem}"
         raise InvalidDefinition(f"{msg}; correct it or take it away")

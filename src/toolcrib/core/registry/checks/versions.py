@@ -42,12 +42,7 @@ class Version:
         Raises:
             InvalidDefinition: The text is not a semantic version.
         """
-        match = _VERSION.fullmatch(text) if len(text) <= _LONGEST else None
-        if match is None:
-            msg = f"version {text[:_LONGEST]!r} is not a semantic version; write it as major.minor.patch, e.g. 1.0.0"
-            raise InvalidDefinition(msg)
-        major, minor, patch, prerelease = match.groups()
-        return cls(int(major), int(minor), int(patch), prerelease or "")
+        return _parse_version(text)
 
     @property
     def precedence(self) -> tuple[object, ...]:
@@ -61,6 +56,16 @@ class Version:
 
     def __str__(self) -> str:
         return f"{self.major}.{self.minor}.{self.patch}" + (f"-{self.prerelease}" if self.prerelease else "")
+
+
+@lru_cache(maxsize=1024)
+def _parse_version(text: str) -> Version:
+    match = _VERSION.fullmatch(text) if len(text) <= _LONGEST else None
+    if match is None:
+        msg = f"version {text[:_LONGEST]!r} is not a semantic version; write it as major.minor.patch, e.g. 1.0.0"
+        raise InvalidDefinition(msg)
+    major, minor, patch, prerelease = match.groups()
+    return Version(int(major), int(minor), int(patch), prerelease or "")
 
 
 class VersionSpan(NamedTuple):
@@ -106,6 +111,8 @@ def newest(versions: Iterable[str], text: str | None) -> str | None:
     A null range means any release, or a pre-release if there is no other.
     """
     parsed = {Version.parse(version): version for version in versions}
+    if text is None and len(parsed) == 1:
+        return next(iter(parsed.values()))
     if text is None:
         fitting = [version for version in parsed if not version.prerelease] or list(parsed)
     else:

@@ -6,6 +6,7 @@ Schemas are compiled once. Patterns are limited to what a linear-time engine sup
 evaluates `A` twice, so forty such levels would be 2^40 evaluations.
 """
 
+import re
 from collections import deque
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from copy import deepcopy
@@ -35,7 +36,15 @@ _DEEPEST: Final = 200
 _LISTS: Final = ("allOf", "anyOf", "oneOf")
 _SINGLES: Final = ("else", "if", "not", "then")
 _REFERENCES: Final = ("$dynamicRef", "$ref")
-_NAMES: Final = ("$anchor", "$dynamicAnchor", "$id")
+_COMPOSING_ORDER: Final = (*_LISTS, *_SINGLES, "dependentSchemas", *_REFERENCES)
+_COMPOSING: Final = frozenset(_COMPOSING_ORDER)
+_NAME_ORDER: Final = ("$anchor", "$dynamicAnchor", "$id")
+_NAMES: Final = frozenset(_NAME_ORDER)
+_COMPOSING_TEXT: Final = re.compile(b'"(?:%b)":' % b"|".join(re.escape(name).encode() for name in _COMPOSING_ORDER))
+"""What stands in the canonical text of every schema that is composed of others."""
+_DEFAULT_TEXT: Final = b'"default":'
+_LARGE: Final = 4096
+"""Bytes of a schema above which its validator is not kept when it is only checked."""
 
 
 def check_composition(schema: JsonSchema) -> None:
@@ -59,14 +68,30 @@ class _Composition:
     def __init__(self, schema: JsonSchema) -> None:
         self._root = schema
         self._counts: dict[int, int] = {}
-        self.nodes = list(_objects(schema))
-        self._has_resources = any(isinstance(node.get("$id"), str) for node in self.nodes[1:])
-        self._named = {
-            name.removesuffix("#"): node
-            for node in self.nodes
-            for keyword in _NAMES
-            if isinstance(name := node.get(keyword), str)
-        }
+        self._targets: dict[str, Json] = {}
+        """What references lead to."""
+        self.nodes: list[JsonSchema] = []
+        """The parts that are composed of others, in the order in which they are found."""
+        self._has_resources = False
+        self._named: dict[str, JsonSchema] = {}
+        waiting: list[Json] = [schema]
+        while waiting:
+            node = waiting.pop()
+            if isinstance(node, dict):
+                self._read(cast("JsonSchema", node))
+                inside = cast("JsonSchema", node).values()
+            else:
+                inside = cast("list[Json]", node)
+            waiting += [part for part in inside if isinstance(part, dict | list)]
+
+    def _read(self, node: JsonSchema) -> None:
+        """Note what a part is called and whether it is composed of others."""
+        if not _COMPOSING.isdisjoint(node):
+            self.nodes.append(node)
+        if not _NAMES.isdisjoint(node):
+            self._has_resources = self._has_resources or (node is not self._root and isinstance(node.get("$id"), str))
+            names = (node.get(keyword) for keyword in _NAME_ORDER)
+            self._named |= {name.removesuffix("#"): node for name in names if isinstance(name, str)}
 
     def count(self, node: JsonSchema, depth: int = 0) -> int:
         """Evaluations of one value by a part."""
@@ -75,8 +100,12 @@ class _Composition:
             return known
         if depth > _DEEPEST:
             raise InvalidDefinition(f"more than {_DEEPEST} schemas are composed inside each other; use fewer levels")
+        if _COMPOSING.isdisjoint(node):
+            return 1
         self._counts[id(node)] = 0
-        total = 1 + sum(self.count(part, depth + 1) for part in self._parts_of(node))
+        total = 1
+        for part in self._parts_of(node):
+            total += self.count(part, depth + 1)
         if total > MOST_EVALUATIONS:
             raise InvalidDefinition(
                 f"one value would be checked against more than {MOST_EVALUATIONS} schemas, because allOf, anyOf, oneOf "
@@ -87,15 +116,21 @@ class _Composition:
 
     def _parts_of(self, node: JsonSchema) -> Iterator[JsonSchema]:
         """The parts that the same value must be checked against."""
-        for keyword in _LISTS:
-            yield from _schemas(node.get(keyword))
-        yield from _schemas([node.get(keyword) for keyword in _SINGLES])
-        dependent = node.get("dependentSchemas")
-        if isinstance(dependent, dict):
-            yield from _schemas(list(cast("JsonSchema", dependent).values()))
-        for keyword in _REFERENCES:
-            if isinstance(reference := node.get(keyword), str):
-                yield from _schemas([self._target(reference)])
+        for keyword in _COMPOSING_ORDER:
+            if keyword not in node:
+                continue
+            found = node[keyword]
+            if keyword in _LISTS:
+                parts = cast("list[Json]", found) if isinstance(found, list) else []
+            elif keyword == "dependentSchemas":
+                parts = list(cast("JsonSchema", found).values()) if isinstance(found, dict) else []
+            elif keyword in _REFERENCES:
+                parts = [self._target(found)] if isinstance(found, str) else []
+            else:
+                parts = [found]
+            for part in parts:
+                if isinstance(part, dict):
+                    yield cast("JsonSchema", part)
 
     def _target(self, reference: str) -> Json:
         """What a reference leads to: a pointer (RFC 6901), an anchor, or a part with an `$id`.
@@ -103,6 +138,8 @@ class _Composition:
         One that leads nowhere is data that looks like a reference, since the schema has been compiled; unless parts
         have ids of their own, by which references can be written in more ways than are followed here.
         """
+        if reference in self._targets:
+            return self._targets[reference]
         base, _, fragment = unquote(reference).partition("#")
         node: Json = self._named.get(base) if base else self._root
         if fragment and not fragment.startswith("/"):
@@ -111,24 +148,8 @@ class _Composition:
             node = resolve_pointer(node, fragment)
         if node is None and self._has_resources:
             raise InvalidDefinition(f"reference {reference!r} cannot be followed; refer to '#/$defs/NAME'")
+        self._targets[reference] = node
         return node
-
-
-def _schemas(found: Json) -> Iterator[JsonSchema]:
-    if isinstance(found, list):
-        yield from (cast("JsonSchema", item) for item in cast("list[Json]", found) if isinstance(item, dict))
-
-
-def _objects(schema: JsonSchema) -> Iterator[JsonSchema]:
-    """Every object in the schema, whatever it is there for."""
-    waiting: list[Json] = [schema]
-    while waiting:
-        node = waiting.pop()
-        if isinstance(node, dict):
-            yield cast("JsonSchema", node)
-            waiting += cast("JsonSchema", node).values()
-        elif isinstance(node, list):
-            waiting += cast("list[Json]", node)
 
 
 LABELS = "x-labels"
@@ -159,11 +180,15 @@ class SchemaProblem:
 class SchemaValidator:
     """A compiled schema.
 
+    Args:
+        schema: The document.
+        text: Its canonical form, if that is at hand.
+
     Raises:
         InvalidDefinition: The document is not a schema, refers to something outside itself, or is too much work.
     """
 
-    def __init__(self, schema: JsonSchema) -> None:
+    def __init__(self, schema: JsonSchema, text: bytes | None = None) -> None:
         self.schema = schema
         try:
             self._validator = jsonschema_rs.Draft202012Validator(
@@ -173,8 +198,10 @@ class SchemaValidator:
             raise InvalidDefinition(f"at {_pointer(error.instance_path) or '/'}: {_explain_schema(error)}") from None
         except ValueError as error:  # its parts stand too deep inside each other
             raise InvalidDefinition(f"the schema cannot be compiled: {error}; use fewer levels, or $defs") from None
-        check_composition(schema)
-        self.has_defaults = _has_defaults(schema)
+        text = canonical(schema) if text is None else text
+        if _COMPOSING_TEXT.search(text):
+            check_composition(schema)
+        self.has_defaults = _DEFAULT_TEXT in text
         """Whether `with_defaults` may change a value at all."""
         self.is_valid: Callable[[Json], bool] = self._validator.is_valid
         """Whether a value meets the schema."""
@@ -286,9 +313,19 @@ def compile_schema(schema: JsonSchema) -> SchemaValidator:
     return _compile(canonical(schema))
 
 
+def checked_schema(schema: JsonSchema) -> SchemaValidator:
+    """The validator of a schema that is only to be checked: a large one is not kept, because it may never be used.
+
+    Raises:
+        InvalidDefinition: As `compile_schema`.
+    """
+    text = canonical(schema)
+    return _compile(text) if len(text) <= _LARGE else SchemaValidator(schema, text)
+
+
 @lru_cache(maxsize=4096)
-def _compile(content: bytes) -> SchemaValidator:
-    return SchemaValidator(orjson.loads(content))
+def _compile(text: bytes) -> SchemaValidator:
+    return SchemaValidator(orjson.loads(text), text)
 
 
 def _explain_schema(error: jsonschema_rs.ValidationError) -> str:
@@ -344,9 +381,3 @@ def _children(node: Json) -> JsonObject:
     if isinstance(node, list):
         return {str(index): item for index, item in enumerate(cast("list[Json]", node))}
     return cast("JsonObject", node) if isinstance(node, dict) else {}
-
-
-def _has_defaults(schema: Json) -> bool:
-    if isinstance(schema, dict):
-        return "default" in schema or any(map(_has_defaults, cast("JsonObject", schema).values()))
-    return isinstance(schema, list) and any(map(_has_defaults, cast("list[Json]", schema)))

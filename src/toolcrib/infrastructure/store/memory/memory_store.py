@@ -6,7 +6,7 @@ threads.
 
 import heapq
 from collections import Counter, deque
-from collections.abc import Awaitable, Callable, Generator, Iterator, Mapping, Sequence
+from collections.abc import Awaitable, Callable, Collection, Generator, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime, timedelta
 from itertools import takewhile
@@ -198,7 +198,10 @@ class _Definitions:
     async def changes(self, realm: str) -> int:
         return self._changes[realm]
 
-    async def changes_since(self, kind: DefinitionKind, realm: str, since: int) -> Changed:
+    async def changes_since(
+        self, kind: DefinitionKind, realm: str, since: int, *, without: Collection[str] = ()
+    ) -> Changed:
+        del without  # nothing would be saved by it here
         latest = ((key, at) for key, at in reversed(self._changed.items()) if key[1] == realm)
         keys = sorted(key for key, _ in takewhile(lambda found: found[1] > since, latest) if key[0] == kind)
         return Changed(

@@ -4,7 +4,7 @@ There are two implementations: in memory and SQL. A store makes no decisions: it
 row has its realm and its creator.
 """
 
-from collections.abc import Awaitable, Mapping, Sequence
+from collections.abc import Awaitable, Collection, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime
 from typing import Literal, NamedTuple, Protocol, Self, TypeAlias
@@ -104,8 +104,17 @@ class Definitions(Protocol):
         """A number that grows with every change of a realm's definitions; 0 before the first."""
         ...
 
-    async def changes_since(self, kind: DefinitionKind, realm: str, since: int) -> "Changed":
-        """What has changed since `changes` had a value, so that nobody has to read everything once more."""
+    async def changes_since(
+        self, kind: DefinitionKind, realm: str, since: int, *, without: Collection[str] = ()
+    ) -> "Changed":
+        """What has changed since `changes` had a value, so that nobody has to read everything once more.
+
+        Args:
+            kind: Of definitions.
+            realm: Of them.
+            since: The value of `changes`.
+            without: Content hashes whose bodies the caller has; a store may leave them empty.
+        """
         ...
 
     async def get(self, realm: str, content_hash: str) -> Definition | None:

@@ -1,13 +1,13 @@
 """Definitions in SQL: one row per revision."""
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Collection, Sequence
 from datetime import datetime
 from typing import Any, Final, TypeVar
 
 import sqlalchemy as sa
 from pydantic_core import from_json
 
-from toolcrib.contracts import SCHEMA_VERSION, LifeCycle
+from toolcrib.contracts import SCHEMA_VERSION, JsonObject, LifeCycle
 from toolcrib.infrastructure.store.database.database import Database
 from toolcrib.infrastructure.store.database.session import InTurn, Row, Session
 from toolcrib.infrastructure.store.database.tables import DEFINITIONS
@@ -39,6 +39,8 @@ _CHANGED: Final = (
     .where(*_equal("realm", "kind"), _C.change > sa.bindparam("since"))
     .order_by(_C.name, _C.revision)
 )
+_CHANGED_BODILESS: Final = _CHANGED.with_only_columns(*(column for column in _C if column.name != "body"))
+_BODY: Final = sa.select(_C.body).where(*_NAME, *_equal("revision"))
 _CHANGE: Final[sa.BindParameter[Any]] = sa.bindparam("new_change")
 _RESTORE: Final = sa.update(DEFINITIONS).where(*_NAME, *_equal("revision")).values(removed=0, change=_CHANGE)
 _REMOVE: Final = sa.update(DEFINITIONS).where(*_NAME, _C.removed == 0).values(removed=1, change=_CHANGE)
@@ -61,18 +63,17 @@ class SqlDefinitions:
         def work(session: Session) -> Definition:
             known = session.rows(_STANDING, _key(row))
             require_newest(definition, len(known), after, listed=any(not found["removed"] for found in known))
-            return _save(session, row)
+            return _save(session, row, definition)
 
         return await self._database.write(_in_turn(work, definition.realm))
 
     async def save_all(
         self, realm: str, definitions: Sequence[Definition], states: Sequence[VersionState] = (), *, seen: int
     ) -> Sequence[Definition]:
-        rows = [_row(definition) for definition in definitions]
-
         def work(session: Session) -> list[Definition]:
             require_unchanged(realm, _last_change(session, realm), seen)
-            saved = [_save(session, row) for row in rows]
+            # Their texts are made one after the other: all of a large import at once would take hundreds of megabytes.
+            saved = [_save(session, _row(definition), definition) for definition in definitions]
             for state in states:
                 _set_status(session, state)
             return saved
@@ -82,13 +83,21 @@ class SqlDefinitions:
     async def changes(self, realm: str) -> int:
         return await self._database.read(lambda session: _last_change(session, realm))
 
-    async def changes_since(self, kind: DefinitionKind, realm: str, since: int) -> Changed:
+    async def changes_since(
+        self, kind: DefinitionKind, realm: str, since: int, *, without: Collection[str] = ()
+    ) -> Changed:
         key = {"this_kind": kind, "this_realm": realm, "since": since}
 
+        def read(session: Session, row: Row) -> Definition:
+            if not without:
+                return _definition(row)
+            body = None if row["content_hash"] in without else session.rows(_BODY, _key(row))[0]["body"]
+            return _definition(row, {} if body is None else from_json(body))
+
         def work(session: Session) -> Changed:
-            rows = session.rows(_CHANGED, key)
+            rows = session.rows(_CHANGED_BODILESS if without else _CHANGED, key)
             return Changed(
-                [_definition(row) for row in rows if not row["removed"]],
+                [read(session, row) for row in rows if not row["removed"]],
                 [(row["name"], row["revision"]) for row in rows if row["removed"]],
             )
 
@@ -147,7 +156,7 @@ def _key(row: Row) -> Row:
     return {f"this_{name}": value for name, value in row.items()}
 
 
-def _save(session: Session, row: Row) -> Definition:
+def _save(session: Session, row: Row, definition: Definition) -> Definition:
     """Append a revision, unless the newest of its version has its content."""
     key = _key(row)
     known = session.rows(_OF_VERSION, key)
@@ -157,7 +166,7 @@ def _save(session: Session, row: Row) -> Definition:
         life = {name: same[name] for name in _LIFE} if same is not None else {}
         new = {**row, **life, "revision": len(session.rows(_STANDING, key)) + 1, "change": change}
         session.run(_INSERT, new)
-        return _definition(new)
+        return _definition(new, definition.body)
     if same["removed"]:
         session.run(_RESTORE, {**key, "this_revision": same["revision"], "new_change": change})
     return _definition(same)
@@ -205,7 +214,8 @@ def _row(definition: Definition) -> dict[str, Any]:
     }
 
 
-def _definition(row: Row) -> Definition:
+def _definition(row: Row, body: JsonObject | None = None) -> Definition:
+    """A revision; its body is read unless it is given."""
     return Definition(
         kind=row["kind"],
         realm=row["realm"],
@@ -213,7 +223,7 @@ def _definition(row: Row) -> Definition:
         version=row["version"],
         revision=row["revision"],
         content_hash=row["content_hash"],
-        body=from_json(row["body"]),
+        body=from_json(row["body"]) if body is None else body,
         made_by=row["made_by"],
         created_at=to_moment(row["created_at"]),
         status=row["status"],

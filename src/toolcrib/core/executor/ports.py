@@ -1,9 +1,9 @@
 """The ports of the executor. It knows no runtime, store or model."""
 
-from collections.abc import Awaitable, Mapping, Sequence
+from collections.abc import Awaitable, Coroutine, Mapping, Sequence
 from datetime import datetime
 from decimal import Decimal
-from typing import Protocol
+from typing import Any, Protocol
 
 from msgspec import Struct
 
@@ -189,7 +189,7 @@ class CallFailed(Exception):
 class Dispatcher(Protocol):
     """Runs a tool by its kind of implementation."""
 
-    async def dispatch(self, dispatch: Dispatch) -> Outcome:
+    def dispatch(self, dispatch: Dispatch) -> Coroutine[Any, Any, Outcome]:
         """Execute once.
 
         Raises:

@@ -41,6 +41,8 @@ SHORT, LONG = 40, 160
 """Runs of the two loads whose instructions are compared."""
 CALLS: Final = 20
 """Of one turn of the executor, which takes as long as some runs."""
+MORE_CALLS: Final = 10
+"""So many calls take the place of a run, so that one collection of garbage more or less does not matter."""
 VALGRIND: Final = ("--tool=cachegrind", "--cache-sim=no", "--cachegrind-out-file=/dev/null")
 LONGEST_S: Final = 1200
 
@@ -91,7 +93,7 @@ async def load_of(name: str, base_url: str, store: str) -> AsyncGenerator[Load]:
 async def serve_turns(name: str, base_url: str, store: str) -> None:
     """Make as many runs as each line of the input says, and print the CPU milliseconds that they took."""
     async with load_of(name, base_url, store) as load:
-        await load(WARM_UP)
+        await load(WARM_UP * (MORE_CALLS if name == CALL else 1))
         gc.collect()
         for line in sys.stdin:
             before = cpu_ms()
@@ -104,7 +106,8 @@ async def serve_turns(name: str, base_url: str, store: str) -> None:
 
 def instructions(name: str, base_url: str) -> float:
     """Of one run, or call."""
-    return (_all_instructions(name, base_url, LONG) - _all_instructions(name, base_url, SHORT)) / (LONG - SHORT)
+    short, long = (runs * (MORE_CALLS if name == CALL else 1) for runs in (SHORT, LONG))
+    return (_all_instructions(name, base_url, long) - _all_instructions(name, base_url, short)) / (long - short)
 
 
 def _all_instructions(name: str, base_url: str, runs: int) -> int:

@@ -7,12 +7,13 @@
 BIN := .venv/bin
 READY := .venv/.ready
 DEBIAN_PACKAGES := bubblewrap postgresql redis-server runsc
+BENCH_PACKAGES := valgrind
 PYTHON ?= $(shell for name in python3.11 python3; do \
 	"$$name" -c 'import sys; sys.exit(sys.version_info < (3, 11))' 2>/dev/null && break; done; echo "$$name")
 
 export PYRIGHT_PYTHON_IGNORE_WARNINGS := 1
 
-.PHONY: help demo demo-local model live test quick lint static types format bench agent-suites soak deps-system clean
+.PHONY: help demo demo-local model live test quick lint static types format bench agent-suites soak deps-system deps-bench clean
 
 help: ## List the commands
 	@grep -E '^[a-z-]+:.*## ' Makefile | sed -E 's/^([a-z-]+):.*## /make \1\t/' | expand -t 20
@@ -56,7 +57,8 @@ format: $(READY) ## Format the code and fix what can be fixed safely
 	$(BIN)/ruff check --fix .
 	$(BIN)/ruff format .
 
-bench: $(READY) ## Measure a call, a large catalogue, reading calls from text, workflows, durable steps, and the agent loop beside its peers
+bench: $(READY) deps-bench ## Measure instructions and CPU of a call, a large catalogue, reading calls from text, workflows, durable steps, and the agent loop beside its peers
+	$(BIN)/python -m benchmarks.ratios
 	$(BIN)/python -m benchmarks.executor_call
 	$(BIN)/python -m benchmarks.catalogue
 	$(BIN)/python -m benchmarks.text_protocol
@@ -71,15 +73,20 @@ soak: $(READY) ## Run the tests that take minutes
 	$(BIN)/pytest -m soak $(ARGS)
 
 deps-system: ## Install the Debian packages that the tests need
-	@if [ -z "$(DEBIAN_PACKAGES)" ]; then \
-		echo "deps-system: no Debian packages are needed"; \
-	elif dpkg --status $(DEBIAN_PACKAGES) >/dev/null 2>&1; then \
-		echo "deps-system: already installed: $(DEBIAN_PACKAGES)"; \
+	$(call install,$@,$(DEBIAN_PACKAGES))
+
+deps-bench: ## Install the Debian packages that counting instructions needs
+	$(call install,$@,$(BENCH_PACKAGES))
+
+define install
+	@if dpkg --status $(2) >/dev/null 2>&1; then \
+		echo "$(1): already installed: $(2)"; \
 	elif [ "$$(id -u)" -eq 0 ] && command -v apt-get >/dev/null; then \
-		apt-get update --quiet && apt-get install --yes --no-install-recommends $(DEBIAN_PACKAGES); \
+		apt-get update --quiet && apt-get install --yes --no-install-recommends $(2); \
 	else \
-		echo "deps-system: not root, or no apt-get; install yourself: $(DEBIAN_PACKAGES)"; \
+		echo "$(1): not root, or no apt-get; install yourself: $(2)"; \
 	fi
+endef
 
 clean: ## Remove what the commands made, the environment included
 	rm -rf .venv .tools .pytest_cache .ruff_cache .hypothesis .import_linter_cache .coverage .coverage.* htmlcov dist

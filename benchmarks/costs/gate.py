@@ -80,16 +80,17 @@ def problems(ledger: Ledger, counted: Mapping[str, float]) -> Iterator[str]:
         cost = ledger.get(name)
         if cost is None:
             yield f"{name}: {value:g} counted, and nothing is recorded; run: {RECORD}"
-        elif problem := _problem(cost, value):
+        elif problem := _problem(name, cost, value):
             yield f"{name}: {value:g} counted, {problem}"
     for name in ledger.keys() - counted.keys():
         yield f"{name}: recorded, but no longer counted; count it again: what is not counted grows unseen"
 
 
-def _problem(cost: Cost, value: float) -> str | None:
+def _problem(name: str, cost: Cost, value: float) -> str | None:
     told = f"{_change(cost.last, value)} the last value {cost.last:g}; the ceiling is {cost.ceiling:g}. "
     if value > cost.ceiling:
-        return f"{told}No commit may exceed or raise a ceiling: make it cheaper. To see what it calls: {WHERE} WORK"
+        work = name.partition(": ")[0]
+        return f'{told}No commit may exceed or raise a ceiling: make it cheaper. To see what it calls: {WHERE} "{work}"'
     if _grew(cost.last, value):
         return f'{told}Make it cheaper, or record it with the reason in the same commit: {RECORD} --reason "..."'
     if value < cost.last * (1 - TOLERANCE):

@@ -67,7 +67,8 @@ def test_a_count_within_a_hundredth_of_the_recorded_one_stands(value: float):
             {NAME: 1021},
             (
                 f"{NAME}: 1021 counted, 2.1% above the last value 1000; the ceiling is 1020. No commit may exceed or "
-                "raise a ceiling: make it cheaper. To see what it calls: python -m benchmarks.costs where WORK"
+                "raise a ceiling: make it cheaper. To see what it calls: python -m benchmarks.costs where "
+                '"agent run, memory"'
             ),
         ),
         (

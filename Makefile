@@ -59,6 +59,7 @@ format: $(READY) ## Format the code and fix what can be fixed safely
 bench: $(READY) ## Measure a call, a large catalogue, reading calls from text, workflows, durable steps, and the agent loop beside its peers
 	$(BIN)/python -m benchmarks.executor_call
 	$(BIN)/python -m benchmarks.catalogue
+	$(BIN)/python -m benchmarks.growth
 	$(BIN)/python -m benchmarks.text_protocol
 	$(BIN)/python -m benchmarks.workflow_runs
 	$(BIN)/python -m benchmarks.durable_steps

@@ -217,7 +217,7 @@ def test_a_content_hash_is_the_sha_256_of_the_canonical_json():
 @pytest.mark.parametrize(
     ("value", "simple"),
     [
-        ({"a": [1, "b", None, True, {}], "c": {"d": []}}, True),
+        (orjson.loads('{"a": [1, "b", null, true, {}], "c": {"d": []}}'), True),
         ("text", True),
         (2**64 - 1, True),
         (2**64, False),

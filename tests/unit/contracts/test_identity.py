@@ -3,8 +3,9 @@
 import json
 import struct
 from enum import StrEnum
-from typing import Any
+from typing import Any, cast
 
+import orjson
 import pytest
 
 from toolcrib.contracts import (
@@ -17,6 +18,7 @@ from toolcrib.contracts import (
     hash_call,
     idempotency_key,
 )
+from toolcrib.contracts.base.identity import is_simple
 
 NUMBERS = [
     ("0000000000000000", "0"),
@@ -209,3 +211,26 @@ def test_an_idempotency_key_is_run_and_position():
 def test_a_content_hash_is_the_sha_256_of_the_canonical_json():
     assert content_hash({"b": 1, "a": 2}) == "sha256:" + digest(b'{"a":2,"b":1}')
     assert digest(b"") == "e3b0c44298fc1c149afbf4c8996fb92427ae41e4649b934ca495991b7852b855"
+
+
+@pytest.mark.requirement("registry.composition_count")
+@pytest.mark.parametrize(
+    ("value", "simple"),
+    [
+        (orjson.loads('{"a": [1, "b", null, true, {}], "c": {"d": []}}'), True),
+        ("text", True),
+        (2**64 - 1, True),
+        (2**64, False),
+        (1.5, False),
+        ((1, 2), False),
+        ({"é": 1}, False),
+        ({1: 1}, False),
+        (cast("Any", [{"a": {"b"}}]), False),
+        (orjson.loads("[" * 128 + "]" * 128), True),
+        (orjson.loads("[" * 129 + "]" * 129), False),
+    ],
+)
+def test_only_what_every_encoder_writes_alike_is_simple(value: Any, simple: bool):
+    assert is_simple(value) is simple
+    if simple:
+        assert canonical(orjson.loads(orjson.dumps(value))) == canonical(value)

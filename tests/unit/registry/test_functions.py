@@ -1,22 +1,25 @@
 """Python functions as tools: what becomes of a signature and a docstring, and how a function is called."""
 
 import asyncio
+import inspect
+import json
 import threading
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from enum import Enum
-from typing import Annotated, Any, Literal, cast
+from typing import Annotated, Any, Literal, Optional, cast
 
+import docstring_parser
 import pytest
-from pydantic import BaseModel, Field, ValidationError
+from pydantic import BaseModel, Field, TypeAdapter, ValidationError
 from typing_extensions import TypedDict
 
 from toolcrib.contracts import InvalidDefinition
 from toolcrib.core.registry import compile_schema
 from toolcrib.infrastructure.net import HttpSession
 from toolcrib.kinds.dispatch import check_tool
-from toolcrib.kinds.python.functions import ToolContext, tool
+from toolcrib.kinds.python.functions import ToolContext, schema_of_arguments, schema_of_results, simple_schema, tool
 from toolcrib.kinds.python.shape import PythonImplementation
 
 CONTEXT = ToolContext(
@@ -409,3 +412,72 @@ def test_an_option_out_of_bounds_is_refused_by_name():
         InvalidDefinition, match=r"tool 'nothing' is not well formed: timeout_s: .* correct it in @tool"
     ):
         _ = tool(timeout_s=-1.0)(nothing).definition
+
+
+SIMPLE_HINTS = (
+    *(str, int, float, bool, Any, list[str], list[Any], dict[str, int], dict[str, Any]),
+    *(str | None, Optional[int], list[float] | None, dict[str, list[bool]], list[dict[str, str] | None]),  # noqa: UP045
+)
+NOT_SIMPLE = (Literal["a"], Stage, Deal, Filter, Page, bytes, tuple[int, str], int | str, None, list[Stage], set[str])
+DEFAULTS: tuple[Any, ...] = (..., None, "x", "é", 1, 1.5, True, float("inf"), [], {})
+
+
+@pytest.mark.requirement("registry.function_schema_alike")
+@pytest.mark.parametrize("hint", SIMPLE_HINTS, ids=str)
+def test_the_schema_of_a_simple_type_is_letter_by_letter_that_of_pydantic(hint: Any):
+    assert json.dumps(simple_schema(hint)) == json.dumps(schema_of_results(TypeAdapter(hint)))
+    said: list[str] = []
+    for default in DEFAULTS:
+
+        def one(first: str, it: Any) -> None:
+            """Do it.
+
+            Args:
+                it: What to do.
+            """
+
+        one.__annotations__["it"] = hint
+        one.__defaults__ = () if default is ... else (default,)
+        made = tool(one)
+        try:
+            schema = made.definition.input_schema
+        except InvalidDefinition as refused:
+            said.append(str(refused))
+            continue
+        assert json.dumps(schema) == json.dumps(schema_of_arguments(made._arguments))  # pyright: ignore[reportPrivateUsage]
+        if default is not ... and "default" in schema["properties"]["it"]:
+            assert not compile_schema(schema["properties"]["it"]).problems(default)
+    assert all("of parameter 'it' is not of its type" in each for each in said)
+
+
+@pytest.mark.requirement("registry.function_schema_alike")
+@pytest.mark.parametrize("hint", NOT_SIMPLE, ids=str)
+def test_any_other_type_is_left_to_pydantic(hint: Any):
+    assert simple_schema(hint) is None
+
+
+@pytest.mark.requirement("registry.function_schema_alike")
+@pytest.mark.parametrize(
+    "text",
+    [
+        "",
+        "One line.",
+        "One line: with a colon in it.",
+        "First\nsecond of the same.",
+        "First.\n\nSecond.\n\n    indented\n- item",
+        "First.\n\nArgs:\n    it: What.",
+        "First.\n\n:param it: What.",
+        "First.\n\nParameters\n----------\nit : str\n    What.",
+        "First.\n\n@param it: What.",
+        "First.\n\n.. deprecated:: 1.0\n    Old.",
+    ],
+)
+def test_a_docstring_is_read_as_its_parser_reads_it(text: str):
+    def documented(it: str) -> None: ...
+
+    documented.__doc__ = text
+    found = docstring_parser.parse(inspect.getdoc(documented) or "")
+    definition = tool(documented).definition
+    assert definition.description == "\n\n".join(filter(None, (found.short_description, found.long_description)))
+    told = {each.arg_name: each.description for each in found.params}
+    assert definition.input_schema["properties"]["it"].get("description") == told.get("it")

@@ -1,11 +1,13 @@
 """Schema validation: what is refused, and what the messages tell a model to do."""
 
-from typing import Any
+from collections.abc import Iterator
+from typing import Any, cast
 
 import pytest
 
-from toolcrib.contracts import InvalidDefinition, InvalidInput
+from toolcrib.contracts import InvalidDefinition, InvalidInput, JsonSchema, resolve_pointer
 from toolcrib.core.registry import LABELS, SchemaProblem, SchemaValidator, compile_schema
+from toolcrib.core.registry.schema.validation import MOST_EVALUATIONS
 
 STAGES: dict[str, Any] = {
     "enum": ["s1", "s2", "s3"],
@@ -325,3 +327,51 @@ def test_what_a_linear_engine_cannot_match_is_refused_with_what_to_leave_out(sch
 @pytest.mark.requirement("registry.validation")
 def test_a_schema_is_compiled_once_whatever_the_order_of_its_keys():
     assert compile_schema({"type": "object", "title": "A"}) is compile_schema({"title": "A", "type": "object"})
+
+
+def _evaluations(schema: JsonSchema) -> int:
+    """The most that one place composes, without any short cut."""
+
+    def of(node: Any) -> int:
+        if not isinstance(node, dict):
+            return 0
+        found = cast("JsonSchema", node)
+        lists = [part for keyword in ("allOf", "anyOf", "oneOf") for part in found.get(keyword, ())]
+        singles = [found[keyword] for keyword in ("if", "then", "else", "not") if keyword in found]
+        referred = [resolve_pointer(schema, found["$ref"])] if "$ref" in found else []
+        return 1 + sum(map(of, [*lists, *singles, *found.get("dependentSchemas", {}).values(), *referred]))
+
+    def everywhere(node: Any) -> Iterator[int]:
+        yield of(node)
+        inside = list(cast("JsonSchema", node).values()) if isinstance(node, dict) else node
+        for part in cast("list[Any]", inside) if isinstance(inside, list) else ():
+            yield from everywhere(part)
+
+    return max(everywhere(schema))
+
+
+@pytest.mark.requirement("registry.composition_count")
+@pytest.mark.parametrize("deep", [0, 3, 9, 12, 13, 14])
+@pytest.mark.parametrize("keyword", ["allOf", "anyOf", "oneOf", "dependentSchemas", "if", "$ref"])
+def test_whatever_is_composed_is_counted(keyword: str, deep: int):
+    level: JsonSchema = {"type": "string"}
+    definitions: JsonSchema = {"end": level}
+    for number in range(deep):
+        part: JsonSchema
+        match keyword:
+            case "dependentSchemas":
+                part = {keyword: {"a": level, "b": level}}
+            case "if":
+                part = {"if": level, "then": level}
+            case "$ref":
+                definitions[f"d{number}"] = level
+                part = {"allOf": [{"$ref": f"#/$defs/d{number}"}, {"$ref": f"#/$defs/d{number}"}]}
+            case _:
+                part = {keyword: [level, level]}
+        level = part
+    schema: JsonSchema = {"type": "object", "properties": {"a": level}, "$defs": definitions}
+    if _evaluations(schema) <= MOST_EVALUATIONS:
+        SchemaValidator(schema)
+    else:
+        with pytest.raises(InvalidDefinition, match="one value would be checked against more than 20000 schemas"):
+            SchemaValidator(schema)

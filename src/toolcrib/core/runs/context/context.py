@@ -526,24 +526,30 @@ class RunContext:
     async def _run_call(self, call: CallRequest) -> ToolEnvelope:
         """Make a call, again each time when what it has waited for is there."""
         history, parking = self._history, self._parking
+        parking.check()
         while True:
-            parking.check()
             try:
                 if self.prior_runs.known or call.position in history.intents or call.position in history.doubted:
-                    return await self._go_on_with(call)
-                envelope = await self._around.executor.execute(call, self._call_context())
-                if envelope.error is not None and await self._unknown_outcomes.take(envelope):
-                    return await self._resolve_unknown(call)
-                await self._record(envelope)
+                    envelope, is_settled = await self._go_on_with(call)
+                else:
+                    envelope, is_settled = await self._around.executor.execute(call, self._call_context()), False
+                if is_settled or envelope.error is None or not await self._unknown_outcomes.take(envelope):
+                    await self._record(envelope)
+                    return envelope
             except Suspended as wait:
                 await parking.wait_out(wait)
-            else:
-                return envelope
+                parking.check()
 
-    async def _go_on_with(self, call: CallRequest) -> ToolEnvelope:
-        """Make a call that was begun before, or that another run may have made: as far as it must be made."""
+    async def _go_on_with(self, call: CallRequest) -> tuple[ToolEnvelope, bool]:
+        """Make a call that was begun before, or that another run may have made: as far as it must be made.
+
+        Returns:
+            The envelope, and whether it is what is said of a call in doubt, of which nobody is asked again.
+        """
         if self._unknown_outcomes.holds(call.position):
-            return await self._resolve_unknown(call)
+            settled = await self._unknown_outcomes.settle(call.position, self._part)
+            if settled is not None:
+                return settled, True
         context = self._call_context()
         if self.prior_runs.fork_at(call.position, call.name) is not None:  # what is nested skips its own calls
             context = msgspec.structs.replace(context, dry_run=self.request.dry_run)
@@ -556,8 +562,7 @@ class RunContext:
                 self.budget.release(call.position)
                 self.budget.take_nested(tool_calls=1, tokens=0, cost_usd=Decimal(0))  # its price is counted as lost
                 self.budget.find_cost(verdict.cost_usd)
-                await self._record(verdict)
-                return verdict
+                return verdict, True
             context = msgspec.structs.replace(context, attempt=intent.attempt + 1)
             call = msgspec.structs.replace(call, idempotency_key=intent.idempotency_key)
         else:
@@ -565,22 +570,9 @@ class RunContext:
                 call, self.policy, partial(self._unknown_outcomes.judge, self._part)
             )
             if isinstance(known, ToolEnvelope):
-                await self._record(known)
-                return known
+                return known, True
             call = msgspec.structs.replace(call, idempotency_key=known or call.idempotency_key)
-        envelope = await self._around.executor.execute(call, context)
-        if await self._unknown_outcomes.take(envelope):
-            return await self._resolve_unknown(call)
-        await self._record(envelope)
-        return envelope
-
-    async def _resolve_unknown(self, call: CallRequest) -> ToolEnvelope:
-        """The envelope of a call that has failed and may have taken effect, after somebody was asked."""
-        settled = await self._unknown_outcomes.settle(call.position, self._part)
-        if settled is None:
-            return await self._run_call(call)
-        await self._record(settled)
-        return settled
+        return await self._around.executor.execute(call, context), False
 
     @property
     def _part(self) -> InquiryScope:

@@ -138,21 +138,13 @@ class Suspension:
             for task in working:
                 task.add_done_callback(hear)
             await self.hear(news)
-        results: list[T] = []
-        given_up: list[Suspended] = []
-        failure: BaseException | None = None
-        for call in pending:
-            try:
-                results.append(call.result())
-            except Suspended as wait:
-                given_up.append(wait)
-            except BaseException as error:  # noqa: BLE001 - the first one is raised, after what waits
-                failure = failure or error
-        if given_up:
-            raise _join_waits(given_up)
-        if failure is not None:
-            raise failure
-        return results
+        try:
+            return [call.result() for call in pending]
+        except BaseException:  # what waits comes before what has failed
+            waits = [wait for call in pending if (wait := call.wait) is not None]
+            if not waits:
+                raise
+            raise _join_waits(waits) from None
 
     def begin(self) -> None:
         """One more part of the program works."""
@@ -295,8 +287,16 @@ class Pending(Generic[T]):
     @property
     def parked(self) -> bool:
         """Whether it has given up waiting for a signal that is not there."""
+        return self.wait is not None
+
+    @property
+    def wait(self) -> Suspended | None:
+        """What it has given up waiting for; null if it has not."""
         task = self.task
-        return task is not None and task.done() and not task.cancelled() and isinstance(task.exception(), Suspended)
+        if task is None or not task.done() or task.cancelled():
+            return None
+        cause = task.exception()
+        return cause if isinstance(cause, Suspended) else None
 
     def result(self) -> T:
         """The result of a call that is done; raises what the call raised."""
@@ -413,9 +413,8 @@ class ConcurrentCalls(Generic[K, T]):
 
     def _suspension(self) -> Suspended:
         """What all of them wait for, in the order in which they were added."""
-        waiting = [pending for _, pending in sorted(self._given_up.items())]
-        causes = [cause for call in waiting if call.task and isinstance(cause := call.task.exception(), Suspended)]
-        return _join_waits(causes)
+        given_up = (pending for _, pending in sorted(self._given_up.items()))
+        return _join_waits([wait for call in given_up if (wait := call.wait) is not None])
 
 
 def _join_waits(causes: Sequence[Suspended]) -> Suspended:

@@ -11,6 +11,7 @@ PYTHON ?= $(shell for name in python3.11 python3; do \
 	"$$name" -c 'import sys; sys.exit(sys.version_info < (3, 11))' 2>/dev/null && break; done; echo "$$name")
 
 export PYRIGHT_PYTHON_IGNORE_WARNINGS := 1
+export PYTHONDONTWRITEBYTECODE :=
 
 .PHONY: help demo demo-local model live test quick lint static types format bench agent-suites soak deps-system clean
 

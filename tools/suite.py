@@ -4,6 +4,7 @@ What is skipped is listed with its reason. The last line is always `N passed, N 
 set up, torn down or collected has failed.
 """
 
+import os
 import sys
 
 import pytest
@@ -29,6 +30,7 @@ class Tally:
 
 def main(arguments: list[str]) -> int:
     """Returns 0 only when every test passes and every package is covered as required."""
+    os.environ.pop("PYTHONDONTWRITEBYTECODE", None)  # else each process of a test compiles everything that it imports
     tally = Tally()
     tests = pytest.main([*OPTIONS, *arguments], plugins=[tally])
     coverage = coverage_gate.main()

@@ -12,6 +12,9 @@ PYTHON ?= $(shell for name in python3.11 python3; do \
 	"$$name" -c 'import sys; sys.exit(sys.version_info < (3, 11))' 2>/dev/null && break; done; echo "$$name")
 
 export PYRIGHT_PYTHON_IGNORE_WARNINGS := 1
+export PYTHONDONTWRITEBYTECODE :=
+
+CHANGED = $(shell $(BIN)/python -m tools.quick --changed)
 
 .PHONY: help demo demo-local model live test quick lint static types format bench agent-suites soak deps-system deps-bench clean
 
@@ -37,8 +40,9 @@ live: $(READY) ## Run the live tasks with the installed model (ARGS="--seeds 1 -
 test: deps-system lint ## Run every check and every test, soak tests excepted
 	$(BIN)/python -m tools.suite $(ARGS)
 
-quick: lint ## Run every check and the unit tests
-	$(BIN)/pytest -n 2 tests/unit $(ARGS)
+quick: static ## Run the checks and the tests that your change touches, in under two minutes
+	@if [ -n "$(CHANGED)" ]; then echo "pyright: the changed files"; $(BIN)/pyright $(CHANGED); fi
+	@$(BIN)/python -m tools.quick $(ARGS)
 
 lint: static types ## Check style, layers, sizes, requirements and types
 
@@ -48,6 +52,7 @@ static: $(READY)
 	$(BIN)/lint-imports --no-cache --no-logo
 	$(BIN)/python -m tools.size_caps
 	$(BIN)/python -m tools.structure
+	$(BIN)/python -m tools.shares
 	$(BIN)/python -m tools.requirements_check
 
 types: $(READY)
@@ -70,8 +75,8 @@ bench: $(READY) deps-bench ## Measure instructions and CPU of a call, a large ca
 agent-suites: $(READY) ## Play AgentDojo's and BFCL's tasks on agents, live and from the recorded runs (ARGS="bfcl --limit 9")
 	$(BIN)/python -m benchmarks.suites $(ARGS)
 
-soak: $(READY) ## Run the tests that take minutes
-	$(BIN)/pytest -m soak $(ARGS)
+soak: $(READY) ## Run the tests that take minutes, and keep the result in tests/soak.json
+	$(BIN)/python -m tools.soak $(ARGS)
 
 deps-system: ## Install the Debian packages that the tests need
 	$(call install,$@,$(DEBIAN_PACKAGES))

@@ -5,18 +5,24 @@ The other direction (every requirement has a test) needs the whole suite and is 
 """
 
 import asyncio
+import gc
+import os
 from collections.abc import Generator, Iterable, Mapping
 from pathlib import Path
+from typing import Any
 
 import pytest
 from hypothesis import settings
 
 from tests.contract import manifest
 from tests.servers.postgres import PostgresServer, running_postgres
+from tools import shares
 
 settings.register_profile("suite", deadline=None, derandomize=True)
 settings.load_profile("suite")
 
+_COVERAGE = "COVERAGE_PROCESS_CONFIG"
+"""The variable by which coverage measures the processes that a test starts."""
 _REQUIREMENTS = pytest.StashKey[Mapping[str, manifest.Requirement]]()
 
 
@@ -30,6 +36,36 @@ def pytest_configure(config: pytest.Config) -> None:
         config.stash[_REQUIREMENTS] = manifest.load()
     except manifest.ManifestError as error:
         raise pytest.UsageError(f"requirement manifest: {error}") from error
+
+
+def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    """Let the files that take longest begin first, so that no process is left with one of them in the end."""
+    recorded = shares.durations()
+    items.sort(key=lambda item: -recorded.get(item.nodeid.partition("::")[0], 0.0))
+
+
+def pytest_collection_finish() -> None:
+    """Spare the garbage collector what lives until the end."""
+    gc.collect()
+    gc.freeze()
+
+
+@pytest.hookimpl(wrapper=True, tryfirst=True)
+def pytest_runtest_protocol(item: pytest.Item) -> Generator[None, object, object]:
+    """Run a test of an unmeasured suite without coverage, and so the processes that it starts."""
+    found = shares.load()
+    plugin: Any = item.config.pluginmanager.getplugin("_cov")
+    coverage: Any = plugin.cov_controller if plugin else None
+    if found is None or coverage is None or found.suite_of(item.nodeid) not in found.unmeasured:
+        return (yield)
+    config = os.environ.pop(_COVERAGE, None)
+    coverage.pause()
+    try:
+        return (yield)
+    finally:
+        coverage.resume()
+        if config is not None:
+            os.environ[_COVERAGE] = config
 
 
 @pytest.hookimpl(wrapper=True)

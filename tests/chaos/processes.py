@@ -1,6 +1,8 @@
 """Real processes for the chaos tests: each job runs in a process of its own, which may be killed at any time.
 
-The processes are forked from a server that has imported everything, so that hundreds of them cost little.
+The processes are forked from a server that has imported and used everything (`tests.chaos.warm`), so that hundreds of
+them cost little. Their coverage is not measured: most are killed before they could write it, and to write it takes each
+of the others longer than its job.
 """
 
 import asyncio
@@ -9,8 +11,8 @@ import multiprocessing
 import os
 import signal
 import sys
-from collections.abc import AsyncGenerator, Callable, Coroutine
-from contextlib import asynccontextmanager, suppress
+from collections.abc import AsyncGenerator, Callable, Coroutine, Generator
+from contextlib import asynccontextmanager, contextmanager, suppress
 from multiprocessing.process import BaseProcess
 from multiprocessing.reduction import DupFd
 from pathlib import Path
@@ -19,14 +21,13 @@ from typing import Any, TypeAlias
 from toolcrib.contracts import Json
 
 _FORKSERVER = multiprocessing.get_context("forkserver")
-_FORKSERVER.set_forkserver_preload(
-    ["tests.chaos.crm", "tests.chaos.ledger", "tests.chaos.world.jobs", "toolcrib.infrastructure.store.sql.sql_store"]
-)
+_FORKSERVER.set_forkserver_preload(["tests.chaos.warm"])
 
 Job: TypeAlias = Callable[..., Coroutine[Any, Any, Json]]
 """An importable async function; its arguments can be pickled, its result is JSON."""
 
 _PATIENCE_S = 60.0
+_COVERAGE = "COVERAGE_PROCESS_CONFIG"
 
 KILLED = -signal.SIGKILL
 """Exit code of a process that was killed."""
@@ -45,7 +46,8 @@ class Child:
     def __init__(self, answer: Path, job: Job, *arguments: Any, patience_s: float = _PATIENCE_S) -> None:
         self._answer = answer
         self._process = _FORKSERVER.Process(target=_work, args=(answer, job, arguments, patience_s))
-        self._process.start()
+        with _unmeasured():
+            self._process.start()
 
     @property
     def pid(self) -> int:
@@ -80,7 +82,8 @@ async def announced(command: Callable[..., None], *arguments: str) -> AsyncGener
     """The first line that a program prints, which runs in a process of its own until the end of the block."""
     reader, writer = os.pipe()
     process = _FORKSERVER.Process(target=_command, args=(DupFd(writer), command, arguments))
-    process.start()
+    with _unmeasured():
+        process.start()
     os.close(writer)
     with os.fdopen(reader) as output:
         try:
@@ -88,6 +91,17 @@ async def announced(command: Callable[..., None], *arguments: str) -> AsyncGener
         finally:
             process.terminate()
             await _joined(process)
+
+
+@contextmanager
+def _unmeasured() -> Generator[None]:
+    """The first process to start begins the forkserver too, which hands its variables down."""
+    config = os.environ.pop(_COVERAGE, None)
+    try:
+        yield
+    finally:
+        if config is not None:
+            os.environ[_COVERAGE] = config
 
 
 async def _joined(process: BaseProcess) -> None:

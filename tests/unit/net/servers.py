@@ -29,7 +29,9 @@ class TableResolver:
 @asynccontextmanager
 async def serving(handler: Handler, host: str = "127.0.0.1", tls: ssl.SSLContext | None = None) -> AsyncGenerator[int]:
     """An HTTP server for all paths; yields its port."""
-    runner = web.ServerRunner(web.Server(handler))
+    runner = web.ServerRunner(
+        web.Server(handler), shutdown_timeout=0.1
+    )  # a handler that never answers is not waited for
     await runner.setup()
     try:
         site = web.TCPSite(runner, host, 0, ssl_context=tls)

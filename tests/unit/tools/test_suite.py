@@ -1,5 +1,6 @@
 """How the whole suite ends, on a small one."""
 
+import json
 from subprocess import CompletedProcess
 
 import pytest
@@ -13,6 +14,7 @@ COVERED_IN_A_SUBPROCESS = """
 def test_subprocess(tmp_path):
     subprocess.run([sys.executable, "-c", "import toolcrib.core.policy as p; p.f()"], cwd=tmp_path, check=True)
 """
+SUITES = "minutes = 1\nprocesses = 2\nunmeasured = []\n[share_s]\ntests = 100\n"
 FAILING = """
 @pytest.fixture
 def broken():
@@ -28,6 +30,7 @@ def small_suite(repository: Repository) -> Repository:
     repository.write("tests/contract/requirements/a.yaml", "a.one: One.\n")
     repository.write("src/toolcrib/core/policy/__init__.py", "def f():\n    return 1\n")
     repository.write("src/toolcrib/core/__init__.py", "")
+    repository.write("tests/suites.toml", SUITES)
     repository.write("tests/test_m.py", HEAD + COVERED_IN_A_SUBPROCESS)
     return repository
 
@@ -69,3 +72,60 @@ def test_a_suite_that_cannot_be_collected_has_failed(small_suite: Repository):
 
     assert closing_line(run) == "0 passed, 1 failed"
     assert run.returncode == pytest.ExitCode.INTERRUPTED
+
+
+@pytest.mark.requirement("repository.shares")
+def test_suites_are_shown_with_their_shares_and_the_slowest_tests_and_recorded(small_suite: Repository):
+    small_suite.write("tests/suites.toml", SUITES.replace("100", "0"))
+    slow = "\ndef test_slow():\n    import time\n    time.sleep(1.1)\n"
+    small_suite.write("tests/test_m.py", HEAD + COVERED_IN_A_SUBPROCESS + slow)
+
+    run = small_suite.python("-m", "tools.suite", "-n", "0", "--record")
+
+    assert run.returncode == 0, "time fails nothing"
+    (suite,) = [line for line in run.stdout.splitlines() if line.startswith("tests ")]
+    assert suite.split()[1:3] == ["0", "s"]
+    assert suite.endswith("more than its share")
+    assert "tests/test_m.py::test_slow\n" in run.stdout.partition("the 10 slowest tests\n")[2]
+    recorded = json.loads((small_suite.root / "tests/durations.json").read_text())
+    assert recorded.keys() == {"tests/test_m.py"}
+
+
+@pytest.mark.requirement("repository.shares")
+def test_shares_beyond_the_bar_fail(small_suite: Repository):
+    small_suite.write("tests/suites.toml", SUITES.replace("100", "121"))
+
+    run = small_suite.python("-m", "tools.suite", "-n", "0")
+
+    assert "the shares are 121 s together; the limit is 120 s" in run.stdout
+    assert run.returncode == 1
+
+
+@pytest.mark.requirement("repository.unmeasured")
+def test_an_unmeasured_suite_and_its_processes_run_without_coverage(small_suite: Repository):
+    small_suite.write("tests/suites.toml", SUITES.replace("[]", '["tests"]'))
+
+    run = small_suite.python("-m", "tools.suite", "-n", "0")
+
+    assert closing_line(run) == "1 passed, 0 failed"
+    assert "No data to report" in run.stdout
+    assert run.returncode == 1
+
+
+@pytest.mark.requirement("repository.soak_result")
+def test_the_result_of_all_soak_tests_is_kept(small_suite: Repository):
+    soak = "\n@pytest.mark.soak\ndef test_long(): pass\n\n@pytest.mark.soak\ndef test_wrong(): assert False\n"
+    small_suite.write("tests/test_m.py", HEAD + soak)
+    result = small_suite.root / "tests/soak.json"
+
+    part = small_suite.python("-m", "tools.soak", "-k", "long")
+    assert (part.returncode, result.exists()) == (0, False)
+
+    assert small_suite.python("-m", "tools.soak").returncode == 1
+    kept = json.loads(result.read_text())
+    assert {name: kept[name] for name in ("passed", "failed", "failures")} == {
+        "passed": 1,
+        "failed": 1,
+        "failures": ["tests/test_m.py::test_wrong"],
+    }
+    assert kept.keys() == {"commit", "passed", "failed", "seconds", "failures"}

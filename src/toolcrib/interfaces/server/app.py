@@ -6,7 +6,7 @@ import logging
 from collections.abc import AsyncGenerator
 from typing import Any, Final
 
-from fastapi import APIRouter, FastAPI, Security
+from fastapi import FastAPI, Security
 from fastapi.exceptions import RequestValidationError
 from fastapi.routing import APIRoute
 from starlette.exceptions import HTTPException
@@ -56,6 +56,7 @@ _PARTS: Final = (
     instances.runs,
     instances.router,
 )
+_PREFIX: Final = "/api/v1"
 _RESTART_S: Final = 1.0
 _ERRORS: Final[dict[int | str, dict[str, Any]]] = {
     status: {"model": ErrorView} for status in (401, 403, 404, 409, 413, 422, 500)
@@ -105,11 +106,10 @@ def create_app(
     app.state.allow_local_models = allow_local_models
     app.state.self_approval = self_approval
     app.state.drain_s = drain_s
-    api = APIRouter(prefix="/api/v1", dependencies=[Security(BEARER)], responses=_ERRORS)
+    needs_key = Security(BEARER)
     for part in _PARTS:
-        api.include_router(part)
-    api.add_api_route("/schemas", _schemas, tags=["schemas"])
-    app.include_router(api)
+        part.add_to(app.router, _PREFIX, needs_key, _ERRORS)
+    app.add_api_route(f"{_PREFIX}/schemas", _schemas, tags=["schemas"], dependencies=[needs_key], responses=_ERRORS)
     app.add_api_route("/health", _health, tags=["health"])
     return app
 

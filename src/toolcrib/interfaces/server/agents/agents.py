@@ -3,7 +3,7 @@
 import sys
 from typing import Annotated, Final
 
-from fastapi import APIRouter, Query, Response
+from fastapi import Query, Response
 
 from toolcrib.contracts import AgentDefinition, JsonObject, Principal, ResolvedTool, ToolRevision
 from toolcrib.core.registry import Facet, means_many
@@ -13,7 +13,7 @@ from toolcrib.interfaces.server.http.caller_rights import Author, Caller, CribDe
 from toolcrib.interfaces.server.http.errors import merge_patch
 from toolcrib.interfaces.server.http.requests import (
     IfMatch,
-    JsonRoute,
+    Routes,
     expected_revision,
     name_revision,
     refuse_new_name,
@@ -30,7 +30,7 @@ from toolcrib.interfaces.server.views.agent_views import (
     remove_tool,
 )
 
-router = APIRouter(prefix="/ai/agents", route_class=JsonRoute, tags=["agents"])
+router = Routes(prefix="/ai/agents", tags=("agents",))
 
 _ALL: Final = sys.maxsize - 1
 

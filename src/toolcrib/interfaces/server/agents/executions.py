@@ -5,7 +5,7 @@ Every execution is a run.
 
 from typing import Annotated, Any, Final, TypeAlias
 
-from fastapi import APIRouter, Header, Query, Response
+from fastapi import Header, Query, Response
 from fastapi.responses import StreamingResponse
 from pydantic import Field
 
@@ -21,13 +21,13 @@ from toolcrib.contracts import (
 from toolcrib.core.runs import BEGINNING
 from toolcrib.interfaces.server.agents.agents import find_agent
 from toolcrib.interfaces.server.http.caller_rights import Caller, CribDep, run_of
-from toolcrib.interfaces.server.http.requests import JsonRoute
+from toolcrib.interfaces.server.http.requests import Routes
 from toolcrib.interfaces.server.http.streaming import start_stream
 from toolcrib.interfaces.server.views.agent_views import AskBody, ContinueBody
 from toolcrib.interfaces.server.views.base import PageView
 from toolcrib.interfaces.server.views.run_views import AgentAnswer, Answers
 
-agent_runs_router = APIRouter(route_class=JsonRoute, tags=["agents"])
+agent_runs_router = Routes(tags=("agents",))
 
 LastEventId: TypeAlias = Annotated[
     str | None, Header(max_length=1000, description="Id of the last message that was received.")
@@ -101,7 +101,7 @@ async def stream_execution(
     return await start_stream(crib, run_id, after if last_event_id is None else last_event_id)
 
 
-router = APIRouter(prefix="/ai/conversations", route_class=JsonRoute, tags=["conversations"])
+router = Routes(prefix="/ai/conversations", tags=("conversations",))
 
 
 class ConversationPage(PageView[Conversation]):

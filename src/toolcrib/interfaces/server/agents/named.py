@@ -4,7 +4,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Annotated, Any, Final, Generic, NamedTuple
 
-from fastapi import APIRouter, Body, Depends
+from fastapi import Body, Depends
 
 from toolcrib.contracts import InvalidInput, PromptFragment, ServiceAccount
 from toolcrib.contracts.workflows import ConditionBinding, StepRegistration
@@ -13,7 +13,7 @@ from toolcrib.core.registry import ItemT
 from toolcrib.crib import ActingCrib
 from toolcrib.crib.tools.listing import NamedThings
 from toolcrib.interfaces.server.http.caller_rights import Caller, CribDep, demand
-from toolcrib.interfaces.server.http.requests import JsonRoute
+from toolcrib.interfaces.server.http.requests import Routes
 from toolcrib.interfaces.server.views.base import ListView
 
 
@@ -55,10 +55,10 @@ class NamedResource(Generic[ItemT]):
         return made
 
 
-def routes_over(resource: NamedResource[ItemT]) -> APIRouter:
+def routes_over(resource: NamedResource[ItemT]) -> Routes:
     """The four routes over things of one kind."""
     one, many = resource.noun, resource.plural
-    router = APIRouter(prefix=f"/ai/{many}", route_class=JsonRoute, tags=[resource.tag])
+    router = Routes(prefix=f"/ai/{many}", tags=(resource.tag,))
     page = resource.page()
 
     @router.get("", name=f"list_{many}", response_model=page, description=f"The {many} that the caller may read.")

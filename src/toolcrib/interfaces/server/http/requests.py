@@ -5,12 +5,13 @@ and keeps large integers exact.
 """
 
 import json
-from collections.abc import Callable, Coroutine, Iterator
+from collections.abc import Callable, Coroutine, Iterator, Mapping
 from typing import Annotated, Any, TypeAlias
 
 from fastapi import Header, Request, Response
 from fastapi.dependencies.models import Dependant
-from fastapi.routing import APIRoute
+from fastapi.params import Depends
+from fastapi.routing import APIRoute, APIRouter
 from pydantic import BaseModel
 from pydantic_core import from_json
 from starlette.exceptions import HTTPException
@@ -53,6 +54,47 @@ class JsonRoute(APIRoute):
             return await handle(request)
 
         return read
+
+
+class Routes(APIRouter):
+    """Routes of a subject, which read JSON bodies. They are made once, when an application has them added.
+
+    A router of FastAPI makes each route when it is declared, and again for the application.
+
+    Args:
+        prefix: What their paths begin with.
+        tags: Their subjects in the OpenAPI document.
+    """
+
+    def __init__(self, prefix: str = "", tags: tuple[str, ...] = ()) -> None:
+        super().__init__()
+        self._prefix = prefix
+        self._tags = tags
+        self._declared: list[tuple[str, Callable[..., Any], dict[str, Any]]] = []
+
+    def add_api_route(self, path: str, endpoint: Callable[..., Any], **options: Any) -> None:
+        """Declare a route, as `APIRouter.add_api_route` does; the decorators end here."""
+        self._declared.append((path, endpoint, options))
+
+    def add_to(
+        self, app: APIRouter, prefix: str, dependency: Depends, responses: Mapping[int | str, dict[str, Any]]
+    ) -> None:
+        """Make the routes.
+
+        Args:
+            app: The application's router.
+            prefix: What all paths of the application begin with.
+            dependency: What all routes depend on.
+            responses: Responses that all routes may give.
+        """
+        for path, endpoint, options in self._declared:
+            more: dict[str, Any] = {
+                "tags": [*self._tags, *(options.get("tags") or ())],
+                "dependencies": [dependency, *(options.get("dependencies") or ())],
+                "responses": {**responses, **(options.get("responses") or {})},
+                "route_class_override": JsonRoute,
+            }
+            app.add_api_route(f"{prefix}{self._prefix}{path}", endpoint, **{**options, **more})
 
 
 def _query_names(dependant: Dependant) -> Iterator[str]:

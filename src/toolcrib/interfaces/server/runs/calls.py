@@ -6,7 +6,7 @@ Each first reads definitions that other processes have changed, so a tool that w
 from contextlib import suppress
 from typing import Annotated
 
-from fastapi import APIRouter, Body, Depends, Query, Request, Response
+from fastapi import Body, Depends, Query, Request, Response
 
 from toolcrib.contracts import (
     AgenticImplementation,
@@ -19,7 +19,7 @@ from toolcrib.contracts import (
 )
 from toolcrib.crib import ActingCrib
 from toolcrib.interfaces.server.http.caller_rights import CribDep, demand
-from toolcrib.interfaces.server.http.requests import JsonRoute
+from toolcrib.interfaces.server.http.requests import Routes
 from toolcrib.interfaces.server.views.run_views import (
     CallBody,
     DecisionBody,
@@ -31,7 +31,7 @@ from toolcrib.interfaces.server.views.run_views import (
     Validity,
 )
 
-router = APIRouter(route_class=JsonRoute, tags=["calls"])
+router = Routes(tags=("calls",))
 
 _NO_PARAMS = Body(default_factory=CallBody)
 
@@ -133,7 +133,7 @@ def _mark_accepted(response: Response, run_id: str) -> None:
     response.headers["Location"] = f"/api/v1/executions/{run_id}"
 
 
-approvals_router = APIRouter(prefix="/approvals", route_class=JsonRoute, tags=["approvals"])
+approvals_router = Routes(prefix="/approvals", tags=("approvals",))
 
 
 def _self_approval(request: Request) -> bool:

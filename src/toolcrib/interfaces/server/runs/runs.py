@@ -4,7 +4,7 @@ from functools import partial
 from tempfile import SpooledTemporaryFile
 from typing import Annotated, Any, Final
 
-from fastapi import APIRouter, Body, Header, Query, Response
+from fastapi import Body, Header, Query, Response
 from fastapi.responses import StreamingResponse
 from pydantic import Field
 
@@ -24,7 +24,7 @@ from toolcrib.interfaces.server.http.caller_rights import (
     may_see_run,
     run_of,
 )
-from toolcrib.interfaces.server.http.requests import JsonRoute
+from toolcrib.interfaces.server.http.requests import Routes
 from toolcrib.interfaces.server.http.streaming import PARTIAL, RangeRequest, event_stream, file_response, follow
 from toolcrib.interfaces.server.runs.calls import SelfApproval, run_view
 from toolcrib.interfaces.server.views.run_views import (
@@ -43,7 +43,7 @@ from toolcrib.interfaces.server.views.run_views import (
     address_of,
 )
 
-router = APIRouter(prefix="/executions", route_class=JsonRoute, tags=["executions"])
+router = Routes(prefix="/executions", tags=("executions",))
 
 _IN_MEMORY: Final = 16 * 1024 * 1024
 _After = Annotated[int, Query(ge=0, description="Only events with greater numbers.")]
@@ -220,7 +220,7 @@ async def _accept_answer(crib: ActingCrib, run_id: str, position: str, *, counte
     return RunAccepted(run_id=run_id, status=run.status)
 
 
-forks_router = APIRouter(prefix="/executions", route_class=JsonRoute, tags=["executions"])
+forks_router = Routes(prefix="/executions", tags=("executions",))
 
 _GOES_ON: Final[dict[int | str, dict[str, Any]]] = {202: {"model": Run}}
 

@@ -4,7 +4,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from typing import Annotated
 
 import orjson
-from fastapi import APIRouter, Body, Query, Response
+from fastapi import Body, Query, Response
 
 from toolcrib.agents.model.json_answers import read_object
 from toolcrib.contracts import (
@@ -46,7 +46,7 @@ from toolcrib.interfaces.server.http.caller_rights import (
 from toolcrib.interfaces.server.http.errors import apply_patch
 from toolcrib.interfaces.server.http.requests import (
     IfMatch,
-    JsonRoute,
+    Routes,
     expected_revision,
     name_revision,
     refuse_new_name,
@@ -76,7 +76,7 @@ from toolcrib.interfaces.server.views.run_views import ListedStatus
 from toolcrib.interfaces.server.views.workflow_views import DOCUMENT, DocumentFormat, document_of
 from toolcrib.llm import decode_messages, decode_response
 
-router = APIRouter(prefix="/agentic-tools", route_class=JsonRoute, tags=["agentic tools"])
+router = Routes(prefix="/agentic-tools", tags=("agentic tools",))
 
 _BY_RULE = Body(default_factory=RegenerateBody)
 
@@ -278,7 +278,7 @@ def _to_view(tool: ToolRevision, response: Response) -> AgenticView:
     return AgenticView.of(tool, _inside(tool.definition))
 
 
-ai_tools_router = APIRouter(prefix="/ai-tools", route_class=JsonRoute, tags=["tools"])
+ai_tools_router = Routes(prefix="/ai-tools", tags=("tools",))
 
 
 @ai_tools_router.get("")
@@ -312,9 +312,7 @@ async def export_ai_tool(name: str, form: ExportFormat, crib: CribDep, caller: C
     return (await crib.export(name, form=form))[0]
 
 
-agentic_runs_router = APIRouter(
-    prefix="/agentic-tools/{name}/executions", route_class=JsonRoute, tags=["agentic tools"]
-)
+agentic_runs_router = Routes(prefix="/agentic-tools/{name}/executions", tags=("agentic tools",))
 
 _PLAN = "plan"
 """Position of the call in which a fixed sequence is planned."""

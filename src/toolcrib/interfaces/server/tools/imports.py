@@ -2,7 +2,7 @@
 
 from typing import Annotated, Any
 
-from fastapi import APIRouter, Body, Query, Response
+from fastapi import Body, Query, Response
 
 from toolcrib.contracts import Baseline, Contract, ImpactReport, Principal, ToolReview, ToolRevision
 from toolcrib.core.kinds import Importer, ImportSource
@@ -15,12 +15,12 @@ from toolcrib.interfaces.server.http.caller_rights import (
     may_see,
     may_write,
 )
-from toolcrib.interfaces.server.http.requests import JsonRoute, name_revision
+from toolcrib.interfaces.server.http.requests import Routes, name_revision
 from toolcrib.interfaces.server.views.base import ListView
 from toolcrib.interfaces.server.views.run_views import ImportView, StatusBody, ToolPage
 from toolcrib.kinds.table import importers
 
-imports_router = APIRouter(route_class=JsonRoute)
+imports_router = Routes()
 
 
 class ResyncBody(Contract, defer_build=False):
@@ -59,7 +59,7 @@ async def sync_provider(
     return ImportView.of(await crib.imports.sync(name, accept=body.accept))
 
 
-databases_router = APIRouter(prefix="/ai/tools", route_class=JsonRoute, tags=["tools"])
+databases_router = Routes(prefix="/ai/tools", tags=("tools",))
 
 
 @databases_router.get("/generated")
@@ -76,7 +76,7 @@ async def list_generated(
     return ToolPage(items=tuple(found[:limit]), next=found[limit - 1].name if len(found) > limit else None)
 
 
-router = APIRouter(prefix="/ai", route_class=JsonRoute, tags=["tools"])
+router = Routes(prefix="/ai", tags=("tools",))
 
 
 @router.post("/tools/{name}/status")

@@ -7,7 +7,7 @@ which has a cookie for this one state. Other browsers get instructions for compl
 from html import escape
 from typing import Annotated, Final
 
-from fastapi import APIRouter, Body, Request, Response
+from fastapi import Body, Request, Response
 from fastapi.responses import HTMLResponse
 from pydantic import SecretStr
 
@@ -29,11 +29,11 @@ from toolcrib.contracts import (
 from toolcrib.core.policy import permits
 from toolcrib.core.registry import all_references_of
 from toolcrib.interfaces.server.http.caller_rights import Caller, CribDep, WholeCrib, demand, demand_secrets
-from toolcrib.interfaces.server.http.requests import JsonRoute
+from toolcrib.interfaces.server.http.requests import Routes
 from toolcrib.interfaces.server.views.base import ListView
 
-providers = APIRouter(prefix="/providers", route_class=JsonRoute, tags=["providers"])
-connections = APIRouter(prefix="/connections", route_class=JsonRoute, tags=["connections"])
+providers = Routes(prefix="/providers", tags=("providers",))
+connections = Routes(prefix="/connections", tags=("connections",))
 
 CALLBACK: Final = "/api/v1/connections/callback"
 """Where authorization servers send browsers; open to everybody."""
@@ -187,7 +187,7 @@ def _page(status: int, text: str) -> Response:
     return HTMLResponse(_PAGE.format(text=escape(text)), status, headers)
 
 
-router = APIRouter(prefix="/providers", route_class=JsonRoute, tags=["providers"])
+router = Routes(prefix="/providers", tags=("providers",))
 
 
 class SyncBody(Contract, defer_build=False):
@@ -234,7 +234,7 @@ async def reference_data_history(name: str, list_name: str, crib: CribDep, calle
     return ReadingPage(items=tuple(await crib.reference_data.history(name, list_name)))
 
 
-secrets_router = APIRouter(prefix="/secrets", route_class=JsonRoute, tags=["secrets"])
+secrets_router = Routes(prefix="/secrets", tags=("secrets",))
 
 
 class SecretBody(Contract, defer_build=False):

@@ -2,7 +2,7 @@
 
 from typing import Annotated, Final, cast
 
-from fastapi import APIRouter, Query, Response
+from fastapi import Query, Response
 
 from toolcrib.contracts import (
     InvalidInput,
@@ -25,7 +25,7 @@ from toolcrib.interfaces.server.http.caller_rights import (
 from toolcrib.interfaces.server.http.errors import apply_patch
 from toolcrib.interfaces.server.http.requests import (
     IfMatch,
-    JsonRoute,
+    Routes,
     expected_revision,
     name_revision,
     refuse_new_name,
@@ -44,7 +44,7 @@ from toolcrib.interfaces.server.views.run_views import (
 
 _GRPC: Final = ("grpc://", "grpcs://")
 
-router = APIRouter(prefix="/ai/tools", route_class=JsonRoute, tags=["tools"])
+router = Routes(prefix="/ai/tools", tags=("tools",))
 
 
 @router.get("")

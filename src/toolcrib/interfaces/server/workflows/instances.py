@@ -2,7 +2,7 @@
 
 from typing import Annotated, Any, Final
 
-from fastapi import APIRouter, Body, Query, Response
+from fastapi import Body, Query, Response
 from fastapi.responses import StreamingResponse
 
 from toolcrib.contracts import ENDED, Conflict, RunStatus
@@ -10,14 +10,14 @@ from toolcrib.contracts.workflows import InstancePage, WorkflowInstance
 from toolcrib.core.runs import BEGINNING
 from toolcrib.interfaces.server.agents.executions import LastEventId
 from toolcrib.interfaces.server.http.caller_rights import Caller, CribDep
-from toolcrib.interfaces.server.http.requests import JsonRoute
+from toolcrib.interfaces.server.http.requests import Routes
 from toolcrib.interfaces.server.http.streaming import start_stream
 from toolcrib.interfaces.server.views.run_views import CancelBody
 from toolcrib.interfaces.server.views.workflow_views import RerunBody, ResumeBody, SignalBody, StartBody, ToldSignal
 from toolcrib.interfaces.server.workflows.workflows import find_workflow
 
-runs = APIRouter(prefix="/ai/workflows", route_class=JsonRoute, tags=["workflows"])
-router = APIRouter(prefix="/ai/instances", route_class=JsonRoute, tags=["workflows"])
+runs = Routes(prefix="/ai/workflows", tags=("workflows",))
+router = Routes(prefix="/ai/instances", tags=("workflows",))
 
 _GOES_ON: Final[dict[int | str, dict[str, Any]]] = {202: {"model": WorkflowInstance}}
 _STREAM: Final[dict[int | str, dict[str, Any]]] = {200: {"content": {"text/event-stream": {}}}}

@@ -2,7 +2,7 @@
 
 from typing import Annotated, Final
 
-from fastapi import APIRouter, Body, Query, Response
+from fastapi import Body, Query, Response
 
 from toolcrib.contracts import ImpactReport, Principal, ToolRevision
 from toolcrib.contracts.workflows import (
@@ -16,7 +16,7 @@ from toolcrib.core.policy import permits
 from toolcrib.core.registry import Facet
 from toolcrib.crib import ActingCrib
 from toolcrib.interfaces.server.http.caller_rights import Author, Caller, CribDep, demand, demand_sight, demand_write
-from toolcrib.interfaces.server.http.requests import IfMatch, JsonRoute, expected_revision, name_revision
+from toolcrib.interfaces.server.http.requests import IfMatch, Routes, expected_revision, name_revision
 from toolcrib.interfaces.server.views.agent_views import RemovalView, remove_tool
 from toolcrib.interfaces.server.views.workflow_views import (
     DOCUMENT,
@@ -38,7 +38,7 @@ from toolcrib.interfaces.server.views.workflow_views import (
     refuse_other_name,
 )
 
-router = APIRouter(prefix="/ai/workflows", route_class=JsonRoute, tags=["workflows"])
+router = Routes(prefix="/ai/workflows", tags=("workflows",))
 
 _Version = Annotated[str | None, Query(description="A version of it; the one that a call gets if not given.")]
 
@@ -192,7 +192,7 @@ def _to_view(workflow: ToolRevision, response: Response) -> WorkflowView:
     return WorkflowView.of_revision(workflow)
 
 
-drafts_router = APIRouter(prefix="/ai/drafts", route_class=JsonRoute, tags=["workflows"])
+drafts_router = Routes(prefix="/ai/drafts", tags=("workflows",))
 
 _LOOKS: Final = ("read", "write", "publish")
 """Who may do one of these with a workflow may see its draft."""

@@ -4,7 +4,7 @@ Each is saved before the next call. All except plain tools return a handle, with
 """
 
 from abc import ABC, abstractmethod
-from collections.abc import Awaitable, Callable, Sequence
+from collections.abc import Awaitable, Callable, Coroutine, Sequence
 from typing import Any, TypeAlias, TypedDict, Unpack
 
 from pydantic import ValidationError
@@ -44,7 +44,7 @@ from toolcrib.kinds.composite.shape import CompositeRoute
 from toolcrib.kinds.python.functions import FunctionTool, as_function_tool
 from toolcrib.workflows.checks import read_definition, refusal
 
-Invoke: TypeAlias = Callable[[str, JsonObject], Awaitable[Result]]
+Invoke: TypeAlias = Callable[[str, JsonObject], Coroutine[Any, Any, Result]]
 """Runs the tool of a reference with arguments."""
 
 Execute: TypeAlias = Callable[[str, AgentRequest], Awaitable[AgentResponse]]
@@ -96,7 +96,7 @@ class CompositeTool:
         self._invoke = invoke
         self.definition = definition
 
-    async def __call__(self, **arguments: Json) -> Result:
+    def __call__(self, **arguments: Json) -> Coroutine[Any, Any, Result]:
         """Run the tool and wait until the run ends or suspends.
 
         Example:
@@ -104,7 +104,7 @@ class CompositeTool:
             find_acme = crib.composite_tool("find_acme", input_schema={"type": "object"}, routes=routes)
             result = await find_acme()
         """
-        return await self._invoke(f"{self.definition.name}@{self.definition.version}", arguments)
+        return self._invoke(f"{self.definition.name}@{self.definition.version}", arguments)
 
 
 class WorkflowHandle:
@@ -120,14 +120,14 @@ class WorkflowHandle:
         self._invoke = invoke
         self.definition = definition
 
-    async def __call__(self, **arguments: Json) -> Result:
+    def __call__(self, **arguments: Json) -> Coroutine[Any, Any, Result]:
         """Run the workflow and wait until the run ends or suspends.
 
         Example:
             result = await move(company="Acme")
             print(result.error or result.output)
         """
-        return await self._invoke(f"{self.definition.name}@{self.definition.version}", arguments)
+        return self._invoke(f"{self.definition.name}@{self.definition.version}", arguments)
 
 
 class AgenticTool:
@@ -144,7 +144,7 @@ class AgenticTool:
         self._invoke = invoke
         self.definition = definition
 
-    async def __call__(self, task: str | None = None, **parameters: Json) -> Result:
+    def __call__(self, task: str | None = None, **parameters: Json) -> Coroutine[Any, Any, Result]:
         """Run the tool and wait until the run ends or suspends; `crib.questions.answer` answers what it asks.
 
         Example:
@@ -153,7 +153,7 @@ class AgenticTool:
                 result = await crib.questions.answer(result.run_id, "Acme Corp")
         """
         arguments = parameters if task is None else {"task": task, **parameters}
-        return await self._invoke(f"{self.definition.name}@{self.definition.version}", arguments)
+        return self._invoke(f"{self.definition.name}@{self.definition.version}", arguments)
 
 
 Usable: TypeAlias = str | FunctionTool[..., Any] | Callable[..., Any] | ToolDefinition

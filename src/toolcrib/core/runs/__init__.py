@@ -67,7 +67,7 @@ from toolcrib.core.runs.views.handles import (
 )
 from toolcrib.core.runs.views.result import Result, read_response, result_of
 from toolcrib.core.runs.views.stream import BEGINNING, StreamMessage, listen
-from toolcrib.core.runs.views.trace import clip_text, read_trace, shorten_json, trace_of
+from toolcrib.core.runs.views.trace import clip_text, complete_trace, read_trace, shorten_json, trace_of
 
 __all__ = [
     "BEGIN",
@@ -112,6 +112,7 @@ __all__ = [
     "client_signal",
     "clip_text",
     "compare",
+    "complete_trace",
     "decision_on",
     "end_after",
     "end_of_failed_call",

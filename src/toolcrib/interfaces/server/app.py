@@ -105,11 +105,10 @@ def create_app(
     app.state.allow_local_models = allow_local_models
     app.state.self_approval = self_approval
     app.state.drain_s = drain_s
-    api = APIRouter(prefix="/api/v1", dependencies=[Security(BEARER)], responses=_ERRORS)
-    for part in _PARTS:
-        api.include_router(part)
+    # one router with all routes: routers inside each other are gone through at each request
+    api = APIRouter(routes=[route for part in _PARTS for route in part.routes])
     api.add_api_route("/schemas", _schemas, tags=["schemas"])
-    app.include_router(api)
+    app.include_router(api, prefix="/api/v1", dependencies=[Security(BEARER)], responses=_ERRORS)
     app.add_api_route("/health", _health, tags=["health"])
     return app
 

@@ -6,7 +6,7 @@ Each is saved before the next call. All except plain tools return a handle, with
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from collections.abc import Awaitable, Callable, Sequence
+from collections.abc import Awaitable, Callable, Coroutine, Sequence
 from typing import TYPE_CHECKING, Any, TypeAlias, TypedDict, Unpack
 
 from pydantic import ValidationError
@@ -45,7 +45,7 @@ if TYPE_CHECKING:
     from toolcrib.crib.container.container import CribServices
     from toolcrib.kinds.composite.shape import CompositeRoute
 
-Invoke: TypeAlias = "Callable[[str, JsonObject], Awaitable[Result]]"
+Invoke: TypeAlias = "Callable[[str, JsonObject], Coroutine[Any, Any, Result]]"
 """Runs the tool of a reference with arguments."""
 
 Execute: TypeAlias = "Callable[[str, AgentRequest], Awaitable[AgentResponse]]"
@@ -97,7 +97,7 @@ class CompositeTool:
         self._invoke = invoke
         self.definition = definition
 
-    async def __call__(self, **arguments: Json) -> Result:
+    def __call__(self, **arguments: Json) -> Coroutine[Any, Any, Result]:
         """Run the tool and wait until the run ends or suspends.
 
         Example:
@@ -105,7 +105,7 @@ class CompositeTool:
             find_acme = crib.composite_tool("find_acme", input_schema={"type": "object"}, routes=routes)
             result = await find_acme()
         """
-        return await self._invoke(f"{self.definition.name}@{self.definition.version}", arguments)
+        return self._invoke(f"{self.definition.name}@{self.definition.version}", arguments)
 
 
 class WorkflowHandle:
@@ -121,14 +121,14 @@ class WorkflowHandle:
         self._invoke = invoke
         self.definition = definition
 
-    async def __call__(self, **arguments: Json) -> Result:
+    def __call__(self, **arguments: Json) -> Coroutine[Any, Any, Result]:
         """Run the workflow and wait until the run ends or suspends.
 
         Example:
             result = await move(company="Acme")
             print(result.error or result.output)
         """
-        return await self._invoke(f"{self.definition.name}@{self.definition.version}", arguments)
+        return self._invoke(f"{self.definition.name}@{self.definition.version}", arguments)
 
 
 class AgenticTool:
@@ -145,7 +145,7 @@ class AgenticTool:
         self._invoke = invoke
         self.definition = definition
 
-    async def __call__(self, task: str | None = None, **parameters: Json) -> Result:
+    def __call__(self, task: str | None = None, **parameters: Json) -> Coroutine[Any, Any, Result]:
         """Run the tool and wait until the run ends or suspends; `crib.questions.answer` answers what it asks.
 
         Example:
@@ -154,7 +154,7 @@ class AgenticTool:
                 result = await crib.questions.answer(result.run_id, "Acme Corp")
         """
         arguments = parameters if task is None else {"task": task, **parameters}
-        return await self._invoke(f"{self.definition.name}@{self.definition.version}", arguments)
+        return self._invoke(f"{self.definition.name}@{self.definition.version}", arguments)
 
 
 Usable: TypeAlias = str | FunctionTool[..., Any] | Callable[..., Any] | ToolDefinition

@@ -1,6 +1,8 @@
 """Many tools: by pattern and group, folded where they are too many, found when they are needed."""
 
+import asyncio
 from collections.abc import Sequence
+from pathlib import Path
 from typing import Any
 
 import orjson
@@ -222,3 +224,53 @@ async def test_a_tool_that_was_removed_ends_the_runs_that_need_it_with_its_name(
     assert result.summary.status == "failed"
     assert result.summary.error is not None
     assert "no tool 'a.one' in realm 'default'; there is: a.two" in result.summary.error.message
+
+
+def prepared(crib: Crib) -> set[int]:
+    """What is known of how runs are prepared."""
+    derived = crib.registry.index(crib.principal.realm).derived
+    return {id(found) for key, found in derived.items() if isinstance(key, tuple) and "agentic" in key}
+
+
+@pytest.mark.requirement("agentic.prepared_once")
+@pytest.mark.parametrize("store", ["memory://", "sqlite"])
+async def test_a_run_is_prepared_once_until_a_tool_changes(store: str, tmp_path: Path):
+    model = ScriptedModel(["Done."] * 6)
+    address = store if "://" in store else f"sqlite:///{tmp_path}/crib.db"
+    async with Crib(address, models={MODEL: model}) as crib:
+        crib.add(made("look"), made("list", about="Lists all."))
+        agent = crib.agentic_tool("agent", mode="agentic", model=MODEL, tools=["look", "list"])
+        await agent("x")  # which reads what the crib itself has saved
+        await agent("x")
+        first = prepared(crib)
+        second = await agent("y")
+        again = prepared(crib)
+        await crib.save(made("list", about="Lists some.").definition)
+        third = await agent("z")
+        await crib.registry.set_status(crib.principal.realm, "look", "blocked")
+        blocked = await agent("z")
+        await crib.registry.set_status(crib.principal.realm, "look", "active")
+        back = await agent("z")
+
+    assert (len(first), again) == (1, first)
+    assert (second.warnings, third.warnings) == ((), ())
+    told = [{one.name: one.description.splitlines()[0] for one in asked.tools.tools} for asked in model.requests]
+    before = {"look": "Does look.", "list": "Lists all."}
+    after = before | {"list": "Lists some."}
+    assert told == [before, before, before, after, {"list": "Lists some."}, after]
+    assert [warning for warning in blocked.warnings if "out of service" in warning]
+    assert back.warnings == ()
+
+
+@pytest.mark.requirement("agentic.prepared_once")
+async def test_runs_of_one_tool_share_what_is_prepared_and_nothing_of_their_own():
+    model = ScriptedModel(lambda request: request.messages[-1].text.upper())
+    async with Crib("memory://", models={MODEL: model}) as crib:
+        crib.add(made("look"))
+        agent = crib.agentic_tool(
+            "agent", mode="agentic", model=MODEL, tools=["look"], system_prompt="Do {{user_task}}."
+        )
+        found = await asyncio.gather(*(agent(f"task {number}") for number in range(5)))
+
+    assert [result.output for result in found] == [{"summary": f"TASK {number}"} for number in range(5)]
+    assert sorted(asked.system for asked in model.requests) == [f"Do task {number}." for number in range(5)]

@@ -18,18 +18,21 @@ from toolcrib.contracts import (
     StreamDone,
     StreamEvent,
     StreamFailed,
+    TextDelta,
+    ThinkingDelta,
     ToolDefinition,
 )
 from toolcrib.core.engines import DriveResult
 from toolcrib.core.runs import ModelCall, RunContext
-from toolcrib.llm import Event, Request, TextChunk, user
+from toolcrib.llm import Event, Request, ScriptedModel, TextChunk, ThinkingChunk, user
 
 FIRST = thought("Let me see what is there.", "I look the deal up for you. ")
+_QUESTION = Request(messages=(user("how is the deal?"),))
 SECOND = "The deal is open, and it is worth a hundred."
 
 
 def question(position: str, model: SlowModel) -> ModelCall:
-    return ModelCall(position, "answer", model, Request(messages=(user("how is the deal?"),)))
+    return ModelCall(position, "answer", model, _QUESTION)
 
 
 class Talk:
@@ -92,6 +95,20 @@ async def test_a_subscriber_hears_the_words_as_they_come_and_every_call_once():
     assert found.last.result.output == SECOND
     assert len(subscriber.messages) > 12, "too few to have come as they were said"
     assert talk.model.streamed == 2
+
+
+@pytest.mark.requirement("live.stream")
+async def test_each_piece_is_told_as_soon_as_it_is_said():
+    talk = Talk()
+    run_id = await talk.begin()
+
+    subscriber = await followed(talk, run_id)
+
+    speaker = ScriptedModel([FIRST, SECOND])
+    said = [event for _ in range(2) async for event in speaker.stream(_QUESTION)]
+    pieces = [event.text for event in said if isinstance(event, TextChunk | ThinkingChunk)]
+    events = [told.event for told in subscriber.messages]
+    assert [event.text for event in events if isinstance(event, TextDelta | ThinkingDelta)] == pieces
 
 
 @pytest.mark.requirement("live.watched")

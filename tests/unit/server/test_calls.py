@@ -1,8 +1,10 @@
+from pathlib import Path
 from typing import Any
 
 import pytest
 
-from tests.unit.server.client import Server, body_of, checked, http_tool
+from tests.unit.server.client import Server, body_of, checked, http_tool, serving
+from toolcrib.contracts import JsonObject
 
 ACME = {"params": {"company": "Acme"}}
 
@@ -188,3 +190,50 @@ async def test_a_clients_tool_cannot_open_a_local_address(server: Server) -> Non
     await server.post("/ai/tools", body_of(definition), status=201)
     envelope = await server.post("/ai/tools/peek/execute")
     assert (envelope["status"], envelope["error"]["details"]["reason"]) == ("error", "ssrf_blocked")
+
+
+@pytest.mark.requirement("server.invoke_at_hand")
+@pytest.mark.parametrize("store", ["memory://", "sqlite"])
+@pytest.mark.parametrize(
+    ("name", "params"),
+    [
+        ("search", {"company": "Acme"}),
+        ("search", {"company": "Broken"}),
+        ("deals", {"task": "find Acme's deals"}),
+        ("assistant", {"task": "nothing"}),
+        ("update", {"stage": "won"}),
+        ("pick", {"question": "?"}),
+    ],
+)
+async def test_what_an_invocation_answers_is_what_the_journal_tells(
+    store: str, name: str, params: JsonObject, tmp_path: Path
+) -> None:
+    async with serving(store if "://" in store else f"sqlite:///{tmp_path}/crib.db") as server:
+        response = await server.client.post(f"/api/v1/ai/tools/{name}/invoke", json={"params": params})
+        answer = response.json()
+        run = await server.get(f"/executions/{answer['meta']['run_id']}")
+    assert answer["meta"]["trace"] == run["trace"]
+    assert (answer["data"], answer["partial"]) == (run["run"]["output"], run["run"]["partial"])
+    assert answer["meta"]["status"] == run["run"]["status"]
+    assert response.status_code == (200 if run["run"]["status"] in {"completed", "failed"} else 202)
+
+
+@pytest.mark.requirement("server.invoke_at_hand")
+async def test_an_invocation_reads_nothing_of_the_run_that_it_has_driven(
+    server: Server, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    read: list[str] = []
+    journal = server.crib.store.journal
+    for name in ("run", "events"):
+        monkeypatch.setattr(journal, name, _noting(read, name, getattr(journal, name)))
+    answer = await server.post("/ai/tools/search/invoke", ACME)
+    assert answer["success"] is True
+    assert read == []
+
+
+def _noting(read: list[str], name: str, method: Any) -> Any:
+    async def note(*args: Any, **options: Any) -> Any:
+        read.append(name)
+        return await method(*args, **options)
+
+    return note

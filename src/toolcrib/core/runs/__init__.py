@@ -72,7 +72,7 @@ if TYPE_CHECKING:
     )
     from toolcrib.core.runs.views.result import Result, read_response, result_of
     from toolcrib.core.runs.views.stream import BEGINNING, StreamMessage, listen
-    from toolcrib.core.runs.views.trace import clip_text, read_trace, shorten_json, trace_of
+    from toolcrib.core.runs.views.trace import clip_text, complete_trace, read_trace, shorten_json, trace_of
 else:
     __getattr__ = names_on_use(
         __name__,
@@ -107,7 +107,7 @@ else:
             ),
             "toolcrib.core.runs.views.result": "Result read_response result_of",
             "toolcrib.core.runs.views.stream": "BEGINNING StreamMessage listen",
-            "toolcrib.core.runs.views.trace": "clip_text read_trace shorten_json trace_of",
+            "toolcrib.core.runs.views.trace": "clip_text complete_trace read_trace shorten_json trace_of",
         },
     )
 
@@ -154,6 +154,7 @@ __all__ = [
     "client_signal",
     "clip_text",
     "compare",
+    "complete_trace",
     "decision_on",
     "end_after",
     "end_of_failed_call",

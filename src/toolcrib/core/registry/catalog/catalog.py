@@ -168,8 +168,11 @@ class Registry:
         Instead of a range, a content hash (`sha256:…`) names one revision. Blocked versions are found only if no
         other fits, so that the guard can say that they are blocked.
         """
-        if version is not None and version.startswith(_HASH):
-            return self._by_hash.get((realm, version))
+        if version is None:
+            return self._indexes[realm].find(name, None)
+        known = self._by_hash.get((realm, version))
+        if known is not None or version.startswith(_HASH):
+            return known
         return self._indexes[realm].find(name, version)
 
     async def get_revision(self, realm: str, content_hash: str) -> ToolRevision:

@@ -1,10 +1,11 @@
 """Text that the models of this process's runs are generating, for followers.
 
 Kept in memory while a request lasts; the whole answer is in the event that ends it. A model streams only if its run
-has a follower, because a stream costs many times as much as a whole answer; the journal is the same. A slow follower
-gets missed pieces as one.
+has a follower, because a stream costs many times as much as a whole answer; the journal is the same. Each piece wakes
+the followers. A slow follower gets missed pieces as one.
 """
 
+import asyncio
 from collections.abc import Callable, Generator, Mapping
 from contextlib import AbstractContextManager, aclosing, contextmanager, nullcontext
 from dataclasses import dataclass, field
@@ -16,9 +17,14 @@ from toolcrib.llm.models.model import LanguageModel
 
 
 class TokenBuffer:
-    """The answer of one attempt of a model call, as far as it has come."""
+    """The answer of one attempt of a model call, as far as it has come.
 
-    def __init__(self) -> None:
+    Args:
+        tell: Called after each piece.
+    """
+
+    def __init__(self, tell: Callable[[], None]) -> None:
+        self._tell = tell
         self._text: list[str] = []
         self._thinking: list[str] = []
 
@@ -38,6 +44,7 @@ class TokenBuffer:
             self._text.append(event.text)
         elif isinstance(event, ThinkingChunk):
             self._thinking.append(event.text)
+        self._tell()
 
 
 OpenBuffer: TypeAlias = Callable[[int], AbstractContextManager[TokenBuffer | None]]
@@ -51,8 +58,13 @@ def no_subscribers(_: int) -> AbstractContextManager[None]:
 
 @dataclass(slots=True)
 class _Audience:
-    watchers: int = 0
+    watchers: list[asyncio.Event] = field(default_factory=list[asyncio.Event])
     speeches: dict[int, TokenBuffer] = field(default_factory=dict[int, TokenBuffer])
+
+    def tell(self) -> None:
+        """Wake those who watch."""
+        for news in self.watchers:
+            news.set()
 
 
 class TokenHub:
@@ -62,14 +74,14 @@ class TokenHub:
         self._runs: dict[str, _Audience] = {}
 
     @contextmanager
-    def watch(self, run_id: str) -> Generator[None]:
-        """Have the model calls of a run streamed that begin meanwhile."""
-        audience = self._runs.setdefault(run_id, _Audience())
-        audience.watchers += 1
+    def watch(self, run_id: str) -> Generator[asyncio.Event]:
+        """Have the model calls of a run streamed that begin meanwhile; the event is set when there is news of them."""
+        audience, news = self._runs.setdefault(run_id, _Audience()), asyncio.Event()
+        audience.watchers.append(news)
         try:
-            yield
+            yield news
         finally:
-            audience.watchers -= 1
+            audience.watchers = [other for other in audience.watchers if other is not news]
             self._forget(run_id)
 
     def speeches(self, run_id: str) -> Mapping[int, TokenBuffer]:
@@ -84,11 +96,13 @@ class TokenHub:
         if audience is None or not audience.watchers:
             yield None
             return
-        audience.speeches[number] = TokenBuffer()
+        audience.speeches[number] = TokenBuffer(audience.tell)
+        audience.tell()
         try:
             yield audience.speeches[number]
         finally:
             del audience.speeches[number]
+            audience.tell()
             self._forget(run_id)
 
     def _forget(self, run_id: str) -> None:

@@ -8,10 +8,12 @@ number of its `model_started`, and `T` and `H` are the sent characters of its te
 `17~16.120.0` are places.
 """
 
+import asyncio
 import re
-from collections.abc import AsyncGenerator, AsyncIterator, Iterable, Iterator, Mapping
+from collections.abc import AsyncGenerator, Coroutine, Iterable, Iterator, Mapping
+from contextlib import aclosing
 from dataclasses import dataclass
-from typing import Final, NamedTuple, cast
+from typing import Any, Final, NamedTuple, cast
 
 import orjson
 
@@ -236,10 +238,12 @@ def _parse(place: str) -> tuple[int, dict[int, tuple[int, int]]]:
     return int(found[1]), {number: (text, thinking) for number, text, thinking in calls}
 
 
-LISTEN_S: Final = 0.04
-"""Seconds between looks at what is being said; what comes within them is told in one piece."""
-LISTENS: Final = 5
-"""Looks at what is being said between two looks into the journal."""
+LOOK_S: Final = 0.2
+"""Seconds between looks into the journal."""
+SOON_S: Final = 0.04
+"""The same after a model has begun or ended, which the journal tells in a moment."""
+SOON: Final = 5
+"""Such looks."""
 
 
 async def listen(
@@ -250,15 +254,15 @@ async def listen(
     Args:
         journal: Where the events are.
         live: What models are saying.
-        clock: Time between looks.
+        clock: Time between looks into the journal; what models are saying is told as it comes.
         run_id: A run that exists.
         place: Where the subscriber is: of the last message that it has.
 
     Raises:
         InvalidInput: The run has no such place.
     """
-    with live.watch(run_id):
-        narration = MessageProjector(await journal.events(run_id) if place != BEGINNING else (), place)
+    with live.watch(run_id) as news:
+        narration, soon = MessageProjector(await journal.events(run_id) if place != BEGINNING else (), place), 0
         while True:
             run = await journal.run(run_id)
             for entry in await journal.events(run_id, after=narration.number):
@@ -269,19 +273,26 @@ async def listen(
             if run.status in WAITING and narration.number >= run.events:
                 yield narration.pause(run_id, run.status)
                 return
-            async for message in _hear(narration, live, clock, run_id):
-                yield message
+            speaking = set(live.speeches(run_id))
+            pause = clock.sleep(SOON_S if soon else LOOK_S)
+            async with aclosing(_hear(narration, live, run_id, news, pause)) as messages:
+                async for message in messages:
+                    yield message
+            soon = SOON if speaking != set(live.speeches(run_id)) else max(soon - 1, 0)
+            yield None
 
 
 async def _hear(
-    narration: MessageProjector, live: TokenHub, clock: Clock, run_id: str
-) -> AsyncIterator[StreamMessage | None]:
-    """What models say until it is time for the journal: now and then, and when one has begun or ended."""
-    speaking = set(live.speeches(run_id))
-    for _ in range(LISTENS):
-        for message in narration.hear(live.speeches(run_id)):
-            yield message
-        yield None
-        await clock.sleep(LISTEN_S)
-        if set(live.speeches(run_id)) != speaking:
-            return
+    narration: MessageProjector, live: TokenHub, run_id: str, news: asyncio.Event, pause: Coroutine[Any, Any, None]
+) -> AsyncGenerator[StreamMessage]:
+    """What models say, as they say it, until it is time for the journal: after a pause, or when one begins or ends."""
+    speaking, waiting = set(live.speeches(run_id)), asyncio.ensure_future(pause)
+    waiting.add_done_callback(lambda _: news.set())
+    try:
+        while not waiting.done() and speaking == set(live.speeches(run_id)):
+            news.clear()
+            for message in narration.hear(live.speeches(run_id)):
+                yield message
+            await news.wait()
+    finally:
+        waiting.cancel()

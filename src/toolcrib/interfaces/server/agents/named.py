@@ -1,6 +1,6 @@
 """Routes of resources kept by name: prompt fragments, service accounts, steps and conditions of workflows."""
 
-from collections.abc import Callable
+from collections.abc import Awaitable, Callable
 from dataclasses import dataclass
 from typing import Annotated, Any, Final, Generic, NamedTuple
 
@@ -95,10 +95,10 @@ def routes_over(resource: NamedResource[ItemT]) -> Routes:
     return router
 
 
-def _reader(contract: type[ItemT]) -> Callable[..., ItemT]:
+def _reader(contract: type[ItemT]) -> Callable[..., Awaitable[ItemT]]:
     """What reads a body. The framework learns its type from the signature, which is only known here."""
 
-    def read(body: ItemT) -> ItemT:
+    async def read(body: ItemT) -> ItemT:
         return body
 
     read.__annotations__["body"] = Annotated[contract, Body()]

@@ -45,16 +45,20 @@ BEARER = HTTPBearer(auto_error=False, description="An API key of this server: `t
 """Documents in OpenAPI what `Authentication` enforces."""
 
 
-def _caller(request: Request) -> Principal:
+# These are coroutines because the framework calls plain functions in other threads.
+
+
+async def _caller(request: Request) -> Principal:
     return cast("Principal", request.state.principal)
 
 
-def _whole_crib(request: Request) -> Crib:
+async def _whole_crib(request: Request) -> Crib:
     return cast("Crib", request.app.state.crib)
 
 
-def _crib(request: Request) -> ActingCrib:
-    return _whole_crib(request).acting_as(_caller(request))
+async def _crib(request: Request) -> ActingCrib:
+    crib = cast("Crib", request.app.state.crib)
+    return crib.acting_as(cast("Principal", request.state.principal))
 
 
 Caller = Annotated[Principal, Depends(_caller)]
@@ -361,7 +365,7 @@ class DefinitionWriter:
             refuse_local_model(definition)
 
 
-def _writer(request: Request, crib: CribDep, caller: Caller) -> DefinitionWriter:
+async def _writer(request: Request, crib: CribDep, caller: Caller) -> DefinitionWriter:
     return DefinitionWriter(crib, caller, request.app.state.allow_local_models)
 
 

@@ -9,7 +9,6 @@ import secrets
 from collections.abc import Set as AbstractSet
 from typing import Final
 
-from starlette.datastructures import Headers
 from starlette.exceptions import HTTPException
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
@@ -23,6 +22,14 @@ _STOPPING: Final = (
     "the server stops; a run that was started goes on when one serves the store again: GET /api/v1/executions finds it"
 )
 _NO_KEY: Final = "this path needs an API key; send the header 'Authorization: Bearer tcb_…'"
+
+
+def _header(scope: Scope, name: bytes) -> str:
+    """The first header of a name, in lower case as ASGI has it; empty if there is none."""
+    for given, value in scope["headers"]:
+        if given == name:
+            return value.decode("latin-1")
+    return ""
 
 
 class Failures:
@@ -94,7 +101,7 @@ class BodyCap:
         if scope["type"] != "http":
             await self._app(scope, receive, send)
             return
-        announced = Headers(scope=scope).get("content-length", "")
+        announced = _header(scope, b"content-length")
         if announced.isdecimal() and int(announced) > self._limit:
             response = error_response(413, "content_too_large", self._refusal, headers={"Connection": "close"})
             await response(scope, receive, send)
@@ -132,7 +139,7 @@ class Authentication:
         if scope["type"] != "http" or path in self._open_paths:
             await self._app(scope, receive, send)
             return
-        scheme, _, token = Headers(scope=scope).get("authorization", "").partition(" ")
+        scheme, _, token = _header(scope, b"authorization").partition(" ")
         if scheme.lower() != "bearer" or not token.strip():
             raise Unauthenticated(_NO_KEY)
         scope.setdefault("state", {})["principal"] = await self._authenticate(token.strip())

@@ -4,11 +4,12 @@ Each first reads definitions that other processes have changed, so a tool that w
 """
 
 from contextlib import suppress
-from typing import Annotated
+from typing import Annotated, cast
 
 from fastapi import Body, Depends, Query, Request, Response
 
 from toolcrib.contracts import (
+    ENDED,
     AgenticImplementation,
     AgenticMode,
     Approval,
@@ -16,7 +17,10 @@ from toolcrib.contracts import (
     ApprovalStatus,
     ApprovalView,
     InvalidInput,
+    RunRequest,
+    RunStarted,
 )
+from toolcrib.core.runs import Result, complete_trace
 from toolcrib.crib import ActingCrib
 from toolcrib.interfaces.server.http.caller_rights import CribDep, demand
 from toolcrib.interfaces.server.http.requests import Routes
@@ -85,11 +89,25 @@ async def run_view(crib: ActingCrib, run_id: str, response: Response) -> InvokeV
     run = await crib.store.journal.run(run_id)
     if not run.ended:
         response.status_code = 202
-    tool = await crib.registry.get_revision(run.realm, run.request.content_hash)
-    implementation = tool.definition.implementation
-    mode: AgenticMode | None = implementation.mode if isinstance(implementation, AgenticImplementation) else None
+    mode = await _mode(crib, run.realm, run.request)
     asks = await crib.questions.of_run(run_id) if run.status == "awaiting_answer" else None
     return InvokeView.of(await crib.trace(run_id), mode, asks)
+
+
+async def _result_view(crib: ActingCrib, result: Result, response: Response) -> InvokeView:
+    """The state of a run that this request has driven; of one that has ended, from the events that are at hand."""
+    if result.status not in ENDED:
+        return await run_view(crib, result.run_id, response)
+    first = result.log[0]
+    trace = await complete_trace(crib.store.journal, result.log)
+    return InvokeView.of(trace, await _mode(crib, first.realm, cast("RunStarted", first.event).request))
+
+
+async def _mode(crib: ActingCrib, realm: str, request: RunRequest) -> AgenticMode | None:
+    """The mode of the agentic tool that a run executes; null if it executes another one."""
+    tool = await crib.registry.get_revision(realm, request.content_hash)
+    implementation = tool.definition.implementation
+    return implementation.mode if isinstance(implementation, AgenticImplementation) else None
 
 
 async def _demand_tool(crib: ActingCrib, ref: str) -> None:
@@ -116,7 +134,7 @@ async def _invoke(crib: ActingCrib, ref: str, body: InvokeBody, response: Respon
             session_id=body.session_id,
             dry_run=body.dry_run,
         )
-        return await run_view(crib, result.run_id, response)
+        return await _result_view(crib, result, response)
     run_id = await crib.submit(
         ref,
         body.params,
@@ -136,7 +154,7 @@ def _mark_accepted(response: Response, run_id: str) -> None:
 approvals_router = Routes(prefix="/approvals", tags=("approvals",))
 
 
-def _self_approval(request: Request) -> bool:
+async def _self_approval(request: Request) -> bool:
     return bool(request.app.state.self_approval)
 
 

@@ -375,4 +375,8 @@ class Answering:
         return AgentAnswer.model_validate({**dict(found), **shown})
 
 
-Answers = Annotated[Answering, Depends()]
+async def _answering(request: Request, response: Response) -> Answering:
+    return Answering(request, response)
+
+
+Answers = Annotated[Answering, Depends(_answering)]

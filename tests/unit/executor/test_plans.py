@@ -90,7 +90,9 @@ async def test_a_tool_that_notices_its_time_out_may_still_bring_something():
 
 
 @ORDINARY
-async def test_the_time_before_a_tool_first_waits_is_part_of_its_time():
+async def test_the_time_before_a_tool_first_waits_is_part_of_its_time(monkeypatch: pytest.MonkeyPatch):
+    monkeypatch.setattr(ExecutionRules, "uses_plans", True)  # the pipeline's limit is in the time of the event loop
+
     async def work(_: Dispatch) -> Outcome:
         rig.clock.advance(59.999)
         return Outcome(await asyncio.Event().wait())

@@ -129,8 +129,8 @@ class EnvelopeBuilder:
         self.context = context
         self.tool: ToolRevision | None = None
         self.input: Json
-        self.text: bytes | None
-        """The arguments as JSON text, if they are JSON."""
+        self.text: bytes
+        """The arguments as JSON text."""
         self._canonical: bytes | None
         self.not_json: str | None = None
         """Why the arguments are not JSON, if they are not."""
@@ -189,17 +189,15 @@ class EnvelopeBuilder:
             self.not_json = None
         except InvalidInput as problem:
             self.input = legible(arguments) if isinstance(arguments, str) else None
-            self.text, self.not_json = None, str(problem)
+            self.text, self.not_json = orjson.dumps(self.input), str(problem)
 
-    def accept(self, arguments: JsonObject, text: bytes | None = None) -> None:
-        """Take the validated arguments, defaults filled in, with their JSON text if it is known."""
+    def accept(self, arguments: JsonObject, text: bytes) -> None:
+        """Take the validated arguments, defaults filled in, and their JSON text."""
         self.input, self.text = arguments, text
         self._canonical = None
 
     def copy_arguments(self) -> JsonObject:
         """The arguments once more, for somebody who may change them."""
-        if self.text is None:
-            self.text = orjson.dumps(self.input)
         return orjson.loads(self.text)
 
     def continue_prepared(self, prepared: ToolEnvelope) -> None:

@@ -214,14 +214,7 @@ def has_ordinary_calls(tool: ToolRevision) -> bool:
 T = TypeVar("T")
 
 
-@coroutine
-def resume(work: Coroutine[Any, Any, T], awaited: Any) -> Generator[Any, Any, T]:
-    """Await the rest of a coroutine that was begun with `send` and now waits for something.
-
-    Args:
-        work: The coroutine.
-        awaited: What it has said that it waits for.
-    """
+def _rest(work: Coroutine[Any, Any, T], awaited: Any) -> Generator[Any, Any, T]:
     try:
         yield awaited
     except GeneratorExit:
@@ -230,16 +223,25 @@ def resume(work: Coroutine[Any, Any, T], awaited: Any) -> Generator[Any, Any, T]
     except BaseException as interruption:  # noqa: BLE001 - as `await` does: who waits is told, and says what comes of it
         caught = interruption
     else:
-        return (yield from _steps(work))
+        return (yield from work.__await__())
     try:
         awaited = work.throw(caught)
     except StopIteration as end:
         return end.value
-    return (yield from _steps(resume(work, awaited)))
+    return (yield from _rest(work, awaited))
 
 
-def _steps(work: Awaitable[T]) -> Generator[Any, Any, T]:
-    return work.__await__()
+def resume(work: Coroutine[Any, Any, T], awaited: Any) -> Awaitable[T]:
+    """Await the rest of a coroutine that was begun with `send` and now waits for something.
+
+    Args:
+        work: The coroutine.
+        awaited: What it has said that it waits for.
+    """
+    return _resumed(work, awaited)
+
+
+_resumed = coroutine(_rest)
 
 
 async def fail(crash: BaseException) -> Any:

@@ -1,0 +1,198 @@
+"""Ordinary calls: made by a plan without the stages that have nothing to do, interrupted as any other call."""
+
+import asyncio
+from decimal import Decimal
+from typing import Any
+
+import pytest
+
+from tests.twins import Rig, call, make_context, make_tool
+from toolcrib.contracts import ErrorCode, Principal, Reason, RetryPolicy, ServiceAccount
+from toolcrib.contracts.base.errors import StoreUnavailable
+from toolcrib.core.executor import CallFailed, Dispatch, ExecutionRules, Executor, Outcome, error, plans
+from toolcrib.core.executor.envelope import EnvelopeBuilder
+
+ORDINARY = pytest.mark.requirement("executor.plans")
+
+
+@pytest.fixture
+def staged(monkeypatch: pytest.MonkeyPatch) -> list[str]:
+    """Positions of the calls that have gone through the pipeline."""
+    found: list[str] = []
+    run: Any = vars(Executor)["_run"]
+
+    async def noted(self: Executor, builder: EnvelopeBuilder, tool: Any) -> Any:
+        found.append(builder.call.position)
+        return await run(self, builder, tool)
+
+    monkeypatch.setattr(Executor, "_run", noted)
+    return found
+
+
+@ORDINARY
+async def test_a_plan_makes_ordinary_calls_and_the_pipeline_all_others(
+    staged: list[str], monkeypatch: pytest.MonkeyPatch
+):
+    monkeypatch.setattr(ExecutionRules, "uses_plans", True)
+    rig = Rig(make_tool(), make_tool("paid", cost_usd_per_call=Decimal(1)), make_tool("off", enabled=False))
+
+    envelopes = [
+        await rig.run(position="ordinary"),
+        await rig.run("paid", position="paid"),
+        await rig.run("off", position="off"),
+        await rig.run(position="dry", context=make_context(dry_run=True, journal=rig.journal)),
+        await rig.run(position="again", context=make_context(attempt=2, journal=rig.journal)),
+        await rig.run(position="wrong", arguments=[]),
+    ]
+
+    assert [envelope.status for envelope in envelopes] == [
+        "success",
+        "success",
+        "denied",
+        "success",
+        "success",
+        "error",
+    ]
+    assert staged == ["paid", "off", "again", "wrong"]
+
+
+@ORDINARY
+async def test_a_revision_that_is_blocked_later_has_another_plan(staged: list[str], monkeypatch: pytest.MonkeyPatch):
+    monkeypatch.setattr(ExecutionRules, "uses_plans", True)
+    monkeypatch.setattr(plans, "_MOST", 2)
+    tool = make_tool()
+    blocked = tool.model_copy(update={"status": "blocked"})
+    known = plans.CallPlans()
+
+    assert known.of(tool) is known.of(tool) is not None
+    assert known.of(blocked) is None
+    assert known.of(make_tool("third")) is not None
+    assert known.of(blocked) is None, "forgotten, and found out again"
+    assert known.of(make_tool(input_schema={"type": 7})) is None
+
+
+@ORDINARY
+async def test_a_tool_that_notices_its_time_out_may_still_bring_something():
+    async def work(dispatch: Dispatch) -> Outcome:
+        try:
+            await asyncio.Event().wait()
+        except asyncio.CancelledError:
+            if dispatch.input:
+                await asyncio.sleep(0)
+            return Outcome("what there was")
+        return Outcome("never")
+
+    rig = Rig(make_tool(timeout_s=0.001), behaviour=work)
+
+    at_once, later = await rig.run(), await rig.run(arguments={"clean": "up"}, position="t1.c2")
+
+    assert at_once.output == later.output == "what there was"
+
+
+@ORDINARY
+async def test_the_time_before_a_tool_first_waits_is_part_of_its_time(monkeypatch: pytest.MonkeyPatch):
+    monkeypatch.setattr(ExecutionRules, "uses_plans", True)  # the pipeline's limit is in the time of the event loop
+
+    async def work(_: Dispatch) -> Outcome:
+        rig.clock.advance(59.999)
+        return Outcome(await asyncio.Event().wait())
+
+    rig = Rig(make_tool(timeout_s=60), behaviour=work)
+
+    envelope = await rig.run()
+
+    assert envelope.error is not None
+    assert envelope.error.code is ErrorCode.TIMEOUT
+    assert "timeout_s=60" in envelope.error.message
+
+
+@ORDINARY
+async def test_a_call_that_is_thrown_away_ends_its_tool():
+    ended: list[str] = []
+
+    async def work(dispatch: Dispatch) -> Outcome:
+        try:
+            await asyncio.sleep(0)
+        finally:
+            ended.append(dispatch.position)
+        return Outcome(None)
+
+    rig = Rig(make_tool(), behaviour=work)
+    made = rig.executor.execute(call(), rig.context)
+    made.send(None)  # to the journal
+    made.send(None)  # to the tool
+    assert not ended
+
+    made.close()
+
+    assert ended == ["t1.c1"]
+    assert rig.context.lanes.enter_at_once(alone=True)
+
+
+@ORDINARY
+async def test_a_first_attempt_that_waits_is_repeated_as_any_other():
+    async def work(dispatch: Dispatch) -> Outcome:
+        await asyncio.sleep(0)
+        if dispatch.attempt < 3:
+            raise TimeoutError
+        return Outcome(dispatch.attempt)
+
+    rig = Rig(make_tool(retry=RetryPolicy(count=2, base_s=0.1)), behaviour=work)
+
+    envelope = await rig.run()
+
+    assert envelope.output == envelope.attempts == 3
+    assert [dispatch.attempt for dispatch in rig.dispatcher.dispatched] == [1, 2, 3]
+    assert rig.clock.naps == [0.1, 0.2]
+
+
+@ORDINARY
+async def test_a_call_whose_intent_is_not_accepted_uses_no_budget():
+    rig = Rig(make_tool())
+    rig.journal.refusal = StoreUnavailable("it is down")
+
+    with pytest.raises(StoreUnavailable):
+        await rig.run()
+
+    assert rig.untouched
+    assert rig.context.lanes.enter_at_once(alone=True)
+
+
+@ORDINARY
+async def test_a_call_of_which_nothing_was_sent_uses_no_budget():
+    def work(_: Dispatch) -> Outcome:
+        raise CallFailed(error(ErrorCode.UNKNOWN, Reason.RUNTIME_MISSING, "nothing runs it"))
+
+    rig = Rig(make_tool(), behaviour=work)
+
+    envelope = await rig.run()
+
+    assert envelope.metadata == {"sent": False}
+    assert rig.budget.tool_calls == 0
+
+
+@ORDINARY
+async def test_a_service_account_has_the_grants_that_it_has_now_also_in_ordinary_calls():
+    account = ServiceAccount(name="robot", grants=("ai://*",))
+    principal = account.principal(make_tool().realm)
+    rig = Rig(make_tool())
+
+    envelope = await rig.run(context=make_context(principal=principal, journal=rig.journal))
+    other = await rig.run(context=make_context(principal=Principal(id="job", kind="service"), journal=rig.journal))
+
+    assert envelope.status == "denied", "the account is gone"
+    assert other.status == "success"
+
+
+@ORDINARY
+async def test_a_default_that_is_nested_too_deep_is_the_pipeline_s_to_refuse():
+    deep: Any = 1
+    for _ in range(110):
+        deep = [deep]
+    rig = Rig(make_tool(input_schema={"type": "object", "properties": {"deep": {"default": deep}}}))
+
+    envelope = await rig.run()
+
+    assert envelope.error is not None
+    assert "cannot be checked" in envelope.error.message
+    assert rig.untouched

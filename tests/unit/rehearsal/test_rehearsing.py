@@ -5,6 +5,7 @@ from collections.abc import Awaitable, Callable, Mapping
 from typing import Any, Final, NamedTuple, TypeAlias
 
 import pytest
+from msgspec import structs
 
 from tests.unit.rehearsal.parked import ALL, KEY, PARKED, Fate, Process, World, agent, flow, go_on
 from tests.unit.store.samples import NOON, new_run
@@ -260,7 +261,8 @@ async def test_code_that_would_ask_for_something_else_than_it_has_asked_for_is_t
     await world.park("payer")
     log = world.store.journal.rows[world.runs["payer"]].log
     at = next(number for number, entry in enumerate(log) if isinstance(entry.event, ModelStarted))
-    log[at] = log[at]._replace(event=log[at].event.model_copy(update={"purpose": "planning"}))  # of another release
+    other = log[at].event.model_copy(update={"purpose": "planning"})  # of another release
+    log[at] = structs.replace(log[at], event=other)
 
     (told,) = (await rehearsed(world, CHANGES["nothing"])).runs
     fate = await really(world, CHANGES["nothing"], world.runs["payer"])

@@ -8,7 +8,7 @@ import statistics
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
 
-from benchmarks.imports import OURS, OURS_USED, PYDANTIC, ImportCost
+from benchmarks.imports import OURS, OURS_USED, PYDANTIC, PYDANTIC_USED, ImportCost
 from benchmarks.measure import Figures
 
 RAW, MEMORY, SQLITE = "raw", "toolcrib-memory", "toolcrib-sqlite"
@@ -88,6 +88,7 @@ def judge(rows: Sequence[Row], burst_runs: int, imports: Sequence[ImportCost]) -
         at_least("SQLite 4x less than best peer", relative(peer, sqlite), 4),
         judge_bursts([row for row in (memory, sqlite) if row], burst_runs),
         at_most("import toolcrib <= 1.3x import pydantic", imported, 1.3),
+        at_most("Crib and tool <= 2x BaseModel", ratio(cost[OURS_USED], cost[PYDANTIC_USED]), 2),
     ]
 
 

@@ -67,8 +67,7 @@ class Routes(APIRouter):
     """
 
     def __init__(self, prefix: str = "", tags: tuple[str, ...] = ()) -> None:
-        super().__init__()
-        self._prefix = prefix
+        super().__init__(prefix=prefix)
         self._tags = tags
         self._declared: list[tuple[str, Callable[..., Any], dict[str, Any]]] = []
 
@@ -94,7 +93,7 @@ class Routes(APIRouter):
                 "responses": {**responses, **(options.get("responses") or {})},
                 "route_class_override": JsonRoute,
             }
-            app.add_api_route(f"{prefix}{self._prefix}{path}", endpoint, **{**options, **more})
+            app.add_api_route(f"{prefix}{self.prefix}{path}", endpoint, **{**options, **more})
 
 
 def _query_names(dependant: Dependant) -> Iterator[str]:

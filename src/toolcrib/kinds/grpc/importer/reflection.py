@@ -26,6 +26,8 @@ TIMEOUT_S: Final = 60.0
 _VERSIONS: Final = ("v1", "v1alpha")
 _METHOD: Final = "/grpc.reflection.{}.ServerReflection/ServerReflectionInfo"
 _MAX_WORDS: Final = 300
+_CLOSED: Final = "Internal error from Core"
+"""What grpcio itself, and no server, says of a message that it could not write: the server had ended the stream."""
 _OURS: Final = "google/protobuf/"
 
 
@@ -114,8 +116,13 @@ class _Conversation:
                 self._take(await self._ask(ServerReflectionRequest(file_by_filename=name)))
 
     async def _ask(self, question: ServerReflectionRequest) -> ServerReflectionResponse:
-        await self._stream.write(question.SerializeToString())
-        data = await self._stream.read()
+        try:
+            await self._stream.write(question.SerializeToString())
+            data = await self._stream.read()
+        except grpc.aio.AioRpcError as problem:
+            if problem.details() != _CLOSED:
+                raise
+            data = None
         if not isinstance(data, bytes):
             raise self._strange("ended the conversation without an answer")
         try:

@@ -185,14 +185,16 @@ def deterministic(servers: Mapping[int, Server]) -> Generator[CountingLoop]:
 
 @contextmanager
 def _undisturbed() -> Generator[None]:
+    before = set(threading.enumerate())
     gc.collect()
     gc.disable()
     try:
         yield
     finally:
         gc.enable()
-    if threading.active_count() > 1:
-        names = ", ".join(sorted(thread.name for thread in threading.enumerate()))
+    started = set(threading.enumerate()) - before
+    if started:
+        names = ", ".join(sorted(thread.name for thread in started))
         raise CannotCountError(f"the work has started a thread, so its counts would depend on chance: {names}")
 
 

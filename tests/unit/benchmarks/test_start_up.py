@@ -108,7 +108,7 @@ def load(statement: str, folder: Path) -> Loaded:
     names, schemas = json.loads(ended.stdout.splitlines()[-1])
     ours = frozenset(name for name in names if name.partition(".")[0] == "toolcrib")
     tops = {name.partition(".")[0] for name in names} - sys.stdlib_module_names - {"coverage", "toolcrib"}
-    packages = frozenset(top for top in tops if not top.startswith("_"))
+    packages = frozenset(top for top in tops if not top.startswith(("_", "$")))
     return Loaded(ours, packages, frozenset(names), schemas)
 
 

@@ -1,16 +1,25 @@
 """Composites and fallbacks through a whole crib: pinned operations, surfaces, and a fallback that waits."""
 
+from pathlib import Path
 from typing import Any
 
 import pytest
 
 from tests.unit.server.client import serving
-from toolcrib import Crib, tool
-from toolcrib.contracts import ChildStarted, ErrorRule, Reason, ToolDefinition
+from toolcrib import Crib, ScriptedModel, tool
+from toolcrib.contracts import ChildStarted, ErrorRule, Limits, Reason, ToolDefinition
 from toolcrib.kinds.composite.shape import CompositeImplementation, CompositeRoute
+from toolcrib.llm import Message, ToolCall
 
 TEXT = {"type": "object", "properties": {"text": {"type": "string"}}, "required": ["text"]}
+TASK = {"type": "object", "properties": {"task": {"type": "string"}}, "required": ["task"]}
 searches: list[str] = []
+
+
+@tool
+async def note(text: str) -> str:
+    """Note a text."""
+    return text
 
 
 @tool(side_effects="reads", error_handling=(ErrorRule(when="TIMEOUT", action="fallback", tool="ask"),))
@@ -71,6 +80,25 @@ async def test_a_run_that_waits_calls_the_operation_that_it_began_with():
 
         assert (await crib.resume(waiting.run_id)).output == "asked x"
         assert (await crib.invoke("find", {"text": "x"})).output == "newer x"
+
+
+@pytest.mark.requirement("ends.nested")
+async def test_a_composite_whose_agentic_tool_reaches_a_limit_ends_as_that_does(tmp_path: Path):
+    model = ScriptedModel([Message("assistant", (ToolCall("1", "note", '{"text": "x"}'),)), "never asked"])
+    routes = (CompositeRoute(id="only", tool="writer"),)
+    shape = CompositeImplementation(routes=routes)
+    find = ToolDefinition.model_validate({"name": "find", "input_schema": TASK, "implementation": shape})
+    async with Crib(f"sqlite:///{tmp_path}/crib.db", models={"scripted:one": model}) as crib:
+        crib.add(note)
+        once = Limits(max_iterations=1)
+        crib.agentic_tool("writer", mode="agentic", model="scripted:one", tools=["note"], limits=once, grounding="off")
+        crib.add(find)
+        result = await crib.invoke("find", {"task": "note it"})
+
+    assert (result.status, result.stop_reason) == ("incomplete", "max_iterations")
+    assert result.output is None
+    assert result.error is not None
+    assert result.error.reason is Reason.MAX_ITERATIONS_EXCEEDED
 
 
 @pytest.mark.requirement("composites.surfaces")

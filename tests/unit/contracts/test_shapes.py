@@ -205,3 +205,12 @@ def test_another_model_of_the_same_provider_is_reached_like_the_first_and_one_of
 
     assert own.asking("openai-compatible:two") == own.model_copy(update={"model": "openai-compatible:two"})
     assert own.asking("ollama:two") == LLMConfig(model="ollama:two", top_p=0.5)
+
+
+@pytest.mark.requirement("contracts.content_hash")
+def test_a_schema_with_a_value_that_is_written_as_json_has_the_hash_of_what_is_written():
+    def definition(moment: object) -> ToolDefinition:
+        schema = {"type": "object", "properties": {"since": {"default": moment}}}
+        return ToolDefinition(name="search", description="Search.", implementation=CODE, input_schema=schema)
+
+    assert definition(NOON).content_hash() == definition("2026-01-31T12:00:00Z").content_hash()

@@ -196,3 +196,28 @@ async def test_a_default_that_is_nested_too_deep_is_the_pipeline_s_to_refuse():
     assert envelope.error is not None
     assert "cannot be checked" in envelope.error.message
     assert rig.untouched
+
+
+@ORDINARY
+async def test_what_is_left_of_a_call_may_wait_again_after_each_interruption():
+    async def stubborn() -> str:
+        for _ in range(2):
+            try:
+                await asyncio.sleep(60)
+            except asyncio.CancelledError:
+                await asyncio.sleep(0)
+        await asyncio.sleep(0)
+        return "done"
+
+    async def rest() -> str:
+        return await plans.resume(work, awaited)
+
+    work = stubborn()
+    awaited = work.send(None)
+    waiting = asyncio.create_task(rest())
+    for _ in range(2):
+        await asyncio.sleep(0)
+        waiting.cancel()
+        await asyncio.sleep(0)
+        await asyncio.sleep(0)
+    assert await waiting == "done"

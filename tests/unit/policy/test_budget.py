@@ -6,6 +6,7 @@ from typing import Any
 import pytest
 
 from toolcrib.contracts import Limits, Reason
+from toolcrib.contracts.specs.models_and_limits import Allowance
 from toolcrib.core.policy import Budget, ModelReservation, Shortage
 
 
@@ -27,6 +28,30 @@ def test_a_child_s_call_counts_in_its_parents_and_stops_at_the_nearest_limit():
 
     assert shortage == Shortage("max_tool_calls", 3, 2, Reason.MAX_TOOL_CALLS_EXCEEDED, "max_tool_calls")
     assert (root.tool_calls, child.tool_calls) == (2, 1)
+
+
+@pytest.mark.requirement("policy.never_overspends")
+def test_a_call_that_is_held_back_or_over_the_limit_of_a_parent_has_none_left():
+    root = budget(max_tool_calls=2)
+    child = budget(root, max_tool_calls=10)
+    child.hold("c1", Allowance(requests=0, seconds=0, tool_calls=1))
+
+    assert (child.has_tool_call("c1"), child.has_tool_call("c2")) == (False, True)
+    child.take_tool_call()
+    assert child.has_tool_call("c2") is False
+
+
+@pytest.mark.requirement("policy.reservations")
+def test_what_a_run_holds_back_when_it_waits_is_held_back_by_its_parent():
+    root = budget(max_tool_calls=5)
+    child = budget(root, max_tool_calls=5)
+    child.hold("c1", Allowance(requests=0, seconds=0, tool_calls=1))
+    child.hold("c2", Allowance(requests=0, seconds=0, tool_calls=2))
+
+    child.park("child")
+
+    assert (child.holds("c1"), child.holds("c2"), root.holds("child")) == (False, False, True)
+    assert (child.reserved_tool_calls, root.reserved_tool_calls) == (0, 3)
 
 
 @pytest.mark.requirement("policy.reservations")

@@ -38,6 +38,7 @@ from toolcrib.contracts import (
     RunStatus,
     Signal,
     ToolEnvelope,
+    ToolError,
     ToolRevision,
     idempotency_key,
 )
@@ -63,16 +64,14 @@ from toolcrib.core.runs.models.request_screening import ModelCallScope
 from toolcrib.llm import LanguageModel, Request, Response
 
 
-def denial_of(envelope: ToolEnvelope) -> GuardDecision | None:
-    """The decision by which a call was denied; null if it was not."""
-    if envelope.status != "denied" or envelope.error is None:
-        return None
-    details = envelope.error.details or {}
+def denial_of(failure: ToolError) -> GuardDecision:
+    """The decision by which a call was denied, from the error of its envelope."""
+    details = failure.details or {}
     return GuardDecision(
         outcome="deny",
         rule=details.get("rule", "resolve"),
-        reason=envelope.error.reason,
-        message=envelope.error.message,
+        reason=failure.reason,
+        message=failure.message,
         inputs=details.get("inputs", {}),
     )
 
@@ -586,7 +585,8 @@ class RunContext:
         if self.open_children:
             for child_id in [child for child, place in self.open_children.items() if place == position]:
                 await self._abandon(child_id)
-        denial = None if envelope.status != "denied" else denial_of(envelope)
+        failure = envelope.error
+        denial = denial_of(failure) if envelope.status == "denied" and failure is not None else None
         self.log.add(CallFinished(position=position, envelope=envelope, decision=denial))
 
     async def _abandon(self, child_id: str) -> None:

@@ -266,13 +266,9 @@ def _is_begun_anew(tool: ToolDefinition) -> bool:
 
 def _name_of(event: Event) -> str | None:
     """The position of a request to a person, or the name of a wait; null for other events."""
-    match event:
-        case ApprovalRequested(position=position):
-            return position
-        case SignalAwaited(name=name) | SignalReceived(name=name):
-            return name
-        case _:
-            return None
+    if isinstance(event, ApprovalRequested):
+        return event.position
+    return event.name if isinstance(event, SignalAwaited | SignalReceived) else None
 
 
 def _may_pass(answer: ToolEnvelope) -> bool:

@@ -4,6 +4,7 @@ A line is one `write` to a file opened for appending, so that it stands there wh
 and lines of all processes stand in the order in which they were written. Times are nanoseconds of the machine's clock.
 """
 
+import fcntl
 import os
 import time
 from collections.abc import Sequence
@@ -46,13 +47,15 @@ class Book:
             os.close(descriptor)
 
     def write_once(self, tool: str, key: str) -> None:
-        """What an outside system does with a request that carries a key: it takes effect the first time."""
+        """What an outside system does with a request that carries a key: it takes effect the first time.
+
+        The line itself is the memory of the key, because a process may be killed between any two writes.
+        """
         self._keys.mkdir(exist_ok=True)
-        try:
-            os.close(os.open(self._keys / key.replace("/", "_"), os.O_WRONLY | os.O_CREAT | os.O_EXCL))
-        except FileExistsError:
-            return
-        self.write("effect", tool, key)
+        with (self._keys / key.replace("/", "_")).open("w") as lock:
+            fcntl.flock(lock, fcntl.LOCK_EX)
+            if f" effect {tool} {key}\n".encode() not in self._file.read_bytes():
+                self.write("effect", tool, key)
 
     def has(self, mark: Mark, tool: str, key: str) -> bool:
         """Whether there is such a line."""

@@ -221,3 +221,23 @@ async def test_what_is_left_of_a_call_may_wait_again_after_each_interruption():
         await asyncio.sleep(0)
         await asyncio.sleep(0)
     assert await waiting == "done"
+
+
+@ORDINARY
+async def test_what_is_left_of_a_call_may_end_at_an_interruption():
+    async def forgiving() -> str:
+        try:
+            await asyncio.sleep(60)
+        except asyncio.CancelledError:
+            return "enough"
+        return "slept"
+
+    async def rest() -> str:
+        return await plans.resume(work, awaited)
+
+    work = forgiving()
+    awaited = work.send(None)
+    waiting = asyncio.create_task(rest())
+    await asyncio.sleep(0)
+    waiting.cancel()
+    assert await waiting == "enough"

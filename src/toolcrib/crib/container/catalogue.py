@@ -388,12 +388,13 @@ class Catalogue:
     def warnings_at_start(self, tool: ToolRevision, pins: Mapping[str, str]) -> tuple[str, ...]:
         """What a run has to know of the tools that it has pinned: which of them are deprecated."""
         realm_index, key = self._registry.index(tool.realm), ("no warnings", tool.content_hash, *pins.items())
-        if key in realm_index.derived:
-            return ()
+        known: tuple[str, ...] | None = realm_index.derived.get(key)
+        if known is not None:
+            return known
         warnings = warnings_at_start(tool, pins, self._registry, self._clock.now())
         # of a workflow they also depend on the functions of this process
         if not warnings and not isinstance(tool.definition.implementation, WorkflowImplementation):
-            realm_index.derive(key, True)  # noqa: FBT003 - only the key counts
+            realm_index.derive(key, warnings)
         return warnings
 
     async def save_provider(self, provider: ProviderDefinition, who: Principal) -> None:

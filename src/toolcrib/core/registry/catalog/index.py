@@ -55,9 +55,9 @@ class RealmIndex:
 
     def fill(self, revisions: Iterable[ToolRevision]) -> None:
         """Have these revisions and no others."""
-        self._revisions.clear()
-        self._current.clear()
-        self._facets.clear()
+        for known in (self._revisions, self._current, self._facets, self._found, self.derived):
+            known.clear()
+        self.changes += 1
         for revision in revisions:
             self._revisions.setdefault(revision.name, []).append(revision)
         self._names = sorted(self._revisions)

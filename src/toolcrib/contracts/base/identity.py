@@ -147,7 +147,7 @@ def _holds_plain(value: Json, levels: int) -> bool:
         parts = parts.values()
     elif not isinstance(value, list):
         return False
-    for part in parts:  # noqa: SIM110
+    for part in parts:  # noqa: SIM110 - a loop on purpose, as above
         if type(part) is not str and not _is_plain(part, levels):
             return False
     return True

@@ -73,4 +73,4 @@ class Implementation(Contract):
         if cls is not Implementation:
             return handler(source)
         shapes: tuple[type[Implementation], ...] = import_module(KINDS_TABLE).SHAPES
-        return handler.generate_schema(Annotated[Union[shapes], Field(discriminator="kind")])  # noqa: UP007
+        return handler.generate_schema(Annotated[Union[shapes], Field(discriminator="kind")])  # noqa: UP007 - of a tuple, which has no `|`

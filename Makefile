@@ -75,7 +75,7 @@ bench: $(READY) deps-bench ## Measure instructions and CPU of a call, a large ca
 agent-suites: $(READY) ## Play AgentDojo's and BFCL's tasks on agents, live and from the recorded runs (ARGS="bfcl --limit 9")
 	$(BIN)/python -m benchmarks.suites $(ARGS)
 
-soak: $(READY) ## Run the tests that take minutes, and keep the result in tests/soak.json
+soak: $(READY) ## Run the tests that take minutes (ARGS="--minutes 15"), and keep the results in tests/soak.json
 	$(BIN)/python -m tools.soak $(ARGS)
 
 deps-system: ## Install the Debian packages that the tests need

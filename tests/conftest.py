@@ -23,6 +23,8 @@ settings.load_profile("suite")
 
 _COVERAGE = "COVERAGE_PROCESS_CONFIG"
 """The variable by which coverage measures the processes that a test starts."""
+_COLLECTED_AFTER = 50_000
+"""New objects after which the collector looks at the youngest; with Python's own 700 it takes an eighth of all time."""
 _REQUIREMENTS = pytest.StashKey[Mapping[str, manifest.Requirement]]()
 
 
@@ -45,9 +47,10 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
 
 
 def pytest_collection_finish() -> None:
-    """Spare the garbage collector what lives until the end."""
+    """Spare the garbage collector what lives until the end, and have it look less often for what a test has left."""
     gc.collect()
     gc.freeze()
+    gc.set_threshold(_COLLECTED_AFTER, 20, 50)
 
 
 @pytest.hookimpl(wrapper=True, tryfirst=True)

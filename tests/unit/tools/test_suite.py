@@ -113,19 +113,27 @@ def test_an_unmeasured_suite_and_its_processes_run_without_coverage(small_suite:
 
 
 @pytest.mark.requirement("repository.soak_result")
-def test_the_result_of_all_soak_tests_is_kept(small_suite: Repository):
-    soak = "\n@pytest.mark.soak\ndef test_long(): pass\n\n@pytest.mark.soak\ndef test_wrong(): assert False\n"
+def test_the_results_of_soak_tests_are_kept_test_by_test(small_suite: Repository):
+    def outcomes() -> dict[str, str]:
+        tests = json.loads((small_suite.root / "tests/soak.json").read_text())["tests"]
+        return {test.partition("::")[2]: kept["outcome"] for test, kept in tests.items()}
+
+    names = ("long", "wrong", "longer")
+    soak = "".join(f"\n@pytest.mark.soak\ndef test_{name}(): assert {name!r} != 'wrong'\n" for name in names)
     small_suite.write("tests/test_m.py", HEAD + soak)
-    result = small_suite.root / "tests/soak.json"
 
-    part = small_suite.python("-m", "tools.soak", "-k", "long")
-    assert (part.returncode, result.exists()) == (0, False)
+    run = small_suite.python("-m", "tools.soak", "--minutes", "0")
+    assert run.returncode == 0
+    assert "soak: 1 passed, 0 failed, 0 skipped, 2 not run" in run.stdout
+    assert outcomes() == {"test_wrong": "not run", "test_longer": "not run", "test_long": "passed"}
 
+    assert small_suite.python("-m", "tools.soak", "-k", "wrong").returncode == 1
+    assert outcomes() == {"test_longer": "not run", "test_long": "passed", "test_wrong": "failed"}
+
+    small_suite.write("tests/test_m.py", HEAD + soak.replace("test_long()", "test_other()"))
     assert small_suite.python("-m", "tools.soak").returncode == 1
-    kept = json.loads(result.read_text())
-    assert {name: kept[name] for name in ("passed", "failed", "failures")} == {
-        "passed": 1,
-        "failed": 1,
-        "failures": ["tests/test_m.py::test_wrong"],
-    }
-    assert kept.keys() == {"commit", "passed", "failed", "seconds", "failures"}
+    kept = json.loads((small_suite.root / "tests/soak.json").read_text())
+    assert list(outcomes().items()) == [("test_other", "passed"), ("test_longer", "passed"), ("test_wrong", "failed")]
+    assert kept["counts"] == {"passed": 2, "failed": 1, "skipped": 0, "not run": 0}
+    assert kept["failures"] == ["tests/test_m.py::test_wrong"]
+    assert all(each.keys() == {"outcome", "seconds", "commit"} for each in kept["tests"].values())

@@ -211,10 +211,12 @@ def _places(part: Sequence[str], whole: Sequence[str]) -> Iterator[int]:
     width = len(part)
     if not width:
         return iter(())
+    first = part[0]
     return (
         start
         for start in range(len(whole) - width + 1)
-        if all(matches(one, other) for one, other in zip(part, whole[start : start + width], strict=True))
+        if whole[start].startswith(first)  # for most places this decides
+        and all(matches(one, other) for one, other in zip(part, whole[start : start + width], strict=True))
     )
 
 

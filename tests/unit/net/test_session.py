@@ -9,12 +9,13 @@ import sys
 import traceback
 from io import BytesIO
 from pathlib import Path
+from typing import Any
 
 import pytest
 from aiohttp import web
 
 from tests.unit.net.servers import TableResolver, answering, serving, serving_raw, silent
-from toolcrib.contracts.base.errors import Conflict, InvalidInput
+from toolcrib.contracts.base.errors import Conflict, EgressDenied, InvalidInput
 from toolcrib.infrastructure.net import (
     ConnectionFailed,
     EgressPolicy,
@@ -27,6 +28,13 @@ from toolcrib.infrastructure.net import (
 
 SECRET = "s3cret"
 SECRET_PATH = f"/p4th?token={SECRET}"
+
+
+WAYS = pytest.mark.parametrize(
+    "way", [{"method": "GET"}, {"method": "POST", "body": b"{}", "follow_redirects": False}], ids=["any", "endpoint"]
+)
+"""A request as aiohttp's client makes it, and one for which an endpoint is prepared once."""
+Way = dict[str, Any]
 
 
 def session_for(port: int, max_bytes: int = 10 * 2**20) -> HttpSession:
@@ -47,7 +55,8 @@ def test_importing_the_package_loads_no_http_library() -> None:
 
 
 @pytest.mark.requirement("net.answers")
-async def test_answer_has_status_lower_case_headers_body_and_url() -> None:
+@WAYS
+async def test_answer_has_status_lower_case_headers_body_and_url(way: Way) -> None:
     async def handler(request: web.BaseRequest) -> web.Response:
         answer = web.Response(status=418, body=b"short and stout", headers={"X-Twice": "one"})
         answer.headers.add("X-Twice", "two")
@@ -55,7 +64,7 @@ async def test_answer_has_status_lower_case_headers_body_and_url() -> None:
 
     async with serving(handler) as port, session_for(port) as session:
         url = f"http://127.0.0.1:{port}/tea?x=1"
-        response = await session.request("GET", url)
+        response = await session.request(**way, url=url)
         assert (response.status, response.body, response.url) == (418, b"short and stout", url)
         assert response.headers["x-twice"] == "one, two"
         assert repr(response) == "HttpResponse(status=418)"
@@ -98,7 +107,8 @@ async def test_answer_without_a_body_is_empty(method: str) -> None:
 
 
 @pytest.mark.requirement("net.connections_reused")
-async def test_requests_to_one_origin_share_a_connection() -> None:
+@WAYS
+async def test_requests_to_one_origin_share_a_connection(way: Way) -> None:
     peers: set[object] = set()
 
     async def handler(request: web.BaseRequest) -> web.Response:
@@ -108,12 +118,13 @@ async def test_requests_to_one_origin_share_a_connection() -> None:
 
     async with serving(handler) as port, session_for(port) as session:
         for _ in range(5):
-            await session.request("GET", f"http://127.0.0.1:{port}/")
+            await session.request(**way, url=f"http://127.0.0.1:{port}/")
     assert len(peers) == 1
 
 
 @pytest.mark.requirement("net.connections_reused")
-async def test_a_kept_connection_that_the_server_has_closed_costs_no_request() -> None:
+@pytest.mark.parametrize("follow", [False, True])
+async def test_a_kept_connection_that_the_server_has_closed_costs_no_request(*, follow: bool) -> None:
     received: list[bytes] = []
 
     async def close_after_each(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
@@ -124,7 +135,8 @@ async def test_a_kept_connection_that_the_server_has_closed_costs_no_request() -
 
     async with serving_raw(close_after_each) as port, session_for(port) as session:
         for number in range(20):
-            await session.request("POST", f"http://127.0.0.1:{port}/", body=b"%02d" % number)
+            url, body = f"http://127.0.0.1:{port}/", b"%02d" % number
+            await session.request("POST", url, body=body, follow_redirects=follow)
 
     assert received == [b"%02d" % number for number in range(20)]
 
@@ -142,7 +154,8 @@ async def test_a_server_that_does_not_read_a_body_is_a_failure_without_the_url()
 
 
 @pytest.mark.requirement("net.no_ambient_state")
-async def test_cookies_and_proxy_variables_are_ignored(monkeypatch: pytest.MonkeyPatch) -> None:
+@WAYS
+async def test_cookies_and_proxy_variables_are_ignored(monkeypatch: pytest.MonkeyPatch, way: Way) -> None:
     monkeypatch.setenv("HTTP_PROXY", "http://127.0.0.1:1")
 
     async def handler(request: web.BaseRequest) -> web.Response:
@@ -152,19 +165,20 @@ async def test_cookies_and_proxy_variables_are_ignored(monkeypatch: pytest.Monke
         policy = EgressPolicy(allow=(f"inside.test:{port}",))
         async with HttpSession(policy, resolver=TableResolver({"inside.test": [["127.0.0.1"]]})) as session:
             for _ in range(2):
-                assert (await session.request("GET", f"http://inside.test:{port}/")).body == b"none"
+                assert (await session.request(**way, url=f"http://inside.test:{port}/")).body == b"none"
 
 
 @pytest.mark.requirement("net.body_bounded")
-async def test_body_at_the_limit_is_read_and_one_byte_more_is_refused() -> None:
+@WAYS
+async def test_body_at_the_limit_is_read_and_one_byte_more_is_refused(way: Way) -> None:
     async def handler(request: web.BaseRequest) -> web.Response:
         return web.Response(body=b"x" * 1000)
 
     async with serving(handler) as port, session_for(port, max_bytes=2000) as session:
         url = f"http://127.0.0.1:{port}/"
-        assert len((await session.request("GET", url, max_bytes=1000)).body) == 1000
+        assert len((await session.request(**way, url=url, max_bytes=1000)).body) == 1000
         with pytest.raises(TooLarge, match="more than 999 bytes") as caught:
-            await session.request("GET", url, max_bytes=999)
+            await session.request(**way, url=url, max_bytes=999)
         assert caught.value.limit_bytes == 999
         assert not caught.value.retryable
 
@@ -181,7 +195,8 @@ async def test_a_request_cannot_raise_the_limit_of_the_policy() -> None:
 
 @pytest.mark.requirement("net.body_bounded")
 @pytest.mark.parametrize("chunked", [False, True])
-async def test_compressed_body_is_bounded_after_decompression(*, chunked: bool) -> None:
+@WAYS
+async def test_compressed_body_is_bounded_after_decompression(*, chunked: bool, way: Way) -> None:
     squeezed = BytesIO()
     with gzip.GzipFile(fileobj=squeezed, mode="wb") as out:
         for _ in range(64):
@@ -195,17 +210,18 @@ async def test_compressed_body_is_bounded_after_decompression(*, chunked: bool) 
 
     async with serving(handler) as port, session_for(port, max_bytes=2**20) as session:
         with pytest.raises(TooLarge, match="1048576 bytes"):
-            await session.request("GET", f"http://127.0.0.1:{port}/")
+            await session.request(**way, url=f"http://127.0.0.1:{port}/")
 
 
 @pytest.mark.requirement("net.answers")
-async def test_compressed_body_is_decoded() -> None:
+@WAYS
+async def test_compressed_body_is_decoded(way: Way) -> None:
     async def handler(request: web.BaseRequest) -> web.Response:
         assert "gzip" in request.headers["Accept-Encoding"]
         return web.Response(body=gzip.compress(b"hello" * 50_000), headers={"Content-Encoding": "gzip"})
 
     async with serving(handler) as port, session_for(port) as session:
-        response = await session.request("GET", f"http://127.0.0.1:{port}/")
+        response = await session.request(**way, url=f"http://127.0.0.1:{port}/")
         assert response.body == b"hello" * 50_000
 
 
@@ -214,15 +230,17 @@ async def test_compressed_body_is_decoded() -> None:
     ("timeouts", "phase"),
     [(Timeouts(read_idle_s=0.05, total_s=None), "read"), (Timeouts(read_idle_s=60, total_s=0.05), "total")],
 )
-async def test_silent_server_runs_into_the_limit_that_the_error_names(timeouts: Timeouts, phase: str) -> None:
+@WAYS
+async def test_silent_server_runs_into_the_limit_that_the_error_names(timeouts: Timeouts, phase: str, way: Way) -> None:
     async with serving_raw(silent) as port, session_for(port) as session:
         with pytest.raises(TimedOut, match=rf"127\.0\.0\.1:{port} .* 0\.05 s") as caught:
-            await session.request("GET", f"http://127.0.0.1:{port}{SECRET_PATH}", timeout=timeouts)
+            await session.request(**way, url=f"http://127.0.0.1:{port}{SECRET_PATH}", timeout=timeouts)
         assert (caught.value.phase, caught.value.limit_s) == (phase, 0.05)
 
 
 @pytest.mark.requirement("net.timeouts")
-async def test_host_that_does_not_take_the_connection_runs_into_the_connect_limit() -> None:
+@WAYS
+async def test_host_that_does_not_take_the_connection_runs_into_the_connect_limit(way: Way) -> None:
     class NeverResolves:
         async def resolve(self, host: str, port: int) -> list[str]:
             await asyncio.Event().wait()
@@ -230,13 +248,14 @@ async def test_host_that_does_not_take_the_connection_runs_into_the_connect_limi
 
     async with HttpSession(resolver=NeverResolves()) as session:
         with pytest.raises(TimedOut) as caught:
-            await session.request("GET", f"http://slow.test{SECRET_PATH}", timeout=Timeouts(connect_s=0.05))
+            await session.request(**way, url=f"http://slow.test{SECRET_PATH}", timeout=Timeouts(connect_s=0.05))
     assert caught.value.phase == "connect"
     assert SECRET not in "".join(traceback.format_exception(caught.value))
 
 
 @pytest.mark.requirement("net.timeouts")
-async def test_body_that_stops_in_the_middle_runs_into_the_read_limit() -> None:
+@WAYS
+async def test_body_that_stops_in_the_middle_runs_into_the_read_limit(way: Way) -> None:
     async def stall(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
         await reader.readuntil(b"\r\n\r\n")
         writer.write(b"HTTP/1.1 200 OK\r\nContent-Length: 10\r\n\r\nhalf")
@@ -244,7 +263,7 @@ async def test_body_that_stops_in_the_middle_runs_into_the_read_limit() -> None:
 
     async with serving_raw(stall) as port, session_for(port) as session:
         with pytest.raises(TimedOut) as caught:
-            await session.request("GET", f"http://127.0.0.1:{port}/", timeout=Timeouts(read_idle_s=0.05))
+            await session.request(**way, url=f"http://127.0.0.1:{port}/", timeout=Timeouts(read_idle_s=0.05))
         assert caught.value.phase == "read"
 
 
@@ -273,10 +292,11 @@ async def test_the_total_limit_covers_all_redirects() -> None:
         (b"HTTP/1.1 200 OK\r\nContent-Encoding: br\r\nContent-Length: 4\r\n\r\nnope", "decoded|not valid HTTP"),
     ],
 )
-async def test_broken_answer_is_a_failed_connection_with_its_reason(raw: bytes, reason: str) -> None:
+@WAYS
+async def test_broken_answer_is_a_failed_connection_with_its_reason(raw: bytes, reason: str, way: Way) -> None:
     async with serving_raw(answering(raw)) as port, session_for(port) as session:
         with pytest.raises(ConnectionFailed, match=reason) as caught:
-            await session.request("GET", f"http://127.0.0.1:{port}{SECRET_PATH}", headers={"X-Api-Key": SECRET})
+            await session.request(**way, url=f"http://127.0.0.1:{port}{SECRET_PATH}", headers={"X-Api-Key": SECRET})
         assert f"127.0.0.1:{port}" in str(caught.value)
         assert caught.value.retryable
         shown = "".join(traceback.format_exception(caught.value))
@@ -285,16 +305,17 @@ async def test_broken_answer_is_a_failed_connection_with_its_reason(raw: bytes, 
 
 
 @pytest.mark.requirement("net.failures_named")
-async def test_refused_unknown_and_wrongly_secured_hosts_are_failed_connections() -> None:
+@WAYS
+async def test_refused_unknown_and_wrongly_secured_hosts_are_failed_connections(way: Way) -> None:
     async with serving(echo) as port, session_for(port) as session:
         with pytest.raises(ConnectionFailed, match="TLS"):
-            await session.request("GET", f"https://127.0.0.1:{port}{SECRET_PATH}")
+            await session.request(**way, url=f"https://127.0.0.1:{port}{SECRET_PATH}")
     async with session_for(port) as session:
         with pytest.raises(ConnectionFailed, match="failed: Connect"):
-            await session.request("GET", f"http://127.0.0.1:{port}{SECRET_PATH}")
+            await session.request(**way, url=f"http://127.0.0.1:{port}{SECRET_PATH}")
     async with HttpSession(resolver=TableResolver({})) as session:
         with pytest.raises(ConnectionFailed, match=r"unknown\.test:80 failed: the host name does not resolve"):
-            await session.request("GET", f"http://unknown.test{SECRET_PATH}")
+            await session.request(**way, url=f"http://unknown.test{SECRET_PATH}")
 
 
 @pytest.fixture
@@ -311,8 +332,10 @@ def self_signed(tmp_path: Path) -> ssl.SSLContext:
 
 
 @pytest.mark.requirement("net.failures_named")
+@WAYS
 async def test_untrusted_certificate_is_a_failed_connection_and_the_server_is_told_the_name(
     self_signed: ssl.SSLContext,
+    way: Way,
 ) -> None:
     names: list[object] = []
     self_signed.sni_callback = lambda sock, name, context: names.append(name)
@@ -320,7 +343,7 @@ async def test_untrusted_certificate_is_a_failed_connection_and_the_server_is_to
         policy = EgressPolicy(allow=(f"inside.test:{port}",))
         async with HttpSession(policy, resolver=TableResolver({"inside.test": [["127.0.0.1"]]})) as session:
             with pytest.raises(ConnectionFailed, match=r"failed: TLS: self.signed certificate"):
-                await session.request("GET", f"https://inside.test:{port}{SECRET_PATH}")
+                await session.request(**way, url=f"https://inside.test:{port}{SECRET_PATH}")
     assert names == ["inside.test"]
 
 
@@ -342,6 +365,21 @@ async def test_stream_follows_redirects() -> None:
 
 
 @pytest.mark.requirement("net.connected_address_judged")
+async def test_an_address_is_judged_for_each_connection_although_its_url_was_asked_before() -> None:
+    async with serving(echo) as port:
+        policy = EgressPolicy(allow=(f"inside.test:{port}",))
+        resolver = TableResolver({"inside.test": [["169.254.169.254"], ["169.254.169.254"], ["127.0.0.1"]]})
+        url = f"http://inside.test:{port}/v1/chat"
+        async with HttpSession(policy, resolver=resolver) as session:
+            for _ in range(2):
+                with pytest.raises(EgressDenied, match="metadata"):
+                    await session.request("POST", url, body=b"{}", follow_redirects=False)
+            assert (await session.request("POST", url, body=b"{}", follow_redirects=False)).status == 200
+
+        assert len(resolver.asked) == 3
+
+
+@pytest.mark.requirement("net.connected_address_judged")
 async def test_system_resolver_gives_every_address_once() -> None:
     addresses = await SystemResolver().resolve("localhost", 80)
     assert set(addresses) <= {"127.0.0.1", "::1"}
@@ -357,12 +395,111 @@ async def test_framing_headers_are_not_the_callers(name: str) -> None:
 
 
 @pytest.mark.requirement("net.failures_named")
-@pytest.mark.parametrize(("method", "value"), [("GET", f"a\r\nX-Other: {SECRET}"), ("G ET", "a")])
+@pytest.mark.parametrize(
+    ("method", "value"), [("GET", f"a\r\nX-Other: {SECRET}"), ("POST", f"a\nX-Other: {SECRET}"), ("G ET", "a")]
+)
 async def test_line_breaks_and_odd_methods_are_refused_without_being_shown(method: str, value: str) -> None:
     async with serving(echo) as port, session_for(port) as session:
+        url, headers = f"http://127.0.0.1:{port}/", {"X-Key": value}
         with pytest.raises(InvalidInput) as caught:
-            await session.request(method, f"http://127.0.0.1:{port}/", headers={"X-Key": value})
+            await session.request(method, url, headers=headers, body=b"{}", follow_redirects=False)
         assert SECRET not in "".join(traceback.format_exception(caught.value))
+
+
+@pytest.mark.requirement("net.answers")
+async def test_a_prepared_endpoint_sends_what_the_client_would_send() -> None:
+    heads: list[list[bytes]] = []
+
+    async def keep(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        heads.append(sorted((await reader.readuntil(b"\r\n\r\n")).split(b"\r\n")))
+        assert await reader.readexactly(12) == b'{"text": 12}'
+        writer.write(b"HTTP/1.1 200 OK\r\nContent-Length: 0\r\nConnection: close\r\n\r\n")
+
+    headers = {"content-type": "application/json", "authorization": "Bearer key", "X-Odd": "ü"}
+    async with serving_raw(keep) as port, session_for(port) as session:
+        for follow in (True, False, False):
+            url = f"http://127.0.0.1:{port}/a%2Fb/chat?x=%20"
+            await session.request("POST", url, headers=headers, body=b'{"text": 12}', follow_redirects=follow)
+
+    assert heads[0] == heads[1] == heads[2]
+
+
+@pytest.mark.requirement("net.answers")
+async def test_an_answer_that_is_announced_is_waited_for() -> None:
+    announced = b"HTTP/1.1 103 Early Hints\r\n\r\nHTTP/1.1 100 Continue\r\n\r\n"
+    told = answering(announced + b"HTTP/1.1 200 OK\r\nContent-Length: 2\r\n\r\nok")
+    async with serving_raw(told) as port, session_for(port) as session:
+        response = await session.request("POST", f"http://127.0.0.1:{port}/", body=b"{}", follow_redirects=False)
+        assert (response.status, response.body) == (200, b"ok")
+
+
+@pytest.mark.requirement("net.answers")
+async def test_a_body_is_held_back_where_the_caller_asks_for_that() -> None:
+    async def expect(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        await reader.readuntil(b"\r\n\r\n")
+        with pytest.raises(TimeoutError):
+            await asyncio.wait_for(reader.read(1), 0.05)
+        writer.write(b"HTTP/1.1 100 Continue\r\n\r\n")
+        assert await reader.readexactly(2) == b"{}"
+        writer.write(b"HTTP/1.1 204 No Content\r\nConnection: close\r\n\r\n")
+
+    async with serving_raw(expect) as port, session_for(port) as session:
+        url, headers = f"http://127.0.0.1:{port}/", {"Expect": "100-continue"}
+        for _ in range(2):
+            response = await session.request("POST", url, headers=headers, body=b"{}", follow_redirects=False)
+            assert response.status == 204
+
+
+@pytest.mark.requirement("net.connections_reused")
+async def test_a_connection_whose_answer_nobody_waits_for_is_not_used_again() -> None:
+    async def slow(request: web.BaseRequest) -> web.Response:
+        body = await request.read()
+        if body == b"first":
+            await asyncio.sleep(0.2)
+        return web.Response(body=body)
+
+    async with serving(slow) as port, session_for(port) as session:
+        url = f"http://127.0.0.1:{port}/"
+        for _ in range(2):
+            with pytest.raises(TimeoutError):
+                await asyncio.wait_for(session.request("POST", url, body=b"first", follow_redirects=False), 0.05)
+            assert (await session.request("POST", url, body=b"second", follow_redirects=False)).body == b"second"
+
+
+@pytest.mark.requirement("net.timeouts")
+async def test_each_of_many_requests_has_a_time_of_its_own() -> None:
+    async def wait(request: web.BaseRequest) -> web.StreamResponse:
+        answer = web.StreamResponse()
+        await answer.prepare(request)
+        await answer.write(b"x")
+        await asyncio.sleep(float(await request.read()))
+        return answer
+
+    async with serving(wait) as port, session_for(port) as session:
+
+        async def ask(total_s: float, answers_after_s: float) -> bytes:
+            url, body = f"http://127.0.0.1:{port}/", f"{answers_after_s}".encode()
+            timeouts = Timeouts(total_s=total_s)
+            return (await session.request("POST", url, body=body, timeout=timeouts, follow_redirects=False)).body
+
+        limits = ((9, 0.2), (0.3, 5), (0.1, 5), (0.05, 0), (0.2, 5))
+        done = await asyncio.gather(*(ask(*limit) for limit in limits), return_exceptions=True)
+    assert [getattr(each, "limit_s", each) for each in done] == [b"x", 0.3, 0.1, b"x", 0.2]
+    assert {each.phase for each in done if isinstance(each, TimedOut)} == {"total"}
+
+
+@pytest.mark.requirement("net.timeouts")
+async def test_the_total_limit_covers_connecting() -> None:
+    class NeverResolves:
+        async def resolve(self, host: str, port: int) -> list[str]:
+            await asyncio.Event().wait()
+            return []
+
+    async with HttpSession(resolver=NeverResolves()) as session:
+        timeouts = Timeouts(connect_s=20, total_s=0.05)
+        with pytest.raises(TimedOut) as caught:
+            await session.request("POST", "http://slow.test/", body=b"{}", timeout=timeouts, follow_redirects=False)
+    assert (caught.value.phase, caught.value.limit_s) == ("total", 0.05)
 
 
 @pytest.mark.requirement("net.streaming")

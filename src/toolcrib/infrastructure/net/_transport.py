@@ -4,21 +4,30 @@ The policy is checked for the URL of each hop, for every resolved address (one f
 each address when its socket is opened, which includes literal addresses. A socket only knows an address, so a context
 variable carries the origin; aiohttp reuses a connection only for the same scheme, host and port. Redirects follow RFC
 9110, section 15.4. `HttpSession` loads this module with its first request.
+
+A POST that follows no redirect, such as a model request, is an `_Endpoint`: its head is rendered once, and it is
+written to a connection of aiohttp's pool in one piece. Every other request goes through `aiohttp.ClientSession`.
 """
 
 import asyncio
 import re
+import select
 import socket
 import ssl
-from collections.abc import AsyncGenerator, AsyncIterator, Mapping
+from collections.abc import AsyncGenerator, AsyncIterator, Callable, Coroutine, Mapping
 from contextlib import asynccontextmanager
 from contextvars import ContextVar
-from functools import lru_cache, partial
+from functools import lru_cache
 from io import BytesIO
 from typing import Any, Final, NamedTuple, TypeAlias
 
 import aiohttp
 from aiohttp.abc import AbstractResolver, ResolveResult
+from aiohttp.client_proto import ResponseHandler
+from aiohttp.connector import Connection
+from aiohttp.http import HttpProcessingError
+from msgspec import Struct
+from multidict import CIMultiDict, CIMultiDictProxy
 from yarl import URL
 
 from toolcrib.contracts.base.errors import EgressDenied, InvalidInput, ToolcribError
@@ -89,13 +98,16 @@ def _without(headers: Mapping[str, str], names: frozenset[str]) -> dict[str, str
 
 _NOT_THE_CALLERS: Final = frozenset({"host", "content-length", "transfer-encoding"})
 _TOKEN: Final = re.compile(r"[!#$%&'*+.^_`|~0-9A-Za-z-]+")
+_ALWAYS_SENT: Final = {"User-Agent": "toolcrib"}
 _NO_TIME_LEFT_S: Final = 0.001
 """aiohttp takes zero for no limit."""
 _MAX_ADMITTED: Final = 1024
+_MAX_ENDPOINTS: Final = 64
 _MAX_CONTEXTS: Final = 256
 _COPIED_AT_ONCE: Final = 2**20
 """aiohttp warns about larger bodies given as bytes, since sending them in one piece holds the loop."""
 
+_HAS_POLL: Final = hasattr(select, "poll")
 _MOST_STALE: Final = 2
 """How many kept-alive connections may turn out to be closed before a request is given up."""
 
@@ -103,6 +115,72 @@ AddressInfo: TypeAlias = tuple[int, int, int, str, tuple[Any, ...]]
 """One row of `getaddrinfo`: family, type, protocol, canonical name, address."""
 
 _connecting: ContextVar[Origin] = ContextVar("toolcrib_net_connecting")
+_Failure: TypeAlias = aiohttp.ClientError | OSError | HttpProcessingError
+_FAILURES: Final = aiohttp.ClientError, OSError, HttpProcessingError
+"""What an exchange can end with besides an answer."""
+
+
+class _Endpoint(NamedTuple):
+    """What all POSTs to one URL with the same headers have in common."""
+
+    origin: Origin
+    request: aiohttp.ClientRequest
+    """Tells aiohttp where to connect; it is never sent."""
+    head: bytes
+    """The request up to the length of its body."""
+    url: str
+
+
+class _Exchange(Struct, eq=False):
+    """A request that was sent."""
+
+    ends_at: float
+    protocol: ResponseHandler
+    content: aiohttp.StreamReader | None = None
+    """The body of its answer, once that has begun."""
+
+
+class ExchangeTimeouts:
+    """Ends what takes too long in all. One timer serves all exchanges, because hardly any of them gets that far.
+
+    Args:
+        loop: Its time.
+    """
+
+    def __init__(self, loop: asyncio.AbstractEventLoop) -> None:
+        self._loop = loop
+        self._open: set[_Exchange] = set()
+        self._timer: asyncio.TimerHandle | None = None
+
+    def add(self, exchange: _Exchange) -> None:
+        """From now on the exchange has until `ends_at`."""
+        self._open.add(exchange)
+        timer = self._timer
+        if timer is None or exchange.ends_at < timer.when():
+            if timer is not None:
+                timer.cancel()
+            self._timer = self._loop.call_at(exchange.ends_at, self._expire)
+
+    def drop(self, exchange: _Exchange) -> None:
+        """The exchange has ended. The timer is left alone: it finds nothing to do."""
+        self._open.discard(exchange)
+
+    def close(self) -> None:
+        """Nothing is waited for any more."""
+        if self._timer is not None:
+            self._timer.cancel()
+
+    def _expire(self) -> None:
+        """As aiohttp does when nothing was read for too long: whoever waits for the exchange gets the error."""
+        now = self._loop.time()
+        for exchange in [each for each in self._open if each.ends_at <= now]:
+            self._open.discard(exchange)
+            late = TimeoutError()
+            exchange.protocol.set_exception(late)
+            if exchange.content is not None:
+                exchange.content.set_exception(late)
+        first = min((each.ends_at for each in self._open), default=None)
+        self._timer = None if first is None else self._loop.call_at(first, self._expire)
 
 
 class AiohttpTransport:
@@ -113,17 +191,22 @@ class AiohttpTransport:
         self._policy: Final = policy
         self.admitted: dict[tuple[str, str], Origin] = {}
         self._parsed: dict[str, URL] = {}
+        self._endpoints: dict[tuple[str, tuple[tuple[str, str], ...]], _Endpoint | None] = {}
+        self._deadlines: Final = ExchangeTimeouts(self.loop)
         self._contexts: dict[TlsIdentity, ssl.SSLContext] = {}
+        self._opened = 0
+        """Sockets that were opened so far."""
+        self._connector: Final = aiohttp.TCPConnector(
+            limit=0, resolver=VettingResolver(policy, resolver), socket_factory=self._open_socket
+        )
         self._client: Final = aiohttp.ClientSession(
-            connector=aiohttp.TCPConnector(
-                limit=0, resolver=VettingResolver(policy, resolver), socket_factory=partial(vetted_socket, policy)
-            ),
+            connector=self._connector,
             cookie_jar=aiohttp.DummyCookieJar(),
-            headers={"User-Agent": "toolcrib"},
+            headers=_ALWAYS_SENT,
             trust_env=False,
         )
 
-    async def request(
+    def request(
         self,
         method: str,
         url: str,
@@ -135,28 +218,118 @@ class AiohttpTransport:
         above_policy: bool,
         follow: bool,
         tls: TlsIdentity | None,
-    ) -> HttpResponse:
+    ) -> Coroutine[Any, Any, HttpResponse]:
         """See `HttpSession.request`."""
-        request, total_s = self._request(method, url, headers, body, tls), timeouts.total_s
+        limit = self._policy.max_bytes
+        if max_bytes is not None and (above_policy or max_bytes < limit):
+            limit = max_bytes
+        if method == "POST" and not follow and tls is None and body and len(body) <= _COPIED_AT_ONCE:
+            key = url, tuple(headers.items())
+            endpoint = self._endpoints[key] if key in self._endpoints else self._add_endpoint(key, headers)
+            if endpoint is not None:
+                return self._post(endpoint, body, timeouts, limit)
+        return self._ask(self._request(method, url, headers, body, tls), timeouts, limit, follow=follow)
+
+    async def _ask(self, request: Hop, timeouts: Timeouts, limit: int, *, follow: bool) -> HttpResponse:
+        """Send any request, and read the answer."""
+        total_s = timeouts.total_s
         if follow:
             response, origin = await self._exchange(request, timeouts, total_s)
         else:
             origin = self.admit(request.url)
             response = await self._send(request, origin, timeouts, total_s)
-        limit = self._policy.max_bytes
-        if max_bytes is not None and (above_policy or max_bytes < limit):
-            limit = max_bytes
         try:
             content = await response.content.readany()  # the whole of a short body
             if len(content) > limit or not response.content.at_eof():
-                content = await CappedBody(response, origin, timeouts, limit).read(content)
+                content = await CappedBody(response.content, response.close, origin, timeouts, limit).read(content)
         except (aiohttp.ClientError, OSError) as error:
             raise _in_our_words(error, origin, timeouts) from None
         finally:
             response.release()
         return HttpResponse(
-            response.status, _lower_case(response), content, str(response.url if follow else request.url)
+            response.status, _lower_case(response.headers), content, str(response.url if follow else request.url)
         )
+
+    async def _post(self, endpoint: _Endpoint, body: bytes, timeouts: Timeouts, limit: int) -> HttpResponse:
+        """Send a body to an endpoint, and read the answer."""
+        origin, total_s, idle_s = endpoint.origin, timeouts.total_s, timeouts.read_idle_s
+        exchange: _Exchange | None = None
+        started = self.loop.time()
+        connection = await self._connect(endpoint, timeouts)
+        protocol, transport = connection.protocol, connection.transport
+        if protocol is None or transport is None:
+            connection.close()
+            raise _in_our_words(aiohttp.ServerDisconnectedError(), origin, timeouts)
+        try:
+            silent_s = idle_s if total_s is None or idle_s < total_s else None
+            protocol.set_response_params(read_until_eof=True, read_timeout=silent_s)
+            transport.write(b"%b%d\r\n\r\n%b" % (endpoint.head, len(body), body))
+            if silent_s is not None:
+                protocol.start_timeout()
+            if total_s:  # as with aiohttp, 0 is no limit
+                exchange = _Exchange(started + total_s, protocol)
+                self._deadlines.add(exchange)
+            message, stream = await protocol.read()
+            while 100 <= message.code < 200 and message.code != 101:  # the answer is still to come
+                message, stream = await protocol.read()
+            if exchange is not None:
+                exchange.content = stream
+            content = await stream.readany()  # the whole of a short body
+            if len(content) > limit or not stream.at_eof():
+                content = await CappedBody(stream, connection.close, origin, timeouts, limit).read(content)
+        except _FAILURES as error:
+            connection.close()
+            raise _in_our_words(error, origin, timeouts) from None
+        except BaseException:
+            connection.close()  # its answer may still come, and is nobody's
+            raise
+        finally:
+            if exchange is not None:
+                self._deadlines.drop(exchange)
+        connection.release()
+        return HttpResponse(message.code, _lower_case(message.headers), content, endpoint.url)
+
+    async def _connect(self, endpoint: _Endpoint, timeouts: Timeouts) -> Connection:
+        """A connection to an endpoint: one that was kept, unless the server has closed it, or a new one."""
+        origin = endpoint.origin
+        token = _connecting.set(origin)
+        try:
+            while True:
+                opened = self._opened
+                connection = await self._connector.connect(endpoint.request, [], _connect_timeout(timeouts))
+                if self._opened != opened or not _is_stale(connection):  # a kept one is there at once
+                    return connection
+                connection.close()
+        except TimeoutError:
+            if timeouts.total_s is not None and timeouts.total_s <= timeouts.connect_s:
+                raise _timeout_error(origin, "total", timeouts.total_s) from None
+            raise _timeout_error(origin, "connect", timeouts.connect_s) from None
+        except (aiohttp.ClientError, OSError) as error:
+            raise _in_our_words(error, origin, timeouts) from None
+        finally:
+            _connecting.reset(token)
+
+    def _open_socket(self, info: AddressInfo) -> socket.socket:
+        self._opened += 1
+        return vetted_socket(self._policy, info)
+
+    def _add_endpoint(
+        self, key: tuple[str, tuple[tuple[str, str], ...]], headers: Mapping[str, str]
+    ) -> _Endpoint | None:
+        """What POSTs to a URL have in common, kept for the next; null if they are not ordinary ones."""
+        hop = self._request("POST", key[0], headers, None, None)
+        endpoint = None
+        if not any(name.lower() == "expect" for name in headers):
+            origin = self.admit(hop.url)
+            sent = CIMultiDict({**_ALWAYS_SENT, **headers})
+            request = aiohttp.ClientRequest(
+                "POST", hop.url, headers=sent, data=b"", loop=self.loop, session=self._client, ssl=True
+            )
+            endpoint = _Endpoint(origin, request, _head(request, origin), str(hop.url))
+        if len(self._endpoints) >= _MAX_ENDPOINTS:
+            self._endpoints.clear()
+        self._endpoints[key] = endpoint
+        return endpoint
 
     @asynccontextmanager
     async def stream(
@@ -179,13 +352,14 @@ class AiohttpTransport:
             origin = self.admit(request.url)
             response = await self._send(request, origin, timeouts, None)
         try:
-            chunks = CappedBody(response, origin, timeouts, self._limit(max_bytes))
-            yield HttpStream(response.status, _lower_case(response), str(response.url), chunks)
+            chunks = CappedBody(response.content, response.close, origin, timeouts, self._limit(max_bytes))
+            yield HttpStream(response.status, _lower_case(response.headers), str(response.url), chunks)
         finally:
             response.release()
 
     async def close(self) -> None:
         """Close the connections; see `HttpSession.close`."""
+        self._deadlines.close()
         await self._client.close()
 
     async def _exchange(
@@ -250,9 +424,7 @@ class AiohttpTransport:
         except (aiohttp.ClientError, OSError) as error:
             raise _in_our_words(error, origin, timeouts) from None
         except ValueError:
-            raise InvalidInput(
-                f"request to host {origin.host!r}: the method or a header holds a character that HTTP does not allow"
-            ) from None
+            raise _not_http(origin) from None
         finally:
             _connecting.reset(token)
 
@@ -301,11 +473,18 @@ class AiohttpTransport:
 class CappedBody(AsyncIterator[bytes]):
     """The chunks of a body after decompression, up to a limit. aiohttp inflates one bounded piece at a time."""
 
-    __slots__ = ("_content", "_left", "_limit", "_origin", "_response", "_timeouts")
+    __slots__ = ("_close", "_content", "_left", "_limit", "_origin", "_timeouts")
 
-    def __init__(self, response: aiohttp.ClientResponse, origin: Origin, timeouts: Timeouts, limit: int) -> None:
-        self._response = response
-        self._content = response.content
+    def __init__(
+        self,
+        content: aiohttp.StreamReader,
+        close: Callable[[], None],
+        origin: Origin,
+        timeouts: Timeouts,
+        limit: int,
+    ) -> None:
+        self._close = close
+        self._content = content
         self._origin = origin
         self._timeouts = timeouts
         self._limit = limit
@@ -333,7 +512,7 @@ class CappedBody(AsyncIterator[bytes]):
     def _counted(self, chunk: bytes) -> bytes:
         self._left -= len(chunk)
         if self._left < 0:
-            self._response.close()
+            self._close()
             raise TooLarge(
                 f"host {self._origin.host!r} answered with more than {self._limit} bytes; ask for less (a page, a "
                 "filter) or raise `max_bytes` of the request and of the egress policy",
@@ -400,9 +579,39 @@ def _client_timeout(timeouts: Timeouts, total_s: float | None) -> aiohttp.Client
     return aiohttp.ClientTimeout(total=total_s, connect=timeouts.connect_s, sock_read=idle_s)
 
 
-def _lower_case(response: aiohttp.ClientResponse) -> dict[str, str]:
+@lru_cache(64)
+def _connect_timeout(timeouts: Timeouts) -> aiohttp.ClientTimeout:
+    """As long as connecting may take: never longer than all."""
+    total_s = timeouts.total_s
+    return aiohttp.ClientTimeout(connect=timeouts.connect_s if total_s is None else min(timeouts.connect_s, total_s))
+
+
+def _head(request: aiohttp.ClientRequest, origin: Origin) -> bytes:
+    """The start of a request as aiohttp would send it, up to the length of its body, which comes last."""
+    lines = [f"{request.method} {request.url.raw_path_qs} HTTP/1.1"]
+    lines += [f"{name}: {value}" for name, value in request.headers.items() if name.lower() != "content-length"]
+    if any(character in line for line in lines for character in "\r\n\0"):
+        raise _not_http(origin)
+    return "\r\n".join([*lines, "Content-Length: "]).encode()
+
+
+def _is_stale(connection: Connection) -> bool:
+    """Whether the server has closed a kept connection, or has said something unasked, and the loop has not seen it."""
+    transport = connection.transport
+    sock = None if transport is None else transport.get_extra_info("socket")
+    if sock is None:
+        return False
+    if _HAS_POLL:
+        poll = select.poll()
+        poll.register(sock.fileno(), select.POLLIN)
+        found = poll.poll(0)
+        return bool(found) and bool(found[0][1] & select.POLLIN)
+    return bool(select.select([sock.fileno()], [], [], 0)[0])
+
+
+def _lower_case(given: CIMultiDictProxy[str]) -> dict[str, str]:
     headers: dict[str, str] = {}
-    for name, value in response.headers.items():
+    for name, value in given.items():
         key = name.lower()
         headers[key] = f"{headers[key]}, {value}" if key in headers else value
     return headers
@@ -417,7 +626,15 @@ def _was_unsent(request: Hop, error: aiohttp.ClientOSError) -> bool:
     return in_one_piece and isinstance(error.__cause__, aiohttp.ClientConnectionResetError)
 
 
-def _in_our_words(error: aiohttp.ClientError | OSError, origin: Origin, timeouts: Timeouts) -> ToolcribError:
+def _not_http(origin: Origin) -> InvalidInput:
+    return InvalidInput(
+        f"request to host {origin.host!r}: the method or a header holds a character that HTTP does not allow"
+    )
+
+
+def _in_our_words(
+    error: aiohttp.ClientError | OSError | HttpProcessingError, origin: Origin, timeouts: Timeouts
+) -> ToolcribError:
     """The failure without aiohttp's message, which may quote the whole URL."""
     if isinstance(error, aiohttp.ConnectionTimeoutError):
         return _timeout_error(origin, "connect", timeouts.connect_s)
@@ -433,7 +650,7 @@ def _in_our_words(error: aiohttp.ClientError | OSError, origin: Origin, timeouts
     )
 
 
-def _cause(error: aiohttp.ClientError | OSError) -> str:
+def _cause(error: _Failure) -> str:
     if isinstance(error, aiohttp.ClientConnectorDNSError):
         return "the host name does not resolve"
     if isinstance(error, aiohttp.ClientConnectorCertificateError):

@@ -33,7 +33,7 @@ __all__ = [
 ]
 
 
-class Timeouts(Struct, frozen=True):
+class Timeouts(Struct, frozen=True, gc=False):
     """The limits in seconds of one request. Limits above 5 seconds may round up to the next whole second."""
 
     connect_s: float = 30.0
@@ -44,7 +44,7 @@ class Timeouts(Struct, frozen=True):
     """The whole exchange with all redirects; None for no such limit. A stream never has one."""
 
 
-class HttpResponse(Struct, frozen=True):
+class HttpResponse(Struct, frozen=True, gc=False):
     """A complete answer."""
 
     status: int

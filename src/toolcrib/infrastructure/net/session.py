@@ -5,10 +5,10 @@ anywhere, and binds to the event loop of its first request.
 """
 
 import asyncio
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Coroutine, Mapping
 from contextlib import AbstractAsyncContextManager
 from types import MappingProxyType, TracebackType
-from typing import TYPE_CHECKING, Final, Self
+from typing import TYPE_CHECKING, Any, Final, Self
 
 from toolcrib.contracts.base.errors import Conflict
 from toolcrib.infrastructure.net.addresses import Resolver, SystemResolver
@@ -41,19 +41,19 @@ class HttpSession:
         self._transport: AiohttpTransport | None = None
         self._closed = False
 
-    async def request(
+    def request(
         self,
         method: str,
         url: str,
         *,
         headers: Mapping[str, str] = _NO_HEADERS,
         body: bytes | None = None,
-        timeout: Timeouts = _DEFAULT_TIMEOUTS,  # noqa: ASYNC109 - three limits, of which only one bounds this call
+        timeout: Timeouts = _DEFAULT_TIMEOUTS,
         max_bytes: int | None = None,
         above_policy: bool = False,
         follow_redirects: bool = True,
         tls: TlsIdentity | None = None,
-    ) -> HttpResponse:
+    ) -> Coroutine[Any, Any, HttpResponse]:
         """Ask and read the whole answer. Any status is an answer.
 
         Args:
@@ -75,7 +75,7 @@ class HttpSession:
             InvalidInput: A header or the method cannot be sent, or the certificate of `tls` cannot be used.
             Conflict: The session is closed or belongs to another event loop.
         """
-        return await self._ensure_transport().request(
+        return self._ensure_transport().request(
             method,
             url,
             headers,

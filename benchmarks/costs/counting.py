@@ -41,6 +41,7 @@ from unittest.mock import patch
 import anyio.to_thread
 
 from benchmarks.costs.network import CountingLoop, Server
+from toolcrib.infrastructure.store.database.committer import WriterThread
 
 ENVIRONMENT: Final = {"PYTHONHASHSEED": "0"}
 """Without which a process of counts must not start."""
@@ -79,8 +80,8 @@ class LoopClock:
         self.monotonic = asyncio.get_running_loop().time
 
     def now(self) -> datetime:
-        """The current moment in UTC."""
-        return START + timedelta(seconds=self.monotonic())
+        """The current moment in UTC; like those of a real clock, hardly ever a whole second."""
+        return START + timedelta(seconds=self.monotonic(), microseconds=1)
 
     async def sleep(self, seconds: float) -> None:
         """Let so much time pass."""
@@ -163,7 +164,9 @@ def deterministic(servers: Mapping[int, Server]) -> Generator[CountingLoop]:
         raise CannotCountError("coverage, a profiler or a debugger is active, whose work would be counted too")
     chance, loop = Random(0), CountingLoop(servers)
 
-    def submit(_: ThreadPoolExecutor, function: Callable[..., Any], /, *arguments: Any, **named: Any) -> Any:
+    def submit(
+        _: ThreadPoolExecutor | WriterThread, function: Callable[..., Any], /, *arguments: Any, **named: Any
+    ) -> Any:
         return loop.run_at_once(function, *arguments, **named)
 
     async def run_sync(function: Callable[..., Any], *arguments: Any, **_: Any) -> Any:
@@ -171,6 +174,7 @@ def deterministic(servers: Mapping[int, Server]) -> Generator[CountingLoop]:
 
     with (
         patch.object(ThreadPoolExecutor, "submit", submit),
+        patch.object(WriterThread, "submit", submit),
         patch.object(anyio.to_thread, "run_sync", run_sync),  # which runs what FastAPI finds not to be a coroutine
         patch.object(secrets, "token_bytes", lambda size=32: chance.randbytes(size)),
         patch.object(secrets, "token_hex", lambda size=32: chance.randbytes(size).hex()),

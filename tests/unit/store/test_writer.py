@@ -2,15 +2,19 @@
 
 import asyncio
 import gc
+import subprocess
+import sys
 import threading
 from collections.abc import Callable, Generator, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor
+from pathlib import Path
+from queue import SimpleQueue
 from typing import Any
 
 import pytest
 
 from toolcrib.contracts import Conflict, Unavailable
-from toolcrib.infrastructure.store.database.committer import Job, Writer
+from toolcrib.infrastructure.store.database.committer import Job, Writer, WriterThread
 
 
 class Committer:
@@ -253,3 +257,44 @@ async def test_a_commit_that_fails_as_a_whole_fails_each_of_its_jobs(writer: Wri
             await job
     committer.broken = False
     assert await writer.put(result(3)) == 3
+
+
+@pytest.mark.requirement("store.writer_thread")
+async def test_the_thread_of_commits_tells_what_comes_of_each():
+    thread, heard, order = WriterThread("writer"), SimpleQueue[BaseException | None](), list[int]()
+
+    def work(number: int) -> None:
+        order.append(number)
+        if number == 1:
+            raise KeyboardInterrupt
+
+    for number in range(3):
+        thread.submit(work, number).add_done_callback(lambda handed: heard.put(handed.exception()))
+    found = [await asyncio.to_thread(heard.get) for _ in range(3)]
+    thread.shutdown()
+    thread.shutdown()
+
+    assert order == [0, 1, 2]
+    assert [type(error) for error in found] == [type(None), KeyboardInterrupt, type(None)]
+    assert not [each for each in threading.enumerate() if each.name == "writer"]
+
+
+@pytest.mark.requirement("store.writer_thread")
+def test_the_thread_of_commits_ends_with_whoever_has_it_and_after_what_it_has_begun(tmp_path: Path):
+    held, begun = threading.Event(), threading.Event()
+    thread = WriterThread("forgotten")
+    thread.submit(lambda: (begun.set(), held.wait())).add_done_callback(lambda _: None)
+    begun.wait()
+    held.set()
+    del thread
+    gc.collect()
+    program = (
+        "import sys, time; from pathlib import Path\n"
+        "from toolcrib.infrastructure.store.database.committer import WriterThread\n"
+        "thread = WriterThread('writer')\n"
+        "thread.submit(lambda: (time.sleep(0.2), Path(sys.argv[1]).touch())).add_done_callback(lambda _: None)\n"
+    )
+    subprocess.run([sys.executable, "-c", program, str(tmp_path / "done")], check=True, timeout=60)
+
+    assert not [each for each in threading.enumerate() if each.name == "forgotten"]
+    assert (tmp_path / "done").exists()

@@ -8,8 +8,12 @@ no operation is applied twice or wrongly reported as failed. A lost connection i
 
 import asyncio
 from collections.abc import Callable, Generator, Hashable, Sequence, Sized
-from concurrent.futures import Executor, Future
-from typing import Any, Generic, TypeVar, cast
+from contextlib import suppress
+from functools import partial
+from queue import SimpleQueue
+from threading import Thread, current_thread
+from typing import Any, Generic, Protocol, TypeVar, cast
+from weakref import finalize
 
 from toolcrib.contracts import InvalidInput, ToolcribError
 from toolcrib.contracts.base.errors import StoreUnavailable
@@ -84,15 +88,100 @@ class Job(Generic[T]):
                 waiter.set_result(None)
 
 
+class Handed(Protocol):
+    """What a thread was given."""
+
+    def exception(self) -> BaseException | None:
+        """What it has failed with, when it is over."""
+        ...
+
+    def add_done_callback(self, fn: Callable[[Any], object], /) -> None:
+        """Have a function called with this when it is over, in the thread."""
+        ...
+
+
+class CommitThread(Protocol):
+    """A single thread: `WriterThread`, or a pool of one."""
+
+    def submit(self, fn: Callable[..., Any], /, *args: Any, **kwargs: Any) -> Handed:
+        """Have it do something after what it was given before."""
+        ...
+
+
+class _Handed:
+    """What `WriterThread` was given: it begins when somebody listens, so that nobody can listen too late."""
+
+    __slots__ = ("_error", "_listener", "_queue", "_work")
+
+    def __init__(self, queue: "SimpleQueue[_Handed | None]", work: Callable[[], object]) -> None:
+        self._queue = queue
+        self._work = work
+        self._error: BaseException | None = None
+        self._listener: Callable[[Any], object] | None = None
+
+    def exception(self) -> BaseException | None:
+        return self._error
+
+    def add_done_callback(self, fn: Callable[[Any], object], /) -> None:
+        self._listener = fn
+        self._queue.put(self)
+
+    def run(self) -> None:
+        try:
+            self._work()
+        except BaseException as error:  # noqa: BLE001 - who has handed the jobs over is told
+            self._error = error
+        if self._listener is not None:
+            with suppress(RuntimeError):  # the loop is closed: nobody is left to be told
+                self._listener(self)
+
+
+class WriterThread:
+    """A thread for commits, without what a pool of threads does for each function beside running it.
+
+    It ends what it has begun also at the exit of a process that has not shut it down.
+
+    Args:
+        name: Its name.
+    """
+
+    def __init__(self, name: str) -> None:
+        self._queue: SimpleQueue[_Handed | None] = SimpleQueue()
+        self._thread = Thread(target=_serve, args=(self._queue,), name=name, daemon=True)
+        self._end = finalize(self, _end, self._queue, self._thread)
+
+    def submit(self, fn: Callable[..., Any], /, *args: Any, **kwargs: Any) -> Handed:
+        """Have it do something after what it was given before, as soon as somebody listens for its end."""
+        if self._thread.ident is None:
+            self._thread.start()
+        return _Handed(self._queue, partial(fn, *args, **kwargs))
+
+    def shutdown(self) -> None:
+        """Wait until it has ended what it was given."""
+        self._end()
+
+
+def _serve(queue: "SimpleQueue[_Handed | None]") -> None:
+    while (handed := queue.get()) is not None:
+        handed.run()
+        del handed  # what it holds is not kept until the next comes
+
+
+def _end(queue: "SimpleQueue[_Handed | None]", thread: Thread) -> None:
+    queue.put(None)
+    if thread.is_alive() and thread is not current_thread():
+        thread.join()
+
+
 class Writer:
     """The queue in front of the committing thread.
 
     Args:
         commit: Runs in the thread; sets `result` or `error` of each job.
-        thread: An executor with a single thread.
+        thread: Where commits run.
     """
 
-    def __init__(self, commit: Callable[[Sequence[Job[Any]]], None], thread: Executor) -> None:
+    def __init__(self, commit: Callable[[Sequence[Job[Any]]], None], thread: CommitThread) -> None:
         self.lost: dict[Hashable | None, BaseException] = {}
         """The failures nobody has heard of, by chain."""
         self._commit = commit
@@ -176,11 +265,11 @@ class Writer:
             job.take()
         self._thread.submit(self._commit, self._in_flight).add_done_callback(self._report)
 
-    def _report(self, commit: Future[None]) -> None:
+    def _report(self, commit: Handed) -> None:
         """Called in the thread."""
         self._loop.call_soon_threadsafe(self._land, commit)
 
-    def _land(self, commit: Future[None]) -> None:
+    def _land(self, commit: Handed) -> None:
         landed, self._in_flight = self._in_flight, []
         failure = commit.exception()
         for job in landed:
@@ -290,6 +379,10 @@ class Committer:
 
     def _lock(self, jobs: Sequence[Job[Any]]) -> None:
         """Lock all that the jobs have in common with other processes, in one order for everybody."""
+        if len(jobs) == 1:
+            work = jobs[0].work
+            if isinstance(work, TouchesRuns) and len(work.run_ids) == 1:
+                return  # one row is locked by the statement that changes it
         run_ids: set[str] = set()
         names: set[str] = set()
         for job in jobs:
@@ -297,7 +390,7 @@ class Committer:
                 run_ids |= job.work.run_ids
             elif isinstance(job.work, TakesTurns):
                 names |= job.work.names
-        if run_ids and len(run_ids) + len(names) > 1:  # one row is locked by the statement that changes it
+        if run_ids and len(run_ids) + len(names) > 1:
             self._session.lock_runs(run_ids)
         if names:
             for name in sorted(names):

@@ -9,7 +9,7 @@ from concurrent.futures import ThreadPoolExecutor
 from typing import Any, Final, TypeVar
 
 from toolcrib.contracts.base.errors import StoreUnavailable
-from toolcrib.infrastructure.store.database.committer import Committer, Job, Writer
+from toolcrib.infrastructure.store.database.committer import Committer, Job, Writer, WriterThread
 from toolcrib.infrastructure.store.database.dialect import Dialect
 from toolcrib.infrastructure.store.database.schema import SchemaState, bring_up_to_date, state_of
 from toolcrib.infrastructure.store.database.session import Prepared, Session
@@ -42,10 +42,9 @@ class Database:
         thread = ThreadPoolExecutor(1, "toolcrib-store-writer")
         try:
             session = await asyncio.get_running_loop().run_in_executor(thread, self._connect)
-        except BaseException:
+        finally:
             thread.shutdown(wait=False)
-            raise
-        return _Live(Committer(self._dialect, session, self._prepared), thread)
+        return _Live(Committer(self._dialect, session, self._prepared))
 
     def _connect(self) -> Session:
         session = Session(self._dialect.create(), self._dialect, self._prepared)
@@ -95,8 +94,7 @@ class Database:
 
     def find_open_job(self, chain: Hashable) -> Job[Any] | None:
         """See `Writer.open_jobs`."""
-        live = self._live or self._require_open()
-        return live.writer.open_jobs.get(chain)
+        return (self._live or self._require_open()).writer.open_jobs.get(chain)
 
     async def drain(self) -> None:
         """Wait until all that is queued now has been committed or refused."""
@@ -143,13 +141,13 @@ class Database:
 class _Live:
     """What exists between open and close."""
 
-    def __init__(self, committer: Committer, thread: ThreadPoolExecutor) -> None:
-        self.writer = Writer(committer, thread)
+    def __init__(self, committer: Committer) -> None:
+        self._thread = WriterThread("toolcrib-store-writer")
+        self.writer = Writer(committer, self._thread)
         self.readers = ThreadPoolExecutor(_READERS, "toolcrib-store-reader")
         self.idle: list[Session] = []
         """Sessions that read, and that no thread uses now."""
         self._committer = committer
-        self._thread = thread
 
     def give_back(self, session: Session) -> None:
         """Let others read with a session, unless it is closed."""

@@ -48,7 +48,7 @@ class Program:
         for number in range(CALLS):
             call = CallRequest(f"t1.c{number}", tool.name, dict(ARGUMENTS), tool.content_hash)
             before = process_time_ns()
-            envelope = await context.call(call)
+            envelope = await context.make(call)
             self.took_us.append((process_time_ns() - before) / 1000)
             if not envelope.ok:
                 raise RuntimeError(envelope.error)

@@ -105,7 +105,7 @@ async def executor_call(store: str) -> AsyncGenerator[Opened]:
     async def program(context: RunContext, called: ToolRevision) -> RunEnd:
         for number in range(calls):
             call = CallRequest(f"t1.c{number}", called.name, dict(ARGUMENTS), called.content_hash)
-            envelope = await context.call(call)
+            envelope = await context.make(call)
             if not envelope.ok:
                 raise RuntimeError(envelope.error)
         return RunEnd()

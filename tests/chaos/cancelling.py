@@ -12,8 +12,8 @@ from typing import Any, cast
 
 from tests.chaos.ledger import LEASE_S, Ledger, script, tools
 from toolcrib import Crib, ScriptedModel, SharingOptions
-from toolcrib.contracts import Conflict, Event, Json, Run
-from toolcrib.infrastructure.store import Entry, Journal, Lease, RunChange, Store, open_store
+from toolcrib.contracts import Conflict, Event, Json, Run, RunEvent
+from toolcrib.infrastructure.store import Journal, Lease, RunChange, Store, open_store
 from toolcrib.llm import Message, Request, ScriptedAnswer, ToolCall
 
 
@@ -36,7 +36,7 @@ class _CancellingJournal:
         return self._write(1, self._inner.create(run, first, lease=lease))
 
     def append(
-        self, run_id: str, epoch: int, events: Sequence[Entry], change: RunChange | None = None
+        self, run_id: str, epoch: int, events: Sequence[RunEvent], change: RunChange | None = None
     ) -> Awaitable[None]:
         return self._write(len(events), self._inner.append(run_id, epoch, events, change))
 

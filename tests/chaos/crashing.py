@@ -13,8 +13,8 @@ from dataclasses import dataclass
 from datetime import UTC, datetime
 from typing import Any, Literal, cast
 
-from toolcrib.contracts import Conflict, Event, Run
-from toolcrib.infrastructure.store import Entry, Journal, Lease, RunChange, Store
+from toolcrib.contracts import Conflict, Event, Run, RunEvent
+from toolcrib.infrastructure.store import Journal, Lease, RunChange, Store
 
 
 @dataclass(frozen=True, slots=True)
@@ -55,7 +55,7 @@ class _CrashingJournal:
         return self._write(1, lambda: self._inner.create(run, first, lease=lease))
 
     def append(
-        self, run_id: str, epoch: int, events: Sequence[Entry], change: RunChange | None = None
+        self, run_id: str, epoch: int, events: Sequence[RunEvent], change: RunChange | None = None
     ) -> Awaitable[None]:
         return self._write(len(events), lambda: self._inner.append(run_id, epoch, events, change))
 

@@ -34,7 +34,7 @@ class Requirement:
     """What is known to be missing; a requirement with a gap may stand without a test, and is always listed."""
 
 
-class _UniqueKeyLoader(yaml.SafeLoader):
+class _UniqueKeyLoader(yaml.CSafeLoader):
     """YAML allows a repeated key and keeps the last one; a manifest must not lose a requirement that way."""
 
     def construct_mapping(self, node: yaml.MappingNode, deep: bool = False) -> dict[Hashable, Any]:

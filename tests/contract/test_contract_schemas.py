@@ -7,7 +7,7 @@ from typing import Any, cast, get_args
 
 import jsonschema_rs
 import pytest
-from pydantic import BaseModel, TypeAdapter
+from pydantic import TypeAdapter
 
 from toolcrib.contracts import (
     OWNER,
@@ -24,6 +24,7 @@ from toolcrib.contracts import (
     CandidateResult,
     ClientResult,
     ContainsCheck,
+    Contract,
     Dependent,
     Difference,
     Divergence,
@@ -50,6 +51,7 @@ from toolcrib.contracts import (
     PromptRevision,
     PromptTest,
     ProviderDefinition,
+    Record,
     Replay,
     ReturnedCall,
     Run,
@@ -138,7 +140,7 @@ FIGURES = EvaluationFigures(
 TASK = EvaluationTask(id="look", input="Where is order 7?", checks=(ContainsCheck(text="shipped"),))
 DIVERGENCE = Divergence(run_id="run_1", event=4, field="t1.c1.input", expected={"n": 1}, got={"n": 2})
 
-WRITTEN: dict[str, BaseModel] = {
+WRITTEN: dict[str, Contract | Record] = {
     "AgentDefinition": AgentDefinition(name="deals", llm=LLMConfig(model="anthropic:claude-sonnet-4")),
     "AgentOutputs": AgentOutputs(response="done", tools_by_id={"a": ENVELOPE}, tool_order=("a",), last_tool=ENVELOPE),
     "AgentRequest": AgentRequest(run_id="run_1", tool_results=(ReturnedCall(call_id="t1.c1", output=[1]),)),

@@ -22,11 +22,12 @@ from toolcrib.contracts import (
     ApprovalDecision,
     ApprovalRequested,
     ApprovalWithdrawn,
+    RunEvent,
     RunResult,
     RunStatus,
     ToolcribError,
 )
-from toolcrib.infrastructure.store import ApprovalFilter, Entry, Journal, Lease, RunChange, Store
+from toolcrib.infrastructure.store import ApprovalFilter, Journal, Lease, RunChange, Store
 
 pytestmark = [
     pytest.mark.requirement("store.agreement", "store.fencing", "store.waiting", "approvals.rows"),
@@ -139,7 +140,7 @@ class Agreement(RuleBasedStateMachine):
         if run_id not in self.created:
             return
         run = self.runner.run(self.stores[0].journal.run(run_id))
-        asked = Entry(run_id, run.events + 1, later(self.seconds), "default", "owner", event)
+        asked = RunEvent(run_id, run.events + 1, later(self.seconds), "default", "owner", event)
         self.journals(lambda journal: journal.append(run_id, run.epoch, [asked]))
 
     @precondition(lambda self: self.created)

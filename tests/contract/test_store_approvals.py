@@ -20,13 +20,14 @@ from toolcrib.contracts import (
     Event,
     Fenced,
     NotFound,
+    RunEvent,
     RunFinished,
     RunSuspended,
     Signal,
     approval_id,
     approval_signal,
 )
-from toolcrib.infrastructure.store import ApprovalFilter, Entry, MemoryStore, RunChange, Store
+from toolcrib.infrastructure.store import ApprovalFilter, MemoryStore, RunChange, Store
 from toolcrib.infrastructure.store.database.schema import migrate
 from toolcrib.infrastructure.store.database.sqlite import Sqlite
 
@@ -64,7 +65,7 @@ def requested(position: str = "t1.c1", **fields: Any) -> ApprovalRequested:
 async def write(store: Store, *events: Event, run_id: str = "r1", after: int = 1, at: datetime = NOON) -> int:
     """Append events of an epoch that this process has; the number of the last one."""
     entries = [
-        Entry(run_id, number, at, "default", "owner", event) for number, event in enumerate(events, start=after + 1)
+        RunEvent(run_id, number, at, "default", "owner", event) for number, event in enumerate(events, start=after + 1)
     ]
     await store.journal.append(run_id, 1, entries)
     return after + len(entries)
@@ -228,7 +229,7 @@ async def test_a_run_that_is_forgotten_takes_its_rows_along():
     for run_id in ("r1", "r2"):
         await started(store.journal, run_id)
         await write(store, requested(), run_id=run_id)
-        done = Entry(run_id, 3, NOON, "default", "owner", ENDED)
+        done = RunEvent(run_id, 3, NOON, "default", "owner", ENDED)
         await store.journal.append(run_id, 1, [done], RunChange("completed"))
 
     assert [row.run_id for row in await rows(store)] == ["r2"]
@@ -245,8 +246,8 @@ async def test_calls_that_wait_in_a_database_of_an_older_release_are_in_the_inbo
         await store.journal.signal("told", Signal(name="approval:t1.c1", payload={}, made_by="ann", at=NOON))
         suspended = RunSuspended(status="awaiting_approval", waiting_for=("approval:t1.c1",))
         change = RunChange("awaiting_approval", waiting_for=("approval:t1.c1",))
-        await store.journal.append("waits", 1, [Entry("waits", 3, NOON, "default", "owner", suspended)], change)
-        done = Entry("ended", 3, NOON, "default", "owner", ENDED)
+        await store.journal.append("waits", 1, [RunEvent("waits", 3, NOON, "default", "owner", suspended)], change)
+        done = RunEvent("ended", 3, NOON, "default", "owner", ENDED)
         await store.journal.append("ended", 1, [done], RunChange("completed"))
         [before] = await rows(store, ApprovalFilter("waiting", run_id="waits"))
     older = tmp_path / "older"

@@ -14,6 +14,7 @@ from toolcrib.contracts import (
     Event,
     NotFound,
     ProgressMade,
+    RunEvent,
     RunResult,
     RunStarted,
     Signal,
@@ -21,7 +22,7 @@ from toolcrib.contracts import (
 )
 from toolcrib.contracts.pruning_and_rehearsal import PrunedCounts
 from toolcrib.contracts.runs.runs import Rerun
-from toolcrib.infrastructure.store import ApprovalFilter, Entry, Family, Pruning, RunChange, Store
+from toolcrib.infrastructure.store import ApprovalFilter, Family, Pruning, RunChange, Store
 
 DAY = later(86400)
 NOBODY = frozenset[str]()
@@ -40,7 +41,7 @@ async def make(
     run = new_run(run_id, request=asked, created_at=at, updated_at=at)
     await store.journal.create(run, RunStarted(request=asked))
     await claimed(store.journal, run_id, at=at)
-    entries = [Entry(run_id, number, at, "default", "owner", event) for number, event in enumerate(events, 2)]
+    entries = [RunEvent(run_id, number, at, "default", "owner", event) for number, event in enumerate(events, 2)]
     change = RunChange("completed", RunResult(run_id=run_id, status="completed")) if end else None
     if entries or change:
         await store.journal.append(run_id, 1, entries, change)

@@ -99,7 +99,7 @@ class Task:
 def load(system: SystemName) -> tuple[Task, ...]:
     """The tasks of one system, in the order of its file."""
     path = Path(__file__).parent / "tasks" / f"{system}.yaml"
-    entries = cast("Sequence[Mapping[str, Any]]", yaml.safe_load(path.read_text(encoding="utf-8")))
+    entries = cast("Sequence[Mapping[str, Any]]", yaml.load(path.read_bytes(), Loader=yaml.CSafeLoader))
     return tuple(_task(system, entry) for entry in entries)
 
 

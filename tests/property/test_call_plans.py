@@ -8,6 +8,7 @@ from decimal import Decimal
 from typing import Any, NamedTuple, cast
 
 import msgspec
+import orjson
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
@@ -34,8 +35,10 @@ from toolcrib.contracts import (
     ToolEnvelope,
     ToolError,
     ToolRevision,
+    canonical,
 )
 from toolcrib.core.executor import CallFailed, CallRequest, Dispatch, ExecutionRules, Outcome
+from toolcrib.core.executor.plans import canonical_form
 from toolcrib.core.policy import Budget, CallPolicy, Spend, Spender
 from toolcrib.core.policy.caps import CapReservation
 
@@ -86,10 +89,19 @@ OBJECT = {
     },
     "additionalProperties": False,
 }
+FLAT = {
+    "type": "object",
+    "properties": {
+        "n": {"type": "integer", "default": 2},
+        "tags": True,
+        "text": {"default": "é"},
+        "on": {"default": None},
+    },
+}
 tools = st.fixed_dictionaries(
     {
         "side_effects": st.sampled_from(["none", "reads", "writes"]),
-        "input_schema": st.sampled_from([{"type": "object"}, OBJECT, {**OBJECT, "required": ["n"]}]),
+        "input_schema": st.sampled_from([{"type": "object"}, FLAT, OBJECT, {**OBJECT, "required": ["n"]}]),
         "output_schema": mostly(None, {"type": "string"}, {"type": "object"}, {}),
         "select": mostly(None, "$.n", "$.tags[*]"),
         "source": mostly("manual", "imported"),
@@ -231,9 +243,9 @@ def behave(situation: Situation) -> Callable[[Dispatch], Any]:
 
     async def work(dispatch: Dispatch) -> Outcome:
         ending = rest.pop(0) if len(rest) > 1 else rest[0]
+        dispatch.input["changed"] = True  # before its time can have passed, however slow the machine is
         for _ in range(situation.waits):
             await asyncio.sleep(0)
-        dispatch.input["changed"] = True
         if isinstance(ending, str):
             await asyncio.Event().wait()
         if isinstance(ending, type):
@@ -285,7 +297,7 @@ async def lived(situation: Situation, *, planned: bool) -> dict[str, Any]:
         rig.clock.advance(0.5)
     for name in ("intents", "requests", "handed"):
         seen[name] = [event.model_dump() for event in getattr(rig.journal, name)]
-        seen[f"{name} as written"] = [event.model_dump_json(exclude_unset=True) for event in getattr(rig.journal, name)]
+        seen[f"{name} as written"] = [event.model_dump_json() for event in getattr(rig.journal, name)]
     seen["spawned"], seen["failed"] = rig.journal.spawned, [each.model_dump() for each in rig.journal.failed]
     seen["dispatched"] = [
         (each.input, each.auth, each.idempotency_key, each.position, each.attempt, each.timeout_s, each.tool.ref)
@@ -320,6 +332,31 @@ def test_a_plan_and_the_pipeline_make_the_same_of_every_call(situation: Situatio
     planned, staged = (asyncio.run(lived(situation, planned=planned)) for planned in (True, False))
 
     assert repr(planned) == repr(staged)
+
+
+SCALARS = (
+    st.none()
+    | st.booleans()
+    | st.integers(-(2**63), 2**64 - 1)
+    | st.floats(allow_nan=False, allow_infinity=False)
+    | st.text()
+)
+OBJECTS = st.dictionaries(st.text(max_size=5), SCALARS | st.lists(SCALARS, max_size=2), max_size=5)
+
+
+@pytest.mark.requirement("executor.plans")
+@given(value=OBJECTS)
+def test_a_plan_finds_the_canonical_form_of_arguments(value: dict[str, Json]):
+    try:
+        text = orjson.dumps(value)
+    except orjson.JSONEncodeError:
+        return
+    arguments = orjson.loads(text)
+
+    is_flat, form = canonical_form(arguments, text)
+
+    assert form == canonical(arguments)
+    assert not (is_flat and any(isinstance(part, list) for part in arguments.values()))
 
 
 def expire(_: float) -> asyncio.Timeout:

@@ -84,7 +84,7 @@ outcomes = st.builds(
 
 def failure(code: ErrorCode, message: str, details: Any, wait: float | None, status: int | None) -> CallFailed:
     # As a runtime might build it from what a foreign system sent: unchecked.
-    error = ToolError.model_construct(code=code, message=message, details=details, retry_after_s=wait)
+    error = ToolError(code=code, message=message, details=details, retry_after_s=wait)
     return CallFailed(error, http_status=status, metadata={"details": details})
 
 

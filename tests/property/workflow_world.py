@@ -22,6 +22,7 @@ from toolcrib.contracts import (
     Json,
     Reason,
     Run,
+    RunEvent,
     RunRequest,
     Signal,
     SignalAwaited,
@@ -33,7 +34,7 @@ from toolcrib.core.engines import DriveResult, EngineSettings, LocalEngine
 from toolcrib.core.executor import CallFailed, Dispatch, Executor, Outcome, SlidingWindow, error
 from toolcrib.core.registry import Registry, pins_of
 from toolcrib.core.runs import decision_on, waiting_approvals
-from toolcrib.infrastructure.store import Entry, Journal, MemoryStore, RunChange, Store
+from toolcrib.infrastructure.store import Journal, MemoryStore, RunChange, Store
 from toolcrib.kinds.dispatch import DelegateRuntime
 from toolcrib.workflows import Workflow
 
@@ -71,7 +72,7 @@ class _Journal:
         return getattr(self._journal, name)
 
     def append(
-        self, run_id: str, epoch: int, events: Sequence[Entry], change: RunChange | None = None
+        self, run_id: str, epoch: int, events: Sequence[RunEvent], change: RunChange | None = None
     ) -> Awaitable[None]:
         if self.dead.is_set():
             return _never()

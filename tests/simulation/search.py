@@ -7,6 +7,7 @@ import time
 from collections.abc import Awaitable, Callable, Generator, Iterable, Mapping, Sequence
 from contextlib import ExitStack, contextmanager, suppress
 from dataclasses import dataclass, field
+from functools import partial
 from pathlib import Path
 from random import Random
 from typing import Any, Final, TypeAlias
@@ -26,6 +27,7 @@ Scenario: TypeAlias = Callable[[World], Awaitable[Any]]
 DISTURBANCES: Final[Mapping[str, int]] = {"delay": 7, "crash": 1, "freeze": 4, "fault": 1}
 """The value of the decision that `sweep` takes, by kind: seven seconds late, dead, frozen for longer than a lease."""
 _POOL: Final = "toolcrib.infrastructure.store.database.database.ThreadPoolExecutor"
+_WRITER: Final = "toolcrib.infrastructure.store.database.database.WriterThread"
 _CONNECT: Final = Database.__init__
 _PREPARED: Final[Prepared] = {}
 """Statements are compiled once, and not once for each process of each simulation."""
@@ -235,6 +237,7 @@ def _simulated(loop: SimulatedLoop, seed: int) -> Generator[None]:
 
     with ExitStack() as stack:
         stack.enter_context(patch(_POOL, pool))
+        stack.enter_context(patch(_WRITER, partial(pool, 1)))
         stack.enter_context(patch.object(Database, "__init__", connected))
         stack.enter_context(patch.object(secrets, "token_bytes", lambda size=32: chance.randbytes(size)))
         stack.enter_context(patch.object(secrets, "token_hex", lambda size=32: chance.randbytes(size).hex()))

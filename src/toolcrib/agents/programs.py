@@ -357,7 +357,7 @@ def programs(
 
 async def call_once(context: RunContext, tool: ToolRevision) -> RunEnd:
     """One call of one tool; its envelope is the run's end."""
-    envelope = await context.call(CallRequest(CALL, tool.name, context.request.input, tool.content_hash))
+    envelope = await context.make(CallRequest(CALL, tool.name, context.request.input, tool.content_hash))
     if envelope.error is None:
         return RunEnd(output=envelope.output, attachments=envelope.attachments)
     return end_of_failed_call(envelope)

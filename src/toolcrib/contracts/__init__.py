@@ -1,4 +1,4 @@
-"""The contracts of Toolcrib: schemas of data that is stored, sent or shown. Pydantic models only, no I/O.
+"""The contracts of Toolcrib: schemas of data that is stored, sent or shown. Pydantic models and structs only, no I/O.
 
 Contracts of workflows are exported by `toolcrib.contracts.workflows` only. Every package imports this one; it imports
 none. Decisions: docs/decisions/0001 (contracts), 0039 (one commit per step).
@@ -15,6 +15,7 @@ if TYPE_CHECKING:
         Json,
         JsonObject,
         JsonSchema,
+        Record,
         RetryPolicy,
         Timestamp,
         Usd,
@@ -151,7 +152,6 @@ if TYPE_CHECKING:
     )
     from toolcrib.contracts.runs.comparisons import Divergence, Replay
     from toolcrib.contracts.runs.events import (
-        EVENT,
         SCHEMA_VERSION,
         ApprovalDecided,
         ApprovalRequested,
@@ -179,6 +179,7 @@ if TYPE_CHECKING:
         RunSuspended,
         SignalAwaited,
         SignalReceived,
+        read_event,
     )
     from toolcrib.contracts.runs.executions import (
         AgentRequest,
@@ -339,8 +340,8 @@ else:
         __name__,
         {
             "toolcrib.contracts.base.base": (
-                "Backoff Contract Json JsonObject JsonSchema RetryPolicy Timestamp Usd escape_name format_timestamp "
-                "pointer_names resolve_pointer unescape_name"
+                "Backoff Contract Json JsonObject JsonSchema Record RetryPolicy Timestamp Usd escape_name "
+                "format_timestamp pointer_names resolve_pointer unescape_name"
             ),
             "toolcrib.contracts.base.envelope": (
                 "AgentOutputs Attachment AttachmentKind CallStatus EFFECTS OnMissing PinSelector PinStrategy "
@@ -383,7 +384,7 @@ else:
             "toolcrib.contracts.runs.comparisons": "Divergence Replay",
             "toolcrib.contracts.runs.events": (
                 "ApprovalDecided ApprovalRequested ApprovalWithdrawn CallFinished CallStarted ChildStarted "
-                "ClientHandoff ClientReturned EVENT Event FailedCall GuardDecision LimitReached ModelDenied "
+                "ClientHandoff ClientReturned read_event Event FailedCall GuardDecision LimitReached ModelDenied "
                 "ModelFailed ModelFinished ModelStarted Outcome ProgressMade ResumeCause RunEvent RunFinished "
                 "RunResumed RunStarted RunSuspended SCHEMA_VERSION SignalAwaited SignalReceived"
             ),
@@ -446,7 +447,6 @@ __all__ = [
     "DELEGATES",
     "EFFECTS",
     "ENDED",
-    "EVENT",
     "HARMFUL",
     "LOOKS",
     "MESSAGE_INPUT",
@@ -642,6 +642,7 @@ __all__ = [
     "RealmBoundary",
     "Reason",
     "ReconnectRequired",
+    "Record",
     "ReferenceReading",
     "ReferenceSnapshot",
     "ReferenceSource",
@@ -733,6 +734,7 @@ __all__ = [
     "idempotency_key",
     "is_approval_signal",
     "pointer_names",
+    "read_event",
     "resolve_pointer",
     "tool_uri",
     "unescape_name",

@@ -8,9 +8,9 @@ from itertools import pairwise
 from textwrap import dedent
 from typing import Any
 
-from pydantic import BaseModel, TypeAdapter
+from pydantic import TypeAdapter
 
-from toolcrib.contracts.base.base import Contract, JsonObject, JsonSchema
+from toolcrib.contracts.base.base import Contract, JsonObject, JsonSchema, Record
 from toolcrib.contracts.base.envelope import AgentOutputs, PinnedHandle, ToolEnvelope
 from toolcrib.contracts.base.errors import ToolError
 from toolcrib.contracts.base.principals import Principal
@@ -35,7 +35,7 @@ from toolcrib.contracts.workflows.workflow_definitions import WorkflowDefinition
 DIALECT = "https://json-schema.org/draft/2020-12/schema"
 
 
-_EXPORTED: tuple[type[BaseModel], ...] = (
+_EXPORTED: tuple[type[Contract] | type[Record], ...] = (
     AgentDefinition,
     AgentOutputs,
     AgentRequest,
@@ -96,31 +96,31 @@ def schema_files() -> dict[str, str]:
 
 def _schema(title: str, shape: TypeAdapter[Any]) -> JsonSchema:
     schema: JsonSchema = {"title": title, **shape.json_schema(mode="serialization")}
-    documented = {found.__name__: found for found in _subclasses(Contract)}
+    documented = {found.__name__: found for found in (*_subclasses(Contract), *_subclasses(Record))}
     for name, part in [(title, schema), *schema.get("$defs", {}).items()]:
         if name in documented:
             _describe(part, documented[name])
     return {"$schema": DIALECT, **schema}
 
 
-def _describe(schema: JsonObject, model: type[BaseModel]) -> None:
+def _describe(schema: JsonObject, model: type[Any]) -> None:
     docs = _field_docs(model)
     for field in docs.keys() & schema.get("properties", {}).keys():
         schema["properties"][field].setdefault("description", docs[field])
 
 
-def _field_docs(model: type[BaseModel]) -> dict[str, str]:
+def _field_docs(model: type[Any]) -> dict[str, str]:
     """The docstring under each field in the source of the class, or of the base class that defines it."""
     return {
         field: text
         for part in reversed(model.__mro__)
-        if issubclass(part, Contract) and part is not Contract
+        if issubclass(part, Contract | Record) and part not in {Contract, Record}
         for field, text in _own_docs(part).items()
     }
 
 
 @cache
-def _own_docs(model: type[BaseModel]) -> dict[str, str]:
+def _own_docs(model: type[Any]) -> dict[str, str]:
     tree = ast.parse(dedent(inspect.getsource(model))).body[0]
     body = tree.body if isinstance(tree, ast.ClassDef) else []
     docs: dict[str, str] = {}
@@ -132,5 +132,5 @@ def _own_docs(model: type[BaseModel]) -> dict[str, str]:
     return docs
 
 
-def _subclasses(model: type[BaseModel]) -> list[type[BaseModel]]:
+def _subclasses(model: type[Any]) -> list[type[Any]]:
     return [found for child in model.__subclasses__() for found in (child, *_subclasses(child))]

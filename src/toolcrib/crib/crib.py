@@ -373,7 +373,7 @@ class ActingCrib:
             dry_run=dry_run,
             as_call=as_call,
         )
-        return request, container.refusal_of_run(self.executor, tool, request, test=test)
+        return request, container.refusal_of_run(self.executor, tool, request, test=test, registry=self.registry)
 
     async def refusal(self, ref: str, arguments: JsonObject) -> ToolError | None:
         """Why a call would be refused before anything runs: arguments, policy, permission. Null if it would run.

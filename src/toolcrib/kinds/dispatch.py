@@ -3,7 +3,7 @@
 A call of a kind without a runtime becomes a nested run, with its own journal and a share of its parent's budget.
 """
 
-from collections.abc import AsyncIterator, Coroutine, Iterator, Mapping
+from collections.abc import AsyncIterator, Callable, Coroutine, Iterator, Mapping
 from typing import Any, Final, Protocol, TypeVar, runtime_checkable
 
 from toolcrib.contracts import (
@@ -29,6 +29,8 @@ from toolcrib.llm import ModelPool
 RuntimeT = TypeVar("RuntimeT")
 
 
+_MOST: Final = 4096
+"""Tools whose runtimes are remembered; when there are more, all are found anew."""
 _BY_SHAPE: Final = {kind.shape: kind for kind in KINDS}
 
 
@@ -144,13 +146,22 @@ class RuntimeDispatcher:
     def __init__(self, runtimes: Mapping[str, Runtime], providers: Providers = lambda _realm, _name: None) -> None:
         self._runtimes = runtimes
         self._providers = providers
+        self._direct: dict[str, Callable[[Dispatch], Coroutine[Any, Any, Outcome]]] = {}
+        """What runs a tool, by its content: of tools of which nothing else has to be known."""
 
     def dispatch(self, dispatch: Dispatch) -> Coroutine[Any, Any, Outcome]:
         """Execute once with the runtime of the tool's kind."""
-        definition = dispatch.tool.definition
+        tool = dispatch.tool
+        run = self._direct.get(tool.content_hash)
+        if run is not None:
+            return run(dispatch)
+        definition = tool.definition
         if definition.runs_on == "server" and definition.implementation.provider_name is None:
             runtime = self._runtimes.get(definition.implementation.kind)
             if runtime is not None:
+                if len(self._direct) >= _MOST:
+                    self._direct.clear()
+                self._direct[tool.content_hash] = runtime.run
                 return runtime.run(dispatch)
         return self._dispatch(dispatch)
 

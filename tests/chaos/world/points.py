@@ -12,8 +12,8 @@ from collections.abc import Awaitable, Callable, Sequence
 from datetime import UTC, datetime
 from typing import Any, Literal, NamedTuple, cast
 
-from toolcrib.contracts import Conflict, Event, Run
-from toolcrib.infrastructure.store import Claim, Entry, Journal, Lease, RunChange, Store
+from toolcrib.contracts import Conflict, Event, Run, RunEvent
+from toolcrib.infrastructure.store import Claim, Journal, Lease, RunChange, Store
 
 
 class Point(NamedTuple):
@@ -55,7 +55,7 @@ class MortalJournal:
         return self._write(run_id, lambda: self._inner.claim(run_id, owner=owner, now=now, lease_s=lease_s))
 
     def append(
-        self, run_id: str, epoch: int, events: Sequence[Entry], change: RunChange | None = None
+        self, run_id: str, epoch: int, events: Sequence[RunEvent], change: RunChange | None = None
     ) -> Awaitable[None]:
         return self._write(run_id, lambda: self._inner.append(run_id, epoch, events, change))
 

@@ -193,7 +193,7 @@ class Process:
             "events": run.events,
             "trace": dict(sorted(steps.items())),
             "calls": [f"{call.position} {call.name} {call.status}" for call in _in_order(answer)],
-            "cost_usd": None if run.cost_usd is None else str(run.cost_usd),
+            "cost_usd": None if run.cost_usd is None else f"{run.cost_usd.normalize():f}",
             "tokens": run.usage.total_tokens,
         }
         text = orjson.dumps(told).decode()

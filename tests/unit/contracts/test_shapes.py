@@ -93,7 +93,7 @@ def test_unknown_fields_are_refused_and_instances_do_not_change():
 
 @pytest.mark.requirement("contracts.wire_names")
 def test_the_validation_span_is_called_validate_on_the_wire_and_by_name():
-    written = Timings(validate=0.5).model_dump(mode="json")
+    written = Timings(validate_=0.5).model_dump(mode="json")
 
     assert written["validate"] == 0.5
     assert Timings.model_validate(written) == Timings.model_validate({"validate_": 0.5})

@@ -1,6 +1,8 @@
 """Adding tools to a crib, and finding them again."""
 
 import asyncio
+import gc
+from contextlib import nullcontext
 from decimal import Decimal
 from pathlib import Path
 from typing import Any
@@ -11,6 +13,7 @@ from tests.twins import make_definition
 from toolcrib import Crib, LLMConfig, Principal, ScriptedModel, tool
 from toolcrib.agents import agentic_definition
 from toolcrib.contracts import InvalidDefinition, NotFound, Reason
+from toolcrib.crib.container.catalogue import Catalogue
 from toolcrib.kinds.http.shape import HttpImplementation
 
 ANN = Principal(id="ann", realm="acme", grants=("ai://*",))
@@ -176,3 +179,26 @@ def test_a_crib_can_be_made_without_an_event_loop():
     crib = Crib("memory://")
     crib.add(decorated)
     asyncio.run(crib.close())
+
+
+@pytest.mark.requirement("crib.add")
+@pytest.mark.parametrize(("count", "wrong", "runs"), [(3, False, True), (1_001, False, False), (1_001, True, False)])
+async def test_the_garbage_collector_waits_while_many_tools_are_saved(
+    count: int, wrong: bool, runs: bool, monkeypatch: pytest.MonkeyPatch
+):
+    saved: list[bool] = []
+
+    async def note(_catalogue: Catalogue, _added: object, _owner: Principal) -> None:
+        saved.append(gc.isenabled())
+        if wrong:
+            raise InvalidDefinition("it is no tool")
+
+    monkeypatch.setattr(Catalogue, "_save_added", note)
+    crib = Crib("memory://")
+    crib.add(*[decorated] * count)
+    with pytest.raises(InvalidDefinition) if wrong else nullcontext():
+        await crib.listing.page()
+    await crib.close()
+
+    assert saved == [runs] * (1 if wrong else count)
+    assert gc.isenabled()

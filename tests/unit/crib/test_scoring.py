@@ -22,6 +22,7 @@ from toolcrib.contracts import (
     NotCalledCheck,
     PathCheck,
     Reason,
+    RunEvent,
     RunResult,
     SchemaCheck,
     ToolEnvelope,
@@ -30,7 +31,6 @@ from toolcrib.contracts import (
 from toolcrib.core.executor import error
 from toolcrib.core.runs import Result
 from toolcrib.crib.agents.evaluations import JudgeVerdict, answer_of, figures_of, judgement_of, score
-from toolcrib.infrastructure.store import Entry
 
 AT = datetime(2026, 1, 31, 12, tzinfo=UTC)
 
@@ -52,7 +52,7 @@ def began(place: str) -> CallStarted:
 
 def result(output: Json, *envelopes: ToolEnvelope, **summary: Any) -> Result:
     log = [
-        Entry("run_1", number, AT, "acme", "ann", CallFinished(position=f"c{number}", envelope=one))
+        RunEvent("run_1", number, AT, "acme", "ann", CallFinished(position=f"c{number}", envelope=one))
         for number, one in enumerate(envelopes, start=1)
     ]
     return Result(RunResult(run_id="run_1", status="completed", output=output, **summary), log)
@@ -73,7 +73,7 @@ def test_the_last_call_is_the_one_that_began_last_whichever_ended_first():
         CallFinished(position="t1.c2", envelope=second),
         CallFinished(position="t1.c1", envelope=first),
     ]
-    log = [Entry("run_1", number, AT, "acme", "ann", event) for number, event in enumerate(happened, start=1)]
+    log = [RunEvent("run_1", number, AT, "acme", "ann", event) for number, event in enumerate(happened, start=1)]
 
     ended = Result(RunResult(run_id="run_1", status="completed"), log)
 

@@ -11,6 +11,7 @@ from toolcrib.contracts import (
     CANCEL,
     ErrorCode,
     Json,
+    RunEvent,
     RunFinished,
     RunResumed,
     RunSuspended,
@@ -22,7 +23,7 @@ from toolcrib.core.engines import Engine, child_run_id
 from toolcrib.core.engines.nested_runs import child_signal
 from toolcrib.core.engines.restate.drives import moments
 from toolcrib.core.runs import RunContext
-from toolcrib.infrastructure.store import Entry, RunChange
+from toolcrib.infrastructure.store import RunChange
 
 
 def signal(name: str) -> Signal:
@@ -322,7 +323,7 @@ async def test_a_nested_run_that_was_announced_and_never_made_is_no_moment():
     await plant.engine.signal(run_id, signal("go"))
     claim = await plant.house.store.journal.claim(run_id, owner="x", now=plant.clock.now(), lease_s=1)
     assert claim is not None
-    last = Entry(run_id, claim.run.events + 1, plant.clock.now(), run.realm, run.made_by, suspended)
+    last = RunEvent(run_id, claim.run.events + 1, plant.clock.now(), run.realm, run.made_by, suspended)
     change = RunChange(status="awaiting_client", waiting_for=suspended.waiting_for)
     await plant.house.store.journal.append(run_id, claim.run.epoch, [last], change)
     assert await moments(plant.house.store.journal, await plant.house.store.journal.run(run_id)) == {}

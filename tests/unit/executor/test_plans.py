@@ -2,8 +2,9 @@
 
 import asyncio
 from decimal import Decimal
-from typing import Any
+from typing import Any, cast
 
+import msgspec
 import pytest
 
 from tests.twins import Rig, call, make_context, make_tool
@@ -11,6 +12,7 @@ from toolcrib.contracts import ErrorCode, Principal, Reason, RetryPolicy, Servic
 from toolcrib.contracts.base.errors import StoreUnavailable
 from toolcrib.core.executor import CallFailed, Dispatch, ExecutionRules, Executor, Outcome, error, plans
 from toolcrib.core.executor.envelope import EnvelopeBuilder
+from toolcrib.core.policy.caps import CapReservation
 
 ORDINARY = pytest.mark.requirement("executor.plans")
 
@@ -241,3 +243,73 @@ async def test_what_is_left_of_a_call_may_end_at_an_interruption():
     await asyncio.sleep(0)
     waiting.cancel()
     assert await waiting == "enough"
+
+
+@ORDINARY
+@pytest.mark.parametrize(
+    ("schema", "filled"),
+    [
+        ({"type": "object", "properties": {"n": {"default": 2}, "m": True, "t": {"default": "x"}}}, {"n": 2, "t": "x"}),
+        ({"type": "object", "properties": {"n": {"default": [2]}}}, {"n": [2]}),
+        ({"type": "object", "properties": {"n": {"default": 2**60}}}, {"n": 2**60}),
+        ({"type": "object", "properties": {"n": {"default": {}, "properties": {"m": {"default": 1}}}}}, {"n": {}}),
+        ({"$ref": "#/$defs/a", "$defs": {"a": {"properties": {"n": {"default": 2}}}}}, {"n": 2}),
+    ],
+)
+async def test_a_plan_fills_in_all_defaults(
+    schema: dict[str, Any], filled: dict[str, Any], staged: list[str], monkeypatch: pytest.MonkeyPatch
+):
+    monkeypatch.setattr(ExecutionRules, "uses_plans", True)
+    rig = Rig(make_tool(input_schema={"type": "object", **schema}))
+
+    envelope = await rig.run(arguments={"given": "é"})
+    alike = await rig.run(arguments={"given": "é"}, position="t1.c2")
+    own = await rig.run(arguments={"n": 5}, position="t1.c3")
+
+    assert envelope.input == alike.input == {"given": "é"} | filled
+    assert own.input == filled | {"n": 5}
+    assert not staged
+
+
+@ORDINARY
+async def test_arguments_that_wait_for_their_turn_are_those_that_were_given():
+    held = asyncio.Event()
+
+    async def work(dispatch: Dispatch) -> Outcome:
+        if "hold" in dispatch.input:
+            await held.wait()
+        return Outcome(dispatch.input)
+
+    rig = Rig(make_tool(sequential=True), behaviour=work)
+    later = call(position="t1.c2", arguments={"n": 1})
+    first = asyncio.create_task(rig.run(arguments={"hold": True}))
+    await asyncio.sleep(0)
+    second = asyncio.create_task(rig.executor.execute(later, rig.context))
+    await asyncio.sleep(0)
+    later.input["n"] = 2
+    held.set()
+
+    assert (await first).ok
+    assert (await second).input == (await second).output == {"n": 1}
+
+
+class FreeCaps:
+    """Caps that allow everything."""
+
+    async def reserve(self, spender: Any, ticket: str, most: Any, *, tool: str | None = None) -> CapReservation:
+        return CapReservation(ticket, (), {})
+
+    async def settle(self, reservation: CapReservation, spent: Any) -> None:
+        """Forget it."""
+
+
+@ORDINARY
+async def test_what_somebody_spends_under_caps_is_no_ordinary_call(staged: list[str], monkeypatch: pytest.MonkeyPatch):
+    monkeypatch.setattr(ExecutionRules, "uses_plans", True)
+    rig = Rig(make_tool())
+    rig.executor.caps = cast("Any", FreeCaps())
+
+    assert (await rig.run(position="nobody's")).ok
+    under_caps = msgspec.structs.replace(make_context(journal=rig.journal), starter="ann")
+    assert (await rig.run(position="ann's", context=under_caps)).ok
+    assert staged == ["ann's"]

@@ -11,7 +11,7 @@ from tests.unit.agents.crm import Crm, asks
 from tests.unit.forks.forking import ended, made_itself, same_at_every_event
 from toolcrib import Crib, LLMConfig, ScriptedModel, SharingOptions
 from toolcrib.contracts import AgentDefinition, JsonObject, NotFound, Run, RunEvent, ToolDefinition
-from toolcrib.infrastructure.store import Entry, Journal, MemoryStore, RunChange, Store
+from toolcrib.infrastructure.store import Journal, MemoryStore, RunChange, Store
 
 SEARCH = asks(("search_deals", {"company": "Acme"}))
 OTHER = asks(("search_deals", {"company": "Beta"}))
@@ -60,7 +60,7 @@ class _Dying:
         return await self._journal.events(run_id, after=after, limit=limit)
 
     def append(
-        self, run_id: str, epoch: int, events: Sequence[Entry], change: RunChange | None = None
+        self, run_id: str, epoch: int, events: Sequence[RunEvent], change: RunChange | None = None
     ) -> Awaitable[None]:
         if self._left is None:
             return self._journal.append(run_id, epoch, events, change)

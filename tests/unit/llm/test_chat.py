@@ -5,6 +5,8 @@ from typing import Any
 
 import orjson
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
 from toolcrib.contracts.base.errors import ModelError
 from toolcrib.llm import (
@@ -103,6 +105,45 @@ def test_a_history_is_sent_as_system_user_assistant_and_tool_messages():
             {"role": "assistant", "content": ""},
         ],
     }
+
+
+SEALS = st.sampled_from(
+    (None, '{"x": {"note": 1}}', '{"x": {"custom": {"input": "a"}}}', '{"other": {"note": 1}}', "no")
+)
+SAID = st.builds(Text, st.text("aä", max_size=2)) | st.builds(
+    ToolCall, st.sampled_from("cd"), st.just("look"), st.sampled_from(("{}", "")), SEALS
+)
+
+
+@pytest.mark.requirement("llm.chat_requests")
+@given(parts=st.lists(SAID, max_size=4), place=st.integers(0, 4))
+def test_texts_and_calls_are_sent_alike_whatever_else_stands_beside_them(parts: list[Text | ToolCall], place: int):
+    beside = [*parts[:place], Thinking("of another maker", origin="y"), *parts[place:]]
+
+    plain, mixed = (body_of(ask(Message("assistant", tuple(each)))) for each in (parts, beside))
+
+    assert orjson.dumps(plain) == orjson.dumps(mixed)
+
+
+@pytest.mark.requirement("llm.lenient_parsing")
+@given(
+    silent=st.dictionaries(
+        st.sampled_from(
+            ("annotations", "audio", "executed_tools", "function_call", "refusal", "reasoning", "tool_calls")
+        ),
+        st.sampled_from((None, "", [], {})),
+    ),
+    details=st.dictionaries(
+        st.sampled_from(("prompt_tokens_details", "completion_tokens_details")),
+        st.none() | st.dictionaries(st.sampled_from(("cached_tokens", "audio_tokens", "reasoning_tokens")), st.just(0)),
+    ),
+)
+def test_fields_that_say_nothing_change_no_answer(silent: dict[str, Any], details: dict[str, Any]):
+    usage = {"prompt_tokens": 5, "completion_tokens": 2.0}
+    plain = whole({"content": "hi"}, usage=usage)
+
+    assert whole({"content": "hi", **silent}, usage=usage | details) == plain
+    assert plain.usage == TokenUsage(5, 2)
 
 
 @pytest.mark.requirement("llm.chat_requests")

@@ -1,13 +1,18 @@
 """Neutral messages, and the bytes in which they are stored."""
 
+from hashlib import sha256
 from typing import Any
 
+import msgspec
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
 from toolcrib.contracts.base.errors import InvalidInput
 from toolcrib.llm import (
     Message,
     Opaque,
+    Request,
     Response,
     Text,
     Thinking,
@@ -21,8 +26,11 @@ from toolcrib.llm import (
     decode_response,
     encode_messages,
     encode_response,
+    hash_request,
     user,
 )
+from toolcrib.llm.base.messages import GrowingHash, GrowingSize
+from toolcrib.llm.base.prices import characters_of
 
 EVERYTHING = (
     user("Grüße"),
@@ -113,3 +121,94 @@ def test_tool_sets_of_equal_tools_are_equal_and_later_changes_do_not_reach_them(
 def test_a_tool_set_refuses_two_tools_of_one_name():
     with pytest.raises(InvalidInput, match="two tools named 'look'"):
         ToolSet([tool(), tool()])
+
+
+SCHEMA = st.recursive(
+    st.none() | st.booleans() | st.integers(-9, 9) | st.text("azä", max_size=3),
+    lambda inner: st.lists(inner, max_size=3) | st.dictionaries(st.text("azä", max_size=3), inner, max_size=3),
+    max_leaves=8,
+)
+
+
+@pytest.mark.requirement("llm.request_hash")
+@given(
+    tools=st.lists(st.dictionaries(st.text("azä", max_size=3), SCHEMA, max_size=3), max_size=2),
+    schema=st.none() | st.dictionaries(st.text("az"), SCHEMA, max_size=2),
+    count=st.integers(0, len(EVERYTHING)),
+    temperature=st.none() | st.floats(0, 2),
+)
+def test_the_hash_of_a_request_is_that_of_its_canonical_json(
+    tools: list[dict[str, Any]], schema: dict[str, Any] | None, count: int, temperature: float | None
+):
+    offered = ToolSet([Tool(f"t{place}", "Looks.", each) for place, each in enumerate(tools)])
+    request = Request(
+        messages=EVERYTHING[:count], system="ä", tools=offered, output_schema=schema, temperature=temperature
+    )
+    fields = {**msgspec.structs.asdict(request), "tools": offered.tools, "model": "openai:m"}
+    del fields["timeouts"]
+
+    written = msgspec.json.encode(fields, order="deterministic")
+    hashes = {hash_request("openai:m", request) for _ in range(2)}
+
+    assert hashes == {"sha256:" + sha256(written).hexdigest()}
+
+
+MESSAGES = st.sampled_from((*EVERYTHING, assistant("x"), user("")))
+
+
+@pytest.mark.requirement("llm.measured_once")
+@given(conversations=st.lists(st.lists(MESSAGES, max_size=6), max_size=6))
+def test_a_conversation_has_the_sizes_of_its_messages_however_it_grows_or_changes(
+    conversations: list[list[Message]],
+):
+    size = GrowingSize(characters_of)
+
+    for messages in conversations:
+        assert size.of(tuple(messages)) == sum(map(characters_of, messages))
+
+
+@pytest.mark.requirement("llm.measured_once")
+def test_a_message_is_measured_once_while_its_conversation_grows():
+    measured: list[Message] = []
+    size = GrowingSize(lambda message: measured.append(message) or 1)
+    first, longer = EVERYTHING[:2], (*EVERYTHING, assistant("x"))
+
+    assert [size.of(first), size.of(first), size.of(longer), size.of(longer)] == [2, 2, 4, 4]
+
+    assert measured == list(longer)
+
+
+SETTINGS: st.SearchStrategy[dict[str, Any]] = st.sampled_from(
+    [
+        {},
+        {"system": "ä"},
+        {"system": "ä", "tools": ToolSet([tool()])},
+        {"system": "ä", "tools": ToolSet([tool("other")]), "tool_choice": "none"},
+        {"max_tokens": 12, "temperature": 0.5, "extra": {"z": 1, "a": [{"y": 2, "b": None}]}},
+        {"max_tokens": 13, "output_schema": {"type": "object"}, "output_name": "found"},
+    ]
+)
+
+
+@pytest.mark.requirement("llm.request_hash")
+@given(requests=st.lists(st.tuples(SETTINGS, st.lists(MESSAGES, max_size=6), st.sampled_from("ab")), max_size=8))
+def test_a_conversation_has_the_hashes_of_its_requests_however_it_grows_or_changes(
+    requests: list[tuple[dict[str, Any], list[Message], str]],
+):
+    hashes = GrowingHash()
+
+    for settings, messages, model in requests:
+        for count in range(len(messages) + 1):
+            request = Request(messages=tuple(messages[:count]), **settings)
+            assert hashes.of(model, request) == hash_request(model, request)
+
+
+@pytest.mark.requirement("llm.request_hash")
+def test_a_request_that_cannot_be_written_spoils_no_hash_of_those_after_it():
+    hashes, broken = GrowingHash(), user("\ud800")
+    for system in ("s", "\ud800"):
+        with pytest.raises(UnicodeEncodeError):
+            hashes.of("m", Request(messages=(EVERYTHING[0], broken), system=system))
+        for count in (1, 2):
+            request = Request(messages=EVERYTHING[:count], system="s")
+            assert hashes.of("m", request) == hash_request("m", request)

@@ -87,3 +87,16 @@ def test_what_was_taken_out_is_not_found_however_much_it_was():
 
     assert [hit.name for hit in shelf.search.find("deal")] == ["get_deal_1499"]
     assert [hit.name for hit in shelf.search.find("")] == ["get_deal_1499"]
+
+
+@pytest.mark.requirement("registry.shelf")
+@pytest.mark.parametrize("count", [3, 200])
+def test_names_that_come_one_by_one_and_all_at_once_are_in_order(count: int):
+    shelf = RealmIndex()
+    for number in reversed(range(count)):
+        shelf.put(revision(f"tool_{number}"))
+    shelf.drop("tool_1")
+    shelf.put(revision("tool_0"))
+
+    assert list(shelf.names) == sorted(f"tool_{number}" for number in range(count) if number != 1)
+    assert [tool.name for tool in shelf.current()] == list(shelf.names)

@@ -10,10 +10,9 @@ from msgspec import structs
 from tests.unit.rehearsal.parked import ALL, KEY, PARKED, Fate, Process, World, agent, flow, go_on
 from tests.unit.store.samples import NOON, new_run
 from toolcrib import Crib, tool
-from toolcrib.contracts import ApprovalRequested, ApprovalWithdrawn, ModelStarted, ServiceAccount
+from toolcrib.contracts import ApprovalRequested, ApprovalWithdrawn, ModelStarted, RunEvent, ServiceAccount
 from toolcrib.contracts.pruning_and_rehearsal import RehearsalReport, RehearsedRun
 from toolcrib.crib.runs.rehearsal import reasons_of_events
-from toolcrib.infrastructure.store import Entry
 
 Alter: TypeAlias = Callable[[Crib], Awaitable[None]]
 
@@ -244,8 +243,7 @@ def test_a_call_that_is_asked_about_again_needs_attention():
     withdrawn = ApprovalWithdrawn(position="t1.c1", number=1, reason="the policy changed after it was shown")
     run = new_run()
     events = [
-        Entry("r1", number, NOON, "default", "owner", each).to_run_event()
-        for number, each in enumerate((withdrawn, asked), 1)
+        RunEvent("r1", number, NOON, "default", "owner", each) for number, each in enumerate((withdrawn, asked), 1)
     ]
 
     (reason,) = reasons_of_events(run, events, before=0)

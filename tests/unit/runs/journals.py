@@ -10,22 +10,23 @@ from toolcrib.contracts import (
     Event,
     GuardDecision,
     Json,
+    RunEvent,
     RunFinished,
     RunKind,
     RunStarted,
     ToolEnvelope,
     ToolError,
 )
-from toolcrib.infrastructure.store import Entry
 
 ALLOWED = GuardDecision(outcome="allow", rule="allow_list")
 
 
-def journal(*events: Event, kind: RunKind = "agent") -> list[Entry]:
+def journal(*events: Event, kind: RunKind = "agent") -> list[RunEvent]:
     """The log of a run that has begun."""
     started = RunStarted(request=REQUEST.model_copy(update={"kind": kind}))
     return [
-        Entry("r1", number, AT, "default", "owner", event) for number, event in enumerate((started, *events), start=1)
+        RunEvent("r1", number, AT, "default", "owner", event)
+        for number, event in enumerate((started, *events), start=1)
     ]
 
 

@@ -16,13 +16,14 @@ from toolcrib.contracts import (
     ApprovalWithdrawn,
     Json,
     Reason,
+    RunEvent,
     RunSuspended,
     ToolRevision,
     approval_signal,
 )
 from toolcrib.core.executor import CallRequest
 from toolcrib.core.runs import RunContext, decision_on, waiting_approvals
-from toolcrib.infrastructure.store import ApprovalFilter, Entry
+from toolcrib.infrastructure.store import ApprovalFilter
 
 CONFIRMED = make_definition("pay", requires_confirmation=True, side_effects="writes")
 
@@ -134,7 +135,7 @@ async def test_a_withdrawal_that_a_crash_cut_off_from_the_next_request_is_not_fo
     claim = await office.house.store.journal.claim(run_id, owner="first", now=office.house.clock.now(), lease_s=LEASE_S)
     assert claim is not None
     lost = ApprovalWithdrawn(position="t1.c1", number=1, reason="the policy changed after it was shown")
-    entry = Entry(run_id, claim.run.events + 1, office.house.clock.now(), "default", "owner", lost)
+    entry = RunEvent(run_id, claim.run.events + 1, office.house.clock.now(), "default", "owner", lost)
     await office.house.store.journal.append(run_id, claim.run.epoch, [entry])
     await office.house.clock.pass_time(LEASE_S + 1)
 

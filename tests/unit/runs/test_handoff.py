@@ -4,9 +4,8 @@ import pytest
 
 from tests.twins import make_definition
 from tests.unit.runs.house import LEASE_S, House, ask
-from toolcrib.contracts import ClientResult, ClientReturned, Json, approval_signal
+from toolcrib.contracts import ClientResult, ClientReturned, Json, RunEvent, approval_signal
 from toolcrib.core.runs import RunContext, client_signal, decision_on, waiting_approvals
-from toolcrib.infrastructure.store import Entry
 
 
 async def both(context: RunContext) -> Json:
@@ -44,7 +43,7 @@ async def test_a_result_that_was_taken_up_before_a_crash_is_not_asked_for_again(
     assert claim is not None
     returned = ClientReturned(position="b", result=ClientResult(output="in time"), made_by="ann")
     run = claim.run
-    entry = Entry(run.run_id, run.events + 1, house.clock.now(), run.realm, run.made_by, returned)
+    entry = RunEvent(run.run_id, run.events + 1, house.clock.now(), run.realm, run.made_by, returned)
     await journal.append(run.run_id, run.epoch, [entry])
     await house.clock.pass_time(LEASE_S + 1)
     (asked,) = waiting_approvals(await journal.events(run_id), ())

@@ -68,10 +68,7 @@ class Ended:
         """All events of one."""
         assert (after, limit) == (0, None)
         self.read.append(run_id)
-        return [
-            entry.to_run_event()
-            for entry in journal(*(done(f"c{n}", name) for n, name in enumerate(self._runs[run_id][1])))
-        ]
+        return journal(*(done(f"c{n}", name) for n, name in enumerate(self._runs[run_id][1])))
 
 
 async def test_each_handle_was_filled_last_by_a_run_of_its_own():

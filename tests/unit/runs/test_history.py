@@ -5,9 +5,8 @@ from datetime import timedelta
 import pytest
 
 from tests.unit.store.samples import NOON, REQUEST
-from toolcrib.contracts import Event, ProgressMade, RunFinished, RunResumed, RunStarted, RunSuspended
+from toolcrib.contracts import Event, ProgressMade, RunEvent, RunFinished, RunResumed, RunStarted, RunSuspended
 from toolcrib.core.runs import History
-from toolcrib.infrastructure.store import Entry
 
 START = RunStarted(request=REQUEST)
 NOTE = ProgressMade(key="k", kind="note")
@@ -19,7 +18,7 @@ END = RunFinished(status="completed", stop_reason="final_answer")
 
 def active(*events: tuple[float, Event]) -> float:
     entries = [
-        Entry("r1", number, NOON + timedelta(seconds=at), "default", "owner", event)
+        RunEvent("r1", number, NOON + timedelta(seconds=at), "default", "owner", event)
         for number, (at, event) in enumerate(events, start=1)
     ]
     return History(entries).active_s

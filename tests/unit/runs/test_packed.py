@@ -3,15 +3,14 @@
 import pytest
 
 from tests.twins import AT
-from toolcrib.contracts import ProgressMade
+from toolcrib.contracts import ProgressMade, RunEvent
 from toolcrib.core.runs.journal.log import KEPT, PACK, PackedEntries
-from toolcrib.infrastructure.store import Entry
 
 pytestmark = pytest.mark.requirement("workflow_running.memory")
 
 
-def entry(number: int) -> Entry:
-    return Entry("run_1", number, AT, "acme", "ann", ProgressMade(key=f"k{number}", kind="told", data={"n": number}))
+def entry(number: int) -> RunEvent:
+    return RunEvent("run_1", number, AT, "acme", "ann", ProgressMade(key=f"k{number}", kind="told", data={"n": number}))
 
 
 @pytest.mark.parametrize("count", [0, 1, KEPT + PACK - 1, KEPT + PACK, KEPT + 3 * PACK + 7])

@@ -3,9 +3,9 @@
 import pytest
 
 from tests.unit.store.samples import FIRST, NOON, new_run
-from toolcrib.contracts import ChildStarted, Event, NotFound
+from toolcrib.contracts import ChildStarted, Event, NotFound, RunEvent
 from toolcrib.core.runs import read_tree
-from toolcrib.infrastructure.store import Entry, Lease, MemoryStore, RunChange
+from toolcrib.infrastructure.store import Lease, MemoryStore, RunChange
 
 OWNED = Lease("p1", NOON)
 
@@ -17,7 +17,7 @@ def child(position: str, run_id: str) -> ChildStarted:
 async def written(store: MemoryStore, run_id: str, *events: Event, change: RunChange | None = None) -> None:
     """A run with these events."""
     await store.journal.create(new_run(run_id, status="running", epoch=1), FIRST, lease=OWNED)
-    log = [Entry(run_id, number, NOON, "default", "owner", event) for number, event in enumerate(events, start=2)]
+    log = [RunEvent(run_id, number, NOON, "default", "owner", event) for number, event in enumerate(events, start=2)]
     await store.journal.append(run_id, 1, log, change)
 
 

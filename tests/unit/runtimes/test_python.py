@@ -58,6 +58,49 @@ async def test_a_function_gets_its_arguments_and_the_facts_of_its_call():
     assert await run(key) == "run_1:t1.c1"
 
 
+@pytest.mark.requirement("runtimes.python_types")
+@pytest.mark.parametrize(
+    ("given", "seen"),
+    [
+        ({"n": 1, "x": 1.5, "text": "a", "on": True, "some": None}, {"n": 1, "x": 1.5, "some": None}),
+        ({"n": 1.0, "x": 1, "text": "a"}, {"n": 1, "x": 1.0, "some": 7}),
+        ({"n": 1, "x": 1.5, "some": 2, "context": 3}, "context"),
+        ({"n": 1, "some": 2.5, "x": 2}, "some"),
+        ({"n": 1, "some": 2}, "x"),
+    ],
+)
+async def test_arguments_have_the_types_of_their_hints(given: dict[str, Any], seen: dict[str, Any] | str):
+    """Single values that are of them already are passed as they are; all others pydantic converts, or refuses."""
+
+    @tool
+    async def types(
+        n: int, x: float, context: ToolContext, *, text: str = "", on: bool = False, some: int | None = 7
+    ) -> str:
+        assert (type(text), type(on)) == (str, bool)
+        return repr({"n": n, "x": x, "some": some})
+
+    if isinstance(seen, str):
+        with pytest.raises(CallFailed, match=seen):
+            await run(types, **given)
+    else:
+        assert await run(types, **given) == repr(seen)
+
+
+@pytest.mark.requirement("runtimes.python_types")
+async def test_single_results_are_json_as_their_hints_have_them():
+    @tool
+    async def number(as_text: bool) -> float:
+        return cast("float", "3") if as_text else 3
+
+    @tool
+    async def found(text: str, hints: list[int]) -> int:
+        return len(text) + sum(hints)
+
+    assert repr(await run(number, as_text=False)) == "3.0"
+    assert await run(number, as_text=True) == "3"
+    assert await run(found, text="abc", hints=[1, 2]) == 6
+
+
 @pytest.mark.requirement("runtimes.python_requests")
 async def test_what_a_function_asks_for_is_counted_and_the_last_allowed_request_is_the_last():
     @tool

@@ -12,6 +12,7 @@ from toolcrib.contracts import Principal, Unavailable
 from toolcrib.interfaces.server import create_app
 from toolcrib.interfaces.server.app import MAX_BODY_BYTES, OPEN_PATHS
 from toolcrib.interfaces.server.http.middleware import Failures, ShutdownResponses
+from toolcrib.interfaces.server.http.requests import JsonRoute
 
 
 @pytest.mark.requirement("server.authentication")
@@ -115,6 +116,20 @@ async def test_a_store_that_is_not_there_is_503_also_while_authenticating() -> N
     server = Server(app, app.state.crib, None)  # pyright: ignore[reportArgumentType] - only makes a client
     async with server.client_of("owner") as client:
         assert checked(await client.get("/api/v1/ai/tools"), 503)["error"]["code"] == "unavailable"
+
+
+@pytest.mark.requirement("repository.start_up")
+async def test_a_route_reads_its_parameters_and_bodies_with_its_first_request_and_those_of_others_not(server: Server):
+    routes = {route.name: route for route in server.app.routes if isinstance(route, JsonRoute)}
+    assert len(routes) > 100
+    assert not any("dependant" in vars(route) for route in routes.values())
+
+    assert (await server.client.get("/api/v1/ai/tools")).status_code == 200
+
+    assert [route.path for route in routes.values() if "dependant" in vars(route)] == ["/api/v1/ai/tools"]
+    used = next(route for route in routes.values() if "dependant" in vars(route))
+    with pytest.raises(AttributeError, match="'JsonRoute' object has no attribute 'nothing'"):
+        used.nothing  # noqa: B018
 
 
 @pytest.mark.requirement("server.bodies")

@@ -6,8 +6,8 @@ from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from typing import Any, Literal
 
-from toolcrib.contracts import OWNER, ProgressMade, Run, RunRequest, RunStarted, Signal
-from toolcrib.infrastructure.store import Claim, Definition, Entry, Journal, Store, open_store
+from toolcrib.contracts import OWNER, ProgressMade, Run, RunEvent, RunRequest, RunStarted, Signal
+from toolcrib.infrastructure.store import Claim, Definition, Journal, Store, open_store
 from toolcrib.infrastructure.store.database.postgres import Postgres
 from toolcrib.infrastructure.store.sql.sql_store import SqlStore
 
@@ -61,12 +61,12 @@ def new_run(run_id: str = "r1", **fields: Any) -> Run:
     return Run(**(values | fields))
 
 
-def entry(number: int, run_id: str = "r1", *, seconds: float = 0, data: Any = None) -> Entry:
+def entry(number: int, run_id: str = "r1", *, seconds: float = 0, data: Any = None) -> RunEvent:
     event = ProgressMade(key=f"k{number}", kind="note", data=data)
-    return Entry(run_id, number, later(seconds), "default", "owner", event)
+    return RunEvent(run_id, number, later(seconds), "default", "owner", event)
 
 
-def entries(first: int, last: int, run_id: str = "r1") -> list[Entry]:
+def entries(first: int, last: int, run_id: str = "r1") -> list[RunEvent]:
     return [entry(number, run_id) for number in range(first, last + 1)]
 
 

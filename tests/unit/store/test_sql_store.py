@@ -17,11 +17,12 @@ from toolcrib.contracts import (
     Fenced,
     InvalidInput,
     NotFound,
+    RunEvent,
     RunStarted,
     Unavailable,
     digest,
 )
-from toolcrib.infrastructure.store import Entry, Store
+from toolcrib.infrastructure.store import Store
 from toolcrib.infrastructure.store.database import sqlite
 from toolcrib.infrastructure.store.database.database import Database
 from toolcrib.infrastructure.store.database.session import Session
@@ -75,7 +76,7 @@ async def test_each_table_that_keeps_an_event_has_the_same_json(store: Store, tm
     )
     other = RunStarted(request=REQUEST.model_copy(update={"input": "another"}))
     await started(store.journal)
-    await store.journal.append("r1", 1, [Entry("r1", 2, NOON, "default", "owner", asks)])
+    await store.journal.append("r1", 1, [RunEvent("r1", 2, NOON, "default", "owner", asks)])
     await store.journal.create(new_run("r2"), other)
 
     with closing(sqlite3.connect(tmp_path / "crib.db")) as connection:

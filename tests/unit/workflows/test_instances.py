@@ -18,9 +18,9 @@ from toolcrib.contracts import (
     PermissionDenied,
     Principal,
     ProgressMade,
+    RunEvent,
 )
 from toolcrib.contracts.workflows import StepWait, WorkflowInstance
-from toolcrib.infrastructure.store import Entry
 
 ITEM: JsonObject = {"item": "x"}
 ANN = Principal(id="ann", grants=("ai://workflows/*", "ai://tools/*"))
@@ -411,5 +411,5 @@ async def _append(crib: Crib, run_id: str, told: list[tuple[str, str, Any]]) -> 
     run = await crib.store.journal.run(run_id)
     events = [ProgressMade(key=key, kind=kind, data=data) for key, kind, data in told]
     at, whose = crib.clock.now(), (run.realm, run.made_by)
-    entries = [Entry(run_id, run.events + place, at, *whose, event) for place, event in enumerate(events, 1)]
+    entries = [RunEvent(run_id, run.events + place, at, *whose, event) for place, event in enumerate(events, 1)]
     await crib.store.journal.append(run_id, run.epoch, entries)

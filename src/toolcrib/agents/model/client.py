@@ -1,5 +1,6 @@
 """The model client of a run: its configuration, and requests within the run's budget."""
 
+import msgspec
 from msgspec import Struct
 
 from toolcrib.contracts import JsonSchema, LLMConfig, Purpose
@@ -16,6 +17,8 @@ class ModelClient(Struct, frozen=True, kw_only=True):
     llm: LLMConfig
     parallel: bool = True
     """Whether the model may call several tools in one answer."""
+    blank: list[Request] = []
+    """The request with what the configuration says, once there was one."""
 
     def request(
         self,
@@ -28,15 +31,21 @@ class ModelClient(Struct, frozen=True, kw_only=True):
         output_name: str = "answer",
     ) -> Request:
         """A model request with the configuration."""
-        llm = self.llm
-        return Request(
+        return msgspec.structs.replace(
+            self.blank[0] if self.blank else self._add_blank(),
             messages=messages,
             system=system,
             tools=tools,
             tool_choice=tool_choice,
-            parallel_tool_calls=self.parallel,
             output_schema=output_schema,
             output_name=output_name,
+        )
+
+    def _add_blank(self) -> Request:
+        llm = self.llm
+        blank = Request(
+            messages=(),
+            parallel_tool_calls=self.parallel,
             max_tokens=llm.max_tokens or self.context.budget.limits.max_tokens_per_call,
             temperature=llm.temperature,
             top_p=llm.top_p,
@@ -46,6 +55,8 @@ class ModelClient(Struct, frozen=True, kw_only=True):
             prompt_cache=llm.prompt_cache,
             extra=llm.extra,
         )
+        self.blank.append(blank)
+        return blank
 
     def call(
         self,

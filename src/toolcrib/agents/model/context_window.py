@@ -14,7 +14,8 @@ import orjson
 from toolcrib.contracts import Json, LLMConfig, ModelError
 from toolcrib.core.runs import RunContext, shorten_json
 from toolcrib.llm import Message, Part, ToolCall, ToolResult, ToolSet
-from toolcrib.llm.base.prices import context_window, estimate_tokens
+from toolcrib.llm.base.messages import GrowingSize
+from toolcrib.llm.base.prices import characters_of, context_window, estimate_tokens, tokens_of
 
 _LONGEST_RESULT: Final = 500
 """Characters of a result that is left alone."""
@@ -77,10 +78,11 @@ class ContextWindow:
         self._llm = llm
         self._short = 0
         """Messages of the run, from the first on, that have short results."""
-
-    @property
-    def tokens(self) -> int | None:
+        self._characters = GrowingSize(characters_of)
+        self.tokens = self._find_tokens()
         """Tokens that a prompt may have; null where nobody knows."""
+
+    def _find_tokens(self) -> int | None:
         if self._llm.max_input_tokens is not None:
             return self._llm.max_input_tokens
         window = context_window(*_provider_and_model(self._llm.model))
@@ -120,19 +122,21 @@ class ContextWindow:
         if most is None:
             return messages
 
+        prompt = self._trim_messages(messages, own, self._short)
+        if tokens_of(len(system) + tools.size + self._characters.of(prompt)) <= most:
+            return prompt
+
         def size(short: int) -> int:
             return estimate_tokens(self._trim_messages(messages, own, short), system=system, tools=tools)
 
-        if size(self._short) > most:
+        async def shorten() -> Json:
+            short = self._enough(size, len(messages) - own, most)
+            return {"messages": short, "tokens": size(short), "most": most}
 
-            async def shorten() -> Json:
-                short = self._enough(size, len(messages) - own, most)
-                return {"messages": short, "tokens": size(short), "most": most}
-
-            noted = await self._context.once(room_key(turn), "results_shortened", shorten)
-            self._short = noted["messages"]
-            if noted["tokens"] > most:
-                raise self._too_large(noted["tokens"], most)
+        noted = await self._context.once(room_key(turn), "results_shortened", shorten)
+        self._short = noted["messages"]
+        if noted["tokens"] > most:
+            raise self._too_large(noted["tokens"], most)
         return self._trim_messages(messages, own, self._short)
 
     def _enough(self, size: Callable[[int], int], count: int, most: int) -> int:

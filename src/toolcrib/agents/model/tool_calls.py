@@ -20,7 +20,8 @@ from toolcrib.llm import Message, Part, ToolCall
 
 def preview(value: Json, limit: int = 4000) -> str:
     """The value as JSON text of about `limit` characters at most; lists are shortened before texts."""
-    return clip_text(_dump(shorten_json(value, limit)), limit)
+    text = orjson.dumps(value).decode()
+    return text if len(text) <= limit else clip_text(_dump(shorten_json(value, limit)), limit)
 
 
 def result_text(envelope: ToolEnvelope, limit: int = 20_000) -> str:
@@ -34,9 +35,11 @@ def result_text(envelope: ToolEnvelope, limit: int = 20_000) -> str:
         return _dump(facts)
     if envelope.status == "skipped":
         return _dump({"skipped": True, "reason": "dry run: nothing was written"})
-    shown = preview(envelope.output, limit)
-    paging = envelope.metadata.get("paging") or {"complete": True}
-    notes = [] if paging["complete"] else list(envelope.metadata.get("warnings", ()))
+    shown, facts = preview(envelope.output, limit), envelope.metadata
+    if not facts and not envelope.truncated:
+        return shown
+    paging = facts.get("paging") or {"complete": True}
+    notes = [] if paging["complete"] else list(facts.get("warnings", ()))
     if envelope.truncated:
         notes.append("this is the beginning of a larger output, the rest of which is not shown; ask for less at once")
     return "\n".join([shown, *notes])
@@ -82,27 +85,30 @@ def read_calls(message: Message, turn: int, *, parallel: bool) -> Calls:
         turn: Its number, for the positions: `t3.c1`, `t3.c2`…
         parallel: Whether it may hold several calls.
     """
-    parts: list[Part] = []
     made: dict[str, ToolCall] = {}
     refused: dict[str, ToolError] = {}
     ids: set[str] = set()
-    for part in message.parts:
-        if not isinstance(part, ToolCall):
-            parts.append(part)
+    parts: list[Part] | None = None  # of the message, if a call is not as it was
+    for place, part in enumerate(message.parts):
+        if type(part) is not ToolCall:
             continue
-        position = f"t{turn}.c{len(made) + 1}"
-        call = part
+        number = len(made) + 1
+        position, call = f"t{turn}.c{number}", part
         if not call.id or call.id in ids:
-            call = msgspec.structs.replace(call, id=f"{call.id or 'call'}_{len(made) + 1}")
+            call = msgspec.structs.replace(call, id=f"{call.id or 'call'}_{number}")
         ids.add(call.id)
         if len(call.args) > MOST_CHARACTERS:
             refused[position] = _too_long(call)
             call = msgspec.structs.replace(call, args="{}")
-        elif made and not parallel:
+        elif number > 1 and not parallel:
             refused[position] = _one_at_a_time(call)
         made[position] = call
-        parts.append(call)
-    return Calls(msgspec.structs.replace(message, parts=tuple(parts)), made, refused)
+        if call is not part:
+            parts = list(message.parts) if parts is None else parts
+            parts[place] = call
+    if parts is not None:
+        message = msgspec.structs.replace(message, parts=tuple(parts))
+    return Calls(message, made, refused)
 
 
 def refusal_key(position: str) -> str:
@@ -112,12 +118,10 @@ def refusal_key(position: str) -> str:
 
 def arguments_of(call: ToolCall) -> Json:
     """The model's arguments as JSON; text that is none stays text, for the executor to refuse."""
-    if not call.args.strip():
-        return {}
     try:
         return orjson.loads(call.args)
     except orjson.JSONDecodeError:
-        return call.args
+        return call.args if call.args.strip() else {}
 
 
 def _too_long(call: ToolCall) -> ToolError:

@@ -296,7 +296,7 @@ def _read_ended(step: str, entry: JsonObject) -> SettledStep:
         reason=entry.get("reason"),
         error=None
         if failure is None
-        else ToolError(code=failure["code"], message=failure["message"], details=failure.get("details")),
+        else ToolError.model_validate({name: failure.get(name) for name in ("code", "message", "details")}),
     )
 
 

@@ -8,9 +8,10 @@ of the catalogue, if the tool has no reference data and names its tools one by o
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime
-from typing import NamedTuple, TypeAlias, cast
+from typing import TypeAlias, cast
 
 import orjson
+from msgspec import Struct
 
 from toolcrib.agents.model.client import ModelClient
 from toolcrib.agents.reference.lists import References
@@ -30,7 +31,7 @@ from toolcrib.contracts import (
     ToolRevision,
 )
 from toolcrib.core.expressions import Template
-from toolcrib.core.policy import is_in_service
+from toolcrib.core.policy import CallPolicy, is_in_service
 from toolcrib.core.providers import ReferenceList
 from toolcrib.core.registry import Providers, Registry
 from toolcrib.core.runs import RunContext
@@ -63,7 +64,7 @@ class SharedSetup:
     """The tools that write, by name."""
 
 
-class _Preparation(NamedTuple):
+class _Preparation(Struct):
     """What follows from the revisions that a run uses."""
 
     tool: ToolRevision
@@ -73,6 +74,14 @@ class _Preparation(NamedTuple):
     warnings: tuple[str, ...]
     drift: DriftReport | None
     """Null if the prompt fits the tools."""
+    _policies: tuple[CallPolicy, CallPolicy] | None = None
+    """The policy of the last run, as it was given and as it became; runs of one revision are given the same."""
+
+    def policy(self, given: CallPolicy) -> CallPolicy:
+        """What the calls of a run may be."""
+        if self._policies is None or self._policies[0] is not given:
+            self._policies = given, self.place.offer.policy(given)
+        return self._policies[1]
 
 
 class Setup(ModelClient, frozen=True, kw_only=True):
@@ -145,7 +154,7 @@ class RunPreparer:
             context.warn(warning)
         if prepared.drift is not None:
             await context.emit("drift", "schema_drift", prepared.drift.model_dump(mode="json"))
-        context.policy = prepared.place.offer.policy(given)
+        context.policy = prepared.policy(given)
         return Setup(
             context=context,
             model=model,

@@ -72,7 +72,7 @@ async def _ask_agent(context: RunContext, name: str, question: str) -> str | Non
     context.policy = replace(given, allowed=frozenset({tool}), narrowed={}, versions={tool: pinned} if pinned else {})
     try:
         arguments: JsonObject = {"message": f"{_SYSTEM}\n\n{question}"}
-        envelope = await context.call(CallRequest(f"{RECALLED}.c1", tool, arguments, pinned))
+        envelope = await context.make(CallRequest(f"{RECALLED}.c1", tool, arguments, pinned))
     finally:
         context.policy = given
     if envelope.error is not None:

@@ -234,4 +234,4 @@ async def _call(context: RunContext, source: ReferenceSource) -> ToolEnvelope:
     ref = source.tool or ""
     name, _, version = ref.partition("@")
     wanted = context.request.pins.get(ref) or version or None
-    return await context.call(CallRequest(f"reference.{source.name}", name, dict(source.input), wanted))
+    return await context.make(CallRequest(f"reference.{source.name}", name, dict(source.input), wanted))

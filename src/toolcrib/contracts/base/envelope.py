@@ -8,11 +8,12 @@ Example:
     print(envelope.output if envelope.ok else envelope.error, envelope.cost_usd)
 """
 
-from typing import Final, Literal, TypeAlias
+from typing import Any, Final, Literal, TypeAlias
 
+from msgspec import field
 from pydantic import Field
 
-from toolcrib.contracts.base.base import Contract, Json, JsonObject, Timestamp, Usd
+from toolcrib.contracts.base.base import Contract, Json, JsonObject, Record, Timestamp, Usd
 from toolcrib.contracts.base.errors import ToolError
 
 CallStatus: TypeAlias = Literal["success", "error", "skipped", "denied"]
@@ -22,7 +23,7 @@ EFFECTS: Final[tuple[SideEffects, ...]] = ("none", "reads", "writes")
 AttachmentKind: TypeAlias = Literal["blob", "image", "table"]
 
 
-class Attachment(Contract):
+class Attachment(Record):
     """A payload beside the output: the full text of a truncated output, an image, a table."""
 
     kind: AttachmentKind
@@ -40,12 +41,12 @@ class Attachment(Contract):
 _BLOB: Final = "blob:sha256:"
 
 
-class Timings(Contract):
+class Timings(Record):
     """Seconds of each phase of a call: contiguous spans of one monotonic clock, which add up to the total."""
 
     queue: float = 0.0
     """From the request to the start: barriers and the cap on parallel calls."""
-    validate_: float = Field(default=0.0, alias="validate", serialization_alias="validate")
+    validate_: float = field(default=0.0, name="validate")
     policy: float = 0.0
     """Guard, permission, rate limit, cache look-up, secrets."""
     wait: float = 0.0
@@ -56,7 +57,7 @@ class Timings(Contract):
     """Response mapping, output check, redaction, truncation."""
 
 
-class ToolEnvelope(Contract):
+class ToolEnvelope(Record):
     """The result of one call, whether it succeeded, failed, was denied, timed out or was interrupted."""
 
     call_id: str
@@ -82,7 +83,7 @@ class ToolEnvelope(Contract):
     truncated: bool = False
     attachments: tuple[Attachment, ...] = ()
     http_status: int | None = None
-    metadata: JsonObject = Field(default_factory=dict)
+    metadata: JsonObject = field(default_factory=dict[str, Any])
     """Allow-listed response headers and paging."""
     requires_client_execution: bool = False
     """A client acts on the call: the output is the prepared payload, and in the end what the client brought."""
@@ -93,7 +94,7 @@ class ToolEnvelope(Contract):
     session_id: str | None = None
     attempts: int = 0
     """Executions at the tool boundary, retries included; 0 if the tool never ran."""
-    timings: Timings = Timings.model_construct()
+    timings: Timings = Timings()
     cost_usd: Usd | None = None
     """Null means unknown, never 0 for a paid call."""
     side_effects: SideEffects = "none"

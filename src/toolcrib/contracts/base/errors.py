@@ -26,7 +26,7 @@ from collections.abc import Sequence
 from enum import StrEnum
 from typing import ClassVar, Literal, TypeAlias, get_args
 
-from toolcrib.contracts.base.base import Contract, JsonObject
+from toolcrib.contracts.base.base import JsonObject, Record
 
 
 class ErrorCode(StrEnum):
@@ -105,7 +105,7 @@ Effect: TypeAlias = Literal["none", "done", "unknown"]
 """The effect of a failed call: none is known; some or all of it took effect; or unknown."""
 
 
-class ToolError(Contract):
+class ToolError(Record):
     """Why a call failed, as data that a model, a workflow or a person can act on."""
 
     code: ErrorCode

@@ -5,11 +5,25 @@ stores the new messages, a call its own input and output. Trace, costs, stream a
 journal.
 """
 
-from typing import Annotated, Literal, TypeAlias
+from collections.abc import Mapping
+from functools import cache
+from typing import Annotated, Any, Final, Literal, Self, TypeAlias, get_args
 
-from pydantic import ConfigDict, Field, TypeAdapter
+import msgspec
+import orjson
+from msgspec import field
+from pydantic import BaseModel, Field, TypeAdapter
 
-from toolcrib.contracts.base.base import Contract, Json, JsonObject, JsonSchema, Timestamp, Usd
+from toolcrib.contracts.base.base import (
+    Json,
+    JsonObject,
+    JsonSchema,
+    Record,
+    Timestamp,
+    Usd,
+    read_json,
+    to_json,
+)
 from toolcrib.contracts.base.envelope import Attachment, SideEffects, ToolEnvelope
 from toolcrib.contracts.base.errors import ModelErrorKind, Reason, ToolError
 from toolcrib.contracts.runs.runs import (
@@ -31,7 +45,7 @@ Outcome: TypeAlias = Literal["allow", "deny", "ask"]
 ResumeCause: TypeAlias = Literal["crash", "approval", "client", "signal", "timer", "request", "shutdown"]
 
 
-class GuardDecision(Contract):
+class GuardDecision(Record):
     """What the policy guard said about one call, with the facts it said it on. No tool runs without one."""
 
     outcome: Outcome
@@ -39,19 +53,55 @@ class GuardDecision(Contract):
     """The rule that decided: `allow_list`, `side_effects`, `max_tool_calls`…"""
     reason: Reason | None = None
     message: str | None = None
-    inputs: JsonObject = Field(default_factory=dict)
+    inputs: JsonObject = field(default_factory=dict[str, Any])
     expires_s: float | None = None
     """For `ask`: seconds after which a call without a decision is denied; null for never."""
 
 
-class RunStarted(Contract):
+class JournalEvent(Record, dict=True, gc=True):
+    """Base of the events. One that was read keeps its text, because an older release wrote fewer fields."""
+
+    @classmethod
+    def of_checked(cls, value: object, checked: BaseModel) -> Self:
+        """An event of a JSON object, which it keeps as text; of anything else, an event that is made here."""
+        made = super().of_checked(value, checked)
+        return made.read_from(orjson.dumps(value)) if isinstance(value, dict) else made
+
+    def read_from(self, text: bytes) -> Self:
+        """The event, which was read from this text."""
+        vars(self)[_TEXT] = text
+        return self
+
+    @property
+    def text(self) -> bytes:
+        """Its JSON; as it was read, if it was.
+
+        Raises:
+            PydanticSerializationError: It holds something that is not JSON.
+        """
+        return vars(self).get(_TEXT) or to_json(self)
+
+    def as_written(self) -> JsonObject:
+        """Its JSON, without the fields that the release did not know which has written it."""
+        return orjson.loads(self.text)
+
+    def as_read(self) -> JsonObject | None:
+        """The fields that were there when it was read; null if it was made here, with all that this release knows."""
+        text = vars(self).get(_TEXT)
+        return None if text is None else orjson.loads(text)
+
+
+_TEXT: Final = "text"
+
+
+class RunStarted(JournalEvent):
     """A run exists; its definition is pinned by hash."""
 
     type: Literal["run_started"] = "run_started"
     request: RunRequest
 
 
-class RunResumed(Contract):
+class RunResumed(JournalEvent):
     """A process has taken the run on, after a wait or after another one's death."""
 
     type: Literal["run_resumed"] = "run_resumed"
@@ -59,7 +109,7 @@ class RunResumed(Contract):
     cause: ResumeCause
 
 
-class RunSuspended(Contract):
+class RunSuspended(JournalEvent):
     """The run waits; nothing of it is held in memory."""
 
     type: Literal["run_suspended"] = "run_suspended"
@@ -75,7 +125,7 @@ class RunSuspended(Contract):
     """Whether it has read untrusted content."""
 
 
-class RunFinished(Contract):
+class RunFinished(JournalEvent):
     """The run's end: always the last event."""
 
     type: Literal["run_finished"] = "run_finished"
@@ -87,13 +137,13 @@ class RunFinished(Contract):
     """What was done until then by a run that did not complete, if anything."""
     attachments: tuple[Attachment, ...] = ()
     """What accompanies the output."""
-    metadata: JsonObject = Field(default_factory=dict)
+    metadata: JsonObject = field(default_factory=dict[str, Any])
     """What else its program says of it: what code has printed and used."""
     tainted: bool = False
     """It has read what outsiders can write."""
     error: ToolError | None = None
     warnings: tuple[str, ...] = ()
-    usage: Usage = Usage.model_construct()
+    usage: Usage = Usage()
     tokens: int | None = None
     """Input and output tokens, with those of nested runs; null where an older release has not written them."""
     cost_usd: Usd | None = None
@@ -112,7 +162,7 @@ class RunFinished(Contract):
         return self.output if self.partial is None else self.partial
 
 
-class ModelStarted(Contract):
+class ModelStarted(JournalEvent):
     """One attempt of a model call is about to be sent."""
 
     type: Literal["model_started"] = "model_started"
@@ -134,7 +184,7 @@ class ModelStarted(Contract):
     """Content hash of the request, independent of the model; null in events of older releases."""
 
 
-class ModelFailed(Contract):
+class ModelFailed(JournalEvent):
     """An attempt failed. `retry_in_s` is null if there will be no other."""
 
     type: Literal["model_failed"] = "model_failed"
@@ -146,12 +196,12 @@ class ModelFailed(Contract):
     retry_after_s: float | None = None
     """Seconds to wait, where the provider said so."""
     retry_in_s: float | None = None
-    usage: Usage = Usage.model_construct()
+    usage: Usage = Usage()
     """What it may have used at most, if it may have been billed: its answer was cut off, or came too late."""
     cost_usd: Usd | None = None
 
 
-class ModelDenied(Contract):
+class ModelDenied(JournalEvent):
     """A model was not asked, because a guardrail forbids it. For limits, see `LimitReached`."""
 
     type: Literal["model_denied"] = "model_denied"
@@ -161,7 +211,7 @@ class ModelDenied(Contract):
     decision: GuardDecision
 
 
-class ModelFinished(Contract):
+class ModelFinished(JournalEvent):
     """A model answered."""
 
     type: Literal["model_finished"] = "model_finished"
@@ -170,7 +220,7 @@ class ModelFinished(Contract):
     model: str
     response: Json
     """The neutral response: parts, stop, usage, the provider's model name and id."""
-    usage: Usage = Usage.model_construct()
+    usage: Usage = Usage()
     cost_usd: Usd | None = None
     cost_source: str | None = None
     """Who billed it, or the table that the rates are from."""
@@ -184,7 +234,7 @@ class ModelFinished(Contract):
     """In a fork: the event of the other run that has this answer; no model was asked."""
 
 
-class CallStarted(Contract):
+class CallStarted(JournalEvent):
     """The intent: committed before a tool with side effects is dispatched."""
 
     type: Literal["call_started"] = "call_started"
@@ -201,7 +251,7 @@ class CallStarted(Contract):
     """2 or more: repeated after a crash."""
 
 
-class CallFinished(Contract):
+class CallFinished(JournalEvent):
     """The outcome: an envelope, which is from now on what this call returns."""
 
     type: Literal["call_finished"] = "call_finished"
@@ -213,7 +263,7 @@ class CallFinished(Contract):
     """In a fork: the event of the other run that has this outcome."""
 
 
-class CallDoubted(Contract):
+class CallDoubted(JournalEvent):
     """A call failed with an unknown outcome: its lookup or a person is asked whether it took effect."""
 
     type: Literal["call_doubted"] = "call_doubted"
@@ -222,7 +272,7 @@ class CallDoubted(Contract):
     """Of the failure."""
 
 
-class ApprovalRequested(Contract):
+class ApprovalRequested(JournalEvent):
     """A call waits for a person's decision, which must name these hashes."""
 
     type: Literal["approval_requested"] = "approval_requested"
@@ -257,7 +307,7 @@ class ApprovalRequested(Contract):
     """What the person is asked: whether the call may run, or whether one that was cut off took effect."""
 
 
-class ApprovalDecided(Contract):
+class ApprovalDecided(JournalEvent):
     """A person has decided, or the time has expired (`decision` null)."""
 
     type: Literal["approval_decided"] = "approval_decided"
@@ -268,7 +318,7 @@ class ApprovalDecided(Contract):
     made_by: str
 
 
-class ApprovalWithdrawn(Contract):
+class ApprovalWithdrawn(JournalEvent):
     """A request is no longer valid, decided or not: its call has ended otherwise, or something has changed."""
 
     type: Literal["approval_withdrawn"] = "approval_withdrawn"
@@ -280,7 +330,7 @@ class ApprovalWithdrawn(Contract):
     """The question is not repeated: the step that asked has ended without an answer."""
 
 
-class ClientHandoff(Contract):
+class ClientHandoff(JournalEvent):
     """A prepared call waits for a client to perform it."""
 
     type: Literal["client_handoff"] = "client_handoff"
@@ -289,7 +339,7 @@ class ClientHandoff(Contract):
     """Its output is the prepared payload; `requires_client_execution` is true."""
 
 
-class ClientReturned(Contract):
+class ClientReturned(JournalEvent):
     """A client has returned a result."""
 
     type: Literal["client_returned"] = "client_returned"
@@ -298,7 +348,7 @@ class ClientReturned(Contract):
     made_by: str
 
 
-class SignalAwaited(Contract):
+class SignalAwaited(JournalEvent):
     """The run waits for a signal that has not arrived."""
 
     type: Literal["signal_awaited"] = "signal_awaited"
@@ -309,7 +359,7 @@ class SignalAwaited(Contract):
     """Of the part of the program that waits, where several may wait for one signal; null for all of it."""
 
 
-class SignalReceived(Contract):
+class SignalReceived(JournalEvent):
     """The signal, or its time-out (`payload` null)."""
 
     type: Literal["signal_received"] = "signal_received"
@@ -320,7 +370,7 @@ class SignalReceived(Contract):
     """Of the part of the program that has waited, as in `SignalAwaited`."""
 
 
-class FailedCall(Contract):
+class FailedCall(Record):
     """The failure of the call that a fallback replaces."""
 
     tool: str
@@ -336,7 +386,7 @@ class FailedCall(Contract):
     """It had read untrusted content, which its error may contain."""
 
 
-class ChildStarted(Contract):
+class ChildStarted(JournalEvent):
     """A nested run."""
 
     type: Literal["child_started"] = "child_started"
@@ -348,7 +398,7 @@ class ChildStarted(Contract):
     """For a fallback: what failed before."""
 
 
-class ProgressMade(Contract):
+class ProgressMade(JournalEvent):
     """Progress that the run's program reports; at most once per key."""
 
     type: Literal["progress_made"] = "progress_made"
@@ -357,7 +407,7 @@ class ProgressMade(Contract):
     data: Json = None
 
 
-class LimitReached(Contract):
+class LimitReached(JournalEvent):
     """A limit ended or narrowed the run."""
 
     type: Literal["limit_reached"] = "limit_reached"
@@ -394,11 +444,11 @@ Event: TypeAlias = Annotated[
 ]
 
 
-class RunEvent(Contract):
+class RunEvent(Record, kw_only=False):
     """A numbered event of a run, as stored in the journal and shown by all interfaces."""
 
     run_id: str
-    number: int = Field(ge=1)
+    number: Annotated[int, Field(ge=1)]
     at: Timestamp
     realm: str
     made_by: str
@@ -406,5 +456,33 @@ class RunEvent(Contract):
     schema_version: int = SCHEMA_VERSION
 
 
-EVENT: TypeAdapter[Event] = TypeAdapter(Event, config=ConfigDict(defer_build=True))
-"""Reads one event from its persisted JSON."""
+def read_event(text: bytes) -> Event:
+    """The event of a JSON text, which it keeps: one that was written by this release, or an older one.
+
+    Raises:
+        ValidationError: Of pydantic: it is no event.
+    """
+    try:
+        kind = _kinds()[_TYPE.decode(text).type]
+    except (msgspec.DecodeError, KeyError):
+        return _event_adapter().validate_json(text)  # which says what is wrong
+    return read_json(kind, text).read_from(text)
+
+
+class _Typed(msgspec.Struct):
+    """What all events have."""
+
+    type: str
+
+
+_TYPE: Final = msgspec.json.Decoder(_Typed)
+
+
+@cache
+def _kinds() -> Mapping[str, type[Event]]:
+    return {get_args(kind.__annotations__["type"])[0]: kind for kind in get_args(get_args(Event)[0])}
+
+
+@cache
+def _event_adapter() -> TypeAdapter[Event]:
+    return TypeAdapter(Event)

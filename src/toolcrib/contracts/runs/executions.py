@@ -196,7 +196,7 @@ class AgentResponse(AgentOutputs):
     stop_reason: StopReason | None = None
     iterations: int = 0
     """Answers of models."""
-    usage: Usage = Usage.model_construct()
+    usage: Usage = Usage()
     """Of its own model calls."""
     tokens: int = 0
     """Input and output tokens of the run and those nested in it."""

@@ -1,11 +1,13 @@
 """Runs: one execution of a tool, an agentic tool, an agent or a workflow, with request, state, result and signals."""
 
 from decimal import Decimal
-from typing import Literal, TypeAlias
+from typing import Annotated, Any, Literal, TypeAlias
 
+from msgspec import field
+from msgspec.structs import force_setattr
 from pydantic import Field
 
-from toolcrib.contracts.base.base import Contract, Json, JsonObject, Timestamp, Usd
+from toolcrib.contracts.base.base import Contract, Json, JsonObject, Record, Timestamp, Usd
 from toolcrib.contracts.base.envelope import Attachment, SideEffects
 from toolcrib.contracts.base.errors import ToolError
 from toolcrib.contracts.base.principals import Principal
@@ -88,14 +90,14 @@ PLANNED_ANEW = "planned_anew"
 """Kind of the progress event that marks today's way of planning, unlike older releases; its key is the place."""
 
 
-class RunRequest(Contract):
+class RunRequest(Record):
     """The request of a run. It is stored with the run, so that any process can drive it."""
 
     kind: RunKind
     tool: str
     """`name@version` of the tool that the run executes."""
     content_hash: str
-    pins: dict[str, str] = Field(default_factory=dict)
+    pins: dict[str, str] = field(default_factory=dict[str, str])
     """Content hashes of the tools that the run may call, by the references in its definition."""
     input: Json = None
     principal: Principal
@@ -108,7 +110,7 @@ class RunRequest(Contract):
     """Id of the principal who started the outermost run; null if this run is not nested."""
     depth: int = 0
     conversation_id: str | None = None
-    turn: int | None = Field(default=None, ge=1)
+    turn: Annotated[int, Field(ge=1)] | None = None
     """Its place among the turns of its conversation; null for other runs, such as nested ones."""
     session_id: str | None = None
     model: str | None = None
@@ -119,9 +121,9 @@ class RunRequest(Contract):
     """Of a workflow: the run that it continues; null for one that starts from the beginning."""
     fork: Fork | None = None
     """The run that it was forked from; null if it is not a fork."""
-    replaced: dict[str, str] = Field(default_factory=dict)
+    replaced: dict[str, str] = field(default_factory=dict[str, str])
     """Content hashes of the revisions that are called, by those in whose place they are; in nested runs too."""
-    callers: dict[str, str] = Field(default_factory=dict)
+    callers: dict[str, str] = field(default_factory=dict[str, str])
     """The tools that are open above this run, outermost first: `name@version` by content hash."""
     plan_format: int = 1
     """The rules of the release that began it. 1: the plan of a fixed sequence is held against words; 2: by evidence.
@@ -135,7 +137,7 @@ class RunRequest(Contract):
     """The caller had read untrusted content before the call."""
     allowance: Allowance | None = None
     """The remaining budget of the caller at the time of the call; null if the run is not nested."""
-    timeout_s: float | None = Field(default=None, gt=0)
+    timeout_s: Annotated[float, Field(gt=0)] | None = None
     """Seconds that the caller gives it, waiting for people excluded, if its own limits are not less."""
 
     @property
@@ -164,7 +166,7 @@ class RunRequest(Contract):
         return self.tool.partition("@")[0]
 
 
-class Run(Contract):
+class Run(Record):
     """A run as the store knows it."""
 
     run_id: str
@@ -179,7 +181,7 @@ class Run(Contract):
     """What was done until then by a run that did not complete, if anything."""
     error: ToolError | None = None
     warnings: tuple[str, ...] = ()
-    usage: Usage = Usage.model_construct()
+    usage: Usage = Usage()
     tokens: int | None = None
     """Input and output tokens, with those of nested runs; null until the run has ended, and where an older release has
     not written them."""
@@ -211,7 +213,7 @@ class Run(Contract):
         return self.usage.total_tokens if self.tokens is None else self.tokens
 
 
-class CostBounds(Contract):
+class CostBounds(Record):
     """What calls may have cost, in US dollars, that were cut off: by a time-out, a cancellation or a crash.
 
     Nobody knows how far the provider came, so it is no part of a bill. Limits count the upper bound.
@@ -222,7 +224,7 @@ class CostBounds(Contract):
     """What was reserved for the calls; null where a price is unknown."""
 
 
-class RunResult(Contract):
+class RunResult(Record):
     """How a run ended, or its state if it waits."""
 
     run_id: str
@@ -234,13 +236,13 @@ class RunResult(Contract):
     """What was done until then by a run that did not complete, if anything."""
     attachments: tuple[Attachment, ...] = ()
     """What accompanies the output."""
-    metadata: JsonObject = Field(default_factory=dict)
+    metadata: JsonObject = field(default_factory=dict[str, Any])
     """What else its program says of it: what code has printed and used."""
     tainted: bool = False
     """It has read untrusted content."""
     error: ToolError | None = None
     warnings: tuple[str, ...] = ()
-    usage: Usage = Usage.model_construct()
+    usage: Usage = Usage()
     tokens: int | None = None
     """Input and output tokens, with those of nested runs; null where an older release has not written them."""
     cost_usd: Usd | None = None
@@ -254,11 +256,10 @@ class RunResult(Contract):
     wrote: bool | None = None
     """Whether a call of it, or of a nested run, has changed something or may have; null if an older release ran it."""
 
-    def model_post_init(self, context: object, /) -> None:
+    def __post_init__(self) -> None:
         """Say null for a cost of which nothing is known; releases have written 0."""
-        del context
         if self.cost_unknown and not self.cost_usd:
-            object.__setattr__(self, "cost_usd", None)
+            force_setattr(self, "cost_usd", None)
 
     @property
     def counted_usd(self) -> Decimal:

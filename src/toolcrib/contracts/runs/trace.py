@@ -323,7 +323,7 @@ class Trace(Contract):
     """What calls may have cost that were cut off, which `cost` does not include."""
     tokens: int = 0
     """Input and output tokens so far, with those of nested runs."""
-    usage: Usage = Usage.model_construct()
+    usage: Usage = Usage()
     """Of the run's own model calls."""
     cost_breakdown: CostBreakdown = CostBreakdown.model_construct()
     """What each call cost, so far."""

@@ -10,7 +10,7 @@ from typing import Literal, Self, TypeAlias
 
 from pydantic import Field
 
-from toolcrib.contracts.base.base import Contract, JsonObject, Usd
+from toolcrib.contracts.base.base import Contract, JsonObject, Record, Usd
 
 CLOSING_S = 10.0
 """Seconds that a run has beyond the time-out of what it runs, so that the inner end is the one that is reported."""
@@ -148,7 +148,7 @@ class Allowance(Contract):
         )
 
 
-class Usage(Contract):
+class Usage(Record):
     """Tokens of model calls. `input_tokens` includes cached ones."""
 
     input_tokens: int = 0

@@ -32,7 +32,7 @@ class TextProposal(Contract):
     """Unified diff from `current` to `proposed`; empty if they are equal."""
     reason: str
     """Why the text should change: what has changed since, or what the model says."""
-    usage: Usage = Usage.model_construct()
+    usage: Usage = Usage()
     """What the model used; nothing for a text made by rule."""
     cost_usd: Usd | None = None
     """Null means unknown."""
@@ -91,7 +91,7 @@ class PromptTest(Contract):
     calls: tuple[TrialCall, ...] = ()
     problems: tuple[str, ...] = ()
     """What would go wrong: unknown placeholders, arguments that do not fit, drift, the model's failure."""
-    usage: Usage = Usage.model_construct()
+    usage: Usage = Usage()
     cost_usd: Usd | None = None
     """Null means unknown."""
     duration_ms: int = Field(default=0, ge=0)

@@ -9,7 +9,7 @@ import contextlib
 from collections.abc import Awaitable, Callable, Collection, Mapping
 from functools import partial
 from random import Random
-from typing import Protocol
+from typing import Final, NamedTuple, Protocol
 
 from msgspec import Struct
 
@@ -50,10 +50,11 @@ from toolcrib.core.engines.outcomes import (
     to_run_finished,
 )
 from toolcrib.core.executor import Clock, error
-from toolcrib.core.policy import Budget, Caps, Guardrails, RunCaps, policy_of
+from toolcrib.core.policy import Budget, CallPolicy, Caps, Guardrails, RunCaps, policy_of
 from toolcrib.core.registry import Registry
 from toolcrib.core.runs import (
     EndedRuns,
+    EnginePorts,
     History,
     InterruptedCalls,
     ModelCallRules,
@@ -64,13 +65,12 @@ from toolcrib.core.runs import (
     RunContext,
     RunEnd,
     RunLog,
-    RunPorts,
     Suspended,
     TokenHub,
     as_asked,
     result_of,
 )
-from toolcrib.core.runs.context.pending import Pause
+from toolcrib.core.runs.context.pending import Pause, Sleep
 from toolcrib.core.runs.context.ports import Executes, Foretell, Learn, Texts, nothing_foretold, observe_now
 from toolcrib.core.runs.journal.log import Appends
 from toolcrib.core.runs.models.request_screening import Screens
@@ -162,15 +162,71 @@ class RunServices(Struct, frozen=True):
     """The calls of runs are made in the order of a recording."""
 
 
-class ClaimedRun:
-    """One claim being worked on: row, signals, history, and all events so far."""
+class _Terms(NamedTuple):
+    """On what terms runs of one revision are driven that nobody has called, and that bring no rules of their own."""
 
-    def __init__(self, claim: Claim, services: RunServices) -> None:
+    tool: ToolRevision
+    limits: Limits
+    policy: CallPolicy
+
+
+_MOST_TERMS: Final = 4096
+"""Revisions whose terms are remembered; when there are more, all are worked out anew."""
+
+
+class ClaimedRun:
+    """One claim being worked on: row, signals, history, events so far, and what its context needs of the driver.
+
+    Args:
+        claim: The claim.
+        driver: Works on it.
+        hold: Stops the work from outside; null if there is none, because the run ends at once.
+    """
+
+    __slots__ = ("_driver", "_hold", "_services", "add", "engine", "history", "log", "run", "signals")
+
+    def __init__(self, claim: Claim, driver: "Driver", hold: LeaseGuard | None = None) -> None:
         self.run = claim.run
         self.signals = claim.signals
         self.history = History(claim.events)
-        self.log = RunLog(services.store.journal, claim.run, services.clock, claim.events)
+        self.log = RunLog(driver.services.store.journal, claim.run, driver.services.clock, claim.events)
         self.add = self.log.add
+        self.engine = driver.ports
+        self._driver = driver
+        self._services = driver.services
+        self._hold = hold
+
+    @property
+    def sleep(self) -> Sleep | None:
+        """See `RunServices`."""
+        sleep = self._services.sleep
+        return None if sleep is None else partial(sleep, self.run.run_id)
+
+    async def signal(self, name: str) -> Signal | None:
+        """A signal that was left, also after the run was claimed."""
+        known = self.signals.get(name)
+        return known or (await self._services.store.journal.signals(self.run.run_id)).get(name)
+
+    async def arrived(self) -> Collection[str]:
+        """Names of the signals that were left until now."""
+        return await self._services.store.journal.signals(self.run.run_id)
+
+    async def leave(self, signal: Signal) -> bool:
+        """Leave a signal for the run."""
+        return await self._services.store.journal.signal(self.run.run_id, signal)
+
+    async def abandon(self, child_id: str) -> None:
+        """End a nested run that was cut off with its call, while the run that has called it goes on."""
+        await self._driver.abandon(self.run, child_id)
+
+    async def fence(self) -> None:
+        """Raise `Fenced` if another process may have the run."""
+        if self._hold is not None:
+            await self._driver.ensure(self._hold)
+
+    def suspends(self) -> bool:
+        """Whether the run is suspended when nothing of it works any more."""
+        return self._services.suspends(self.run.run_id)
 
 
 class Driver:
@@ -185,10 +241,23 @@ class Driver:
     def __init__(
         self, services: RunServices, nested: NestedRuns, ensure: Callable[[LeaseGuard], Awaitable[None]]
     ) -> None:
-        self._services = services
-        self._ensure = ensure
+        self.services = services
+        self.ensure = ensure
         self._nested = nested
-        self._in_doubt = InterruptedCalls(services.registry, services.clock, services.foretell)
+        in_doubt = InterruptedCalls(services.registry, services.clock, services.foretell)
+        self.ports = EnginePorts(
+            executor=services.executor,
+            in_doubt=in_doubt,
+            blobs=services.store.blobs,
+            clock=services.clock,
+            past=services.store.journal,
+            learn=services.learn,
+            foretell=services.foretell,
+            pause=services.pause,
+            in_recorded_order=services.in_recorded_order,
+        )
+        """What the contexts of all runs need."""
+        self._terms: dict[tuple[str, str], _Terms] = {}
 
     async def execute(self, claim: Claim, hold: LeaseGuard, parent: RunContext | None) -> DriveResult:
         """Execute a run's program until it ends or waits; a run that was cancelled is ended instead.
@@ -197,20 +266,27 @@ class Driver:
             Fenced: Another process has taken the run.
             StoreUnavailable: The store went away; whoever claims the run later goes on with it.
         """
-        drive, request = ClaimedRun(claim, self._services), claim.run.request
-        tool = as_asked(await self._services.registry.get_revision(claim.run.realm, request.content_hash), request)
-        journal, limits = self._services.store.journal, limits_of(tool, request.kind, request.timeout_s)
-        if parent is None:  # else the parent's own budget and time-out hold
-            limits = await limits_alone(journal, request, drive.history, limits)
-        parts = await open_parts(journal, drive.history)
-        context = self._context(drive, hold, tool, limits, parent)
-        for child_id, most in parts.items():
-            context.budget.hold(child_id, most)
+        drive, request = ClaimedRun(claim, self, hold), claim.run.request
+        tool = as_asked(await self.services.registry.get_revision(claim.run.realm, request.content_hash), request)
+        terms = self._terms_of(tool, request)
+        if parent is None and (request.parent_run_id is not None or request.allowance is not None):
+            # else the parent's own budget and time-out hold, or there is none
+            journal = self.services.store.journal
+            terms = terms._replace(limits=await limits_alone(journal, request, drive.history, terms.limits))
+        parts = await open_parts(self.services.store.journal, drive.history) if drive.history.children else None
+        context = self._context(drive, terms, parent)
+        if parts is not None:
+            for child_id, most in parts.items():
+                context.budget.hold(child_id, most)
         if claim.run.epoch > 1:
             drive.add(RunResumed(epoch=claim.run.epoch, cause=resume_cause(claim)))
-        driven = await self._work(drive, hold, context, tool, called=parent is not None)
+        try:
+            driven = await self._work(drive, hold, context, tool, called=parent is not None)
+        finally:
+            context.forget_program()
+            hold.forget_work()
         hold.let_go()
-        if driven.result.status in ENDED:
+        if driven.result.status in ENDED and context.open_children:
             for child_id in list(context.open_children):
                 await self._nested.end(child_id)
         return driven
@@ -221,7 +297,7 @@ class Driver:
         """Do what there is to do, until it is written how the run has halted."""
         if CANCEL in drive.signals:
             return await self._cancel(drive, context)
-        if not called and await self._is_orphan(context.request):
+        if not called and context.request.parent_run_id is not None and await self._is_orphan(context.request):
             return await self._end(drive, end_of_orphan(context.request), context)
         seconds = max(context.budget.limits.timeout_s - drive.history.active_s, 0.0)
         hold.on_leave(context.leave)
@@ -243,14 +319,14 @@ class Driver:
 
     async def refuse(self, claim: Claim, ended: RunEnd) -> DriveResult:
         """End a run that was not admitted."""
-        return await self._finish(ClaimedRun(claim, self._services), ended)
+        return await self._finish(ClaimedRun(claim, self), ended)
 
     # Inside -----------------------------------------------------------------------------------------------------------
 
     async def _run_program(self, context: RunContext, tool: ToolRevision, seconds: float) -> RunEnd | Suspended:
         """Execute the program until it ends, or until nothing of it can go on."""
-        program = self._services.programs[context.request.kind]
-        deadline = self._services.deadline(seconds)
+        program = self.services.programs[context.request.kind]
+        deadline = self.services.deadline(seconds)
         try:
             async with deadline:
                 return await program(context, tool)
@@ -274,7 +350,7 @@ class Driver:
 
     async def _suspend(self, drive: ClaimedRun, wait: Suspended, context: RunContext) -> DriveResult:
         change = RunChange(status=wait.status, waiting_for=wait.signals, wake_at=wait.wake_at)
-        left = context.budget.allowance(context.deadline - self._services.clock.monotonic())
+        left = context.budget.allowance(context.deadline - self.services.clock.monotonic())
         spent = context.budget.usage(left.seconds)
         context.leave_budget()
         suspended = RunSuspended(
@@ -290,7 +366,7 @@ class Driver:
 
     async def _cancel(self, drive: ClaimedRun, context: RunContext) -> DriveResult:
         """End a run that somebody has cancelled, with what it has so far."""
-        signal = (await self._services.store.journal.signals(drive.run.run_id))[CANCEL]
+        signal = (await self.services.store.journal.signals(drive.run.run_id))[CANCEL]
         if CANCEL not in drive.history.received:
             drive.add(SignalReceived(name=CANCEL, payload=signal.payload, made_by=signal.made_by))
         return await self._end(drive, end_by_cancel(signal, context.partial()), context)
@@ -300,7 +376,8 @@ class Driver:
         await context.settle(cancel=True)
         context.leave_budget()
         context.close_open_calls(Reason.RUN_TIMEOUT if ended.status == "timed_out" else Reason.CANCELLED)
-        await self._cancel_children(drive, context)
+        if context.open_children:
+            await self._cancel_children(drive, context)
         return await self._finish(drive, ended, context)
 
     async def _finish(self, drive: ClaimedRun, ended: RunEnd, context: RunContext | None = None) -> DriveResult:
@@ -309,7 +386,7 @@ class Driver:
         tells = None
         parent_id = drive.run.request.parent_run_id
         if parent_id is not None:
-            name, at = child_signal(drive.run.run_id), self._services.clock.now()
+            name, at = child_signal(drive.run.run_id), self.services.clock.now()
             tells = parent_id, Signal(name=name, payload={}, made_by=drive.run.made_by, at=at)
         await drive.add(finish, change=RunChange(status=finish.status, result=result, tells=tells))
         return DriveResult(result, drive.log.events)
@@ -321,7 +398,7 @@ class Driver:
                 position=nested.position, child_run_id=child_id, tool=nested.tool.ref, instead_of=nested.instead_of
             )
         )
-        request = nested_request(context, nested, self._services.registry, self._services.clock)
+        request = nested_request(context, nested, self.services.registry, self.services.clock)
         with contextlib.suppress(Conflict):
             await self._nested.create(request, run_id=child_id)
         result = (await self._nested.resume(child_id, parent=context)).result
@@ -337,76 +414,68 @@ class Driver:
         for child_id in context.open_children:
             await self._cancel_child(drive.run, child_id, caller_ended(drive.run.run_id))
 
-    async def _abandon(self, run: Run, child_id: str) -> None:
+    async def abandon(self, run: Run, child_id: str) -> None:
         """End a nested run that was cut off with its call, while the run that has called it goes on."""
         await self._cancel_child(run, child_id, call_ended(run.run_id))
         await self._nested.end(child_id)
 
     async def _cancel_child(self, run: Run, child_id: str, reason: str) -> None:
-        signal = cancel_signal(by=run.made_by, reason=reason, at=self._services.clock.now())
+        signal = cancel_signal(by=run.made_by, reason=reason, at=self.services.clock.now())
         with contextlib.suppress(NotFound):  # it was announced, and a crash came before it was made
-            await self._services.store.journal.signal(child_id, signal)
+            await self.services.store.journal.signal(child_id, signal)
 
     async def _is_orphan(self, request: RunRequest) -> bool:
-        """Whether the run that called this one has ended."""
+        """Whether the run that called a nested one has ended."""
         parent_id = request.parent_run_id
-        return parent_id is not None and (await self._services.store.journal.run(parent_id)).ended
+        return parent_id is not None and (await self.services.store.journal.run(parent_id)).ended
 
-    def _context(
-        self, drive: ClaimedRun, hold: LeaseGuard, tool: ToolRevision, limits: Limits, parent: RunContext | None
-    ) -> RunContext:
-        services, run_id, request = self._services, drive.run.run_id, drive.run.request
-        policy = policy_of(tool, request)
+    def _terms_of(self, tool: ToolRevision, request: RunRequest) -> _Terms:
+        """On what terms a run is driven; what was worked out for this very revision, if its request adds nothing."""
+        if request.timeout_s is not None or request.guardrails or request.side_effects != "writes":
+            return self._find_terms(tool, request)
+        key = tool.content_hash, request.kind
+        known = self._terms.get(key)
+        if known is not None and known.tool is tool:
+            return known
+        if len(self._terms) >= _MOST_TERMS:
+            self._terms.clear()
+        terms = self._terms[key] = self._find_terms(tool, request)
+        return terms
+
+    def _find_terms(self, tool: ToolRevision, request: RunRequest) -> _Terms:
+        return _Terms(tool, limits_of(tool, request.kind, request.timeout_s), policy_of(tool, request))
+
+    def _context(self, drive: ClaimedRun, terms: _Terms, parent: RunContext | None) -> RunContext:
+        services, run, history, policy = self.services, drive.run, drive.history, terms.policy
+        limits = with_max_cost(terms.limits, policy.guardrails) if policy.guardrails else terms.limits
+        deadline = services.clock.monotonic() + terms.limits.timeout_s - history.active_s
         if parent is not None:
-            parent.budget.release(run_id)
-        budget = Budget(with_max_cost(limits, policy.guardrails), parent=parent.budget if parent else None)
-        deadline = services.clock.monotonic() + limits.timeout_s - drive.history.active_s
-
-        async def signal(name: str) -> Signal | None:
-            known = drive.signals.get(name)
-            return known or (await services.store.journal.signals(run_id)).get(name)
-
-        async def arrived() -> Collection[str]:
-            return await services.store.journal.signals(run_id)
-
+            parent.budget.release(run.run_id)
+            deadline = min(deadline, parent.deadline)
+        budget = Budget(limits, parent=None if parent is None else parent.budget)
+        run_id = run.run_id
+        models = ModelCalls(
+            drive.log,
+            history,
+            budget,
+            services.clock,
+            open_buffer=partial(services.live.open, run_id),
+            jitter=lambda: Random(run_id).random(),  # noqa: S311 - spreads retries, guards nothing
+            retry=services.retry,
+            rules=ModelCallRules(
+                services.executor.guardrails,
+                RunCaps.of(services.executor.caps, run),
+                services.screens(),
+                narrows_tokens=not run.request.has_old_rules,
+            ),
+        )
         return RunContext(
-            drive.run,
+            run,
             log=drive.log,
-            history=drive.history,
-            models=ModelCalls(
-                drive.log,
-                drive.history,
-                budget,
-                services.clock,
-                open_buffer=partial(services.live.speech, run_id),
-                jitter=lambda: Random(run_id).random(),  # noqa: S311 - spreads retries, guards nothing
-                retry=services.retry,
-                rules=ModelCallRules(
-                    services.executor.guardrails,
-                    RunCaps.of(services.executor.caps, drive.run),
-                    services.screens(),
-                    narrows_tokens=not request.has_old_rules,
-                ),
-            ),
+            history=history,
+            models=models,
             budget=budget,
-            bounds=RunBounds(policy, min(deadline, parent.deadline) if parent else deadline),
+            bounds=RunBounds(policy, deadline),
             spawn=self._spawn,
-            run_ports=RunPorts(
-                executor=services.executor,
-                in_doubt=self._in_doubt,
-                blobs=services.store.blobs,
-                clock=services.clock,
-                signals=signal,
-                arrived=arrived,
-                leave=partial(services.store.journal.signal, run_id),
-                abandon=partial(self._abandon, drive.run),
-                past=services.store.journal,
-                learn=services.learn,
-                foretell=services.foretell,
-                pause=services.pause,
-                sleep=None if services.sleep is None else partial(services.sleep, run_id),
-                suspends=partial(services.suspends, run_id),
-                in_recorded_order=services.in_recorded_order,
-                fence=partial(self._ensure, hold),
-            ),
+            run_ports=drive,
         )

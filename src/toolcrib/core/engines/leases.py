@@ -22,6 +22,11 @@ class LeaseGuard:
         leaving: The process is about to stop: the run is to be left at the next step.
     """
 
+    __slots__ = (
+        "_interrupted", "_on_leave", "_stoppable", "_task", "leaving", "lost", "over", "run_id", "stopping",
+        "valid_until",
+    )  # fmt: skip
+
     def __init__(self, run_id: str, *, leaving: bool = False) -> None:
         self.run_id = run_id
         self.leaving = leaving
@@ -65,6 +70,10 @@ class LeaseGuard:
         self._on_leave = callback
         if self.leaving:
             callback()
+
+    def forget_work(self) -> None:
+        """Let go of what `on_leave` was given: the work has halted."""
+        self._on_leave = None
 
     def __enter__(self) -> None:
         """Begin the part of the work that `stop` interrupts.
@@ -120,12 +129,13 @@ class Leases:
         self._clock = clock
         self._owner = owner
         self._lease_s = lease_s
+        self._lease = timedelta(seconds=lease_s)
         self._kept: dict[str, LeaseGuard] = {}
         self._heart: asyncio.Task[None] | None = None
 
     def new(self) -> Lease:
         """A lease from now on, for a run that is created here."""
-        return Lease(self._owner, self._clock.now() + timedelta(seconds=self._lease_s))
+        return Lease(self._owner, self._clock.now() + self._lease)
 
     async def claim(self, hold: LeaseGuard) -> Claim | None:
         """Take a run, as `Journal.claim` does."""

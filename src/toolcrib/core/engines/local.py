@@ -22,6 +22,7 @@ from toolcrib.contracts import (
     Fenced,
     NotFound,
     Run,
+    RunEvent,
     RunKind,
     RunRequest,
     RunStarted,
@@ -37,7 +38,7 @@ from toolcrib.core.engines.outcomes import DriveResult, cancel_signal, read_driv
 from toolcrib.core.executor import Clock, Executor
 from toolcrib.core.registry import Registry
 from toolcrib.core.runs import Program, RunContext, RunEnd, TokenHub
-from toolcrib.infrastructure.store import Claim, Entry, RunChange, Store
+from toolcrib.infrastructure.store import Claim, RunChange, Store
 from toolcrib.llm.base.errors import ModelRetryPolicy
 
 
@@ -56,7 +57,7 @@ class SystemClock:
 
 def new_run_id() -> str:
     """`run_` and 32 hex characters: 48 bits of milliseconds, then 80 random bits, so that ids sort by time."""
-    return f"run_{time.time_ns() // 1_000_000:012x}{secrets.token_hex(10)}"
+    return f"run_{time.time_ns() // 1_000_000:012x}{secrets.token_bytes(10).hex()}"
 
 
 _DRAINED_S: Final = 0.05
@@ -298,11 +299,11 @@ class LocalEngine:
 
     def _create_claimed(self, request: RunRequest) -> Claim:
         """Create a run that is this process's from the start; it becomes durable with what follows it."""
-        now = self._clock.now()
-        run = _new_run(request, self._new_run_id(), now, owned=True)
+        now, run_id = self._clock.now(), self._new_run_id()
+        run = _new_run(request, run_id, now, owned=True)
         first = RunStarted(request=request)
         self._journal.create(run, first, lease=self._leases.new())
-        return Claim(run, [Entry(run.run_id, 1, now, run.realm, run.made_by, first)], {})
+        return Claim(run, [RunEvent(run.run_id, 1, now, run.realm, run.made_by, first)], {})
 
     def _reserve_run(self, run_id: str) -> LeaseGuard:
         """Keep the other tasks of this process from driving a run until it is taken out of `_driving`."""

@@ -3,12 +3,11 @@
 import hashlib
 from collections.abc import Sequence
 
-from toolcrib.contracts import PLAN_FORMAT, RunRequest, RunSuspended
+from toolcrib.contracts import PLAN_FORMAT, RunEvent, RunRequest, RunSuspended
 from toolcrib.core.executor import Clock
 from toolcrib.core.policy import least
 from toolcrib.core.registry import Registry, pins_of
 from toolcrib.core.runs import Nested, RunContext
-from toolcrib.infrastructure.store import Entry
 
 _CHILD = "child:"
 
@@ -62,7 +61,7 @@ def child_signal(run_id: str) -> str:
     return f"{_CHILD}{run_id}"
 
 
-def awaited_children(log: Sequence[Entry]) -> Sequence[str]:
+def awaited_children(log: Sequence[RunEvent]) -> Sequence[str]:
     """Ids of the nested runs that a suspended run waits for."""
     last = log[-1].event
     names = last.waiting_for if isinstance(last, RunSuspended) else ()

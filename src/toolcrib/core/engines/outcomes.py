@@ -15,6 +15,7 @@ from toolcrib.contracts import (
     Reason,
     ResumeCause,
     Run,
+    RunEvent,
     RunFinished,
     RunRequest,
     RunResult,
@@ -27,14 +28,14 @@ from toolcrib.contracts.runs.runs import CostBounds
 from toolcrib.core.executor import error
 from toolcrib.core.policy import Budget
 from toolcrib.core.runs import ModelRefused, RunContext, RunEnd, as_contract, in_format, result_of
-from toolcrib.infrastructure.store import Claim, Entry, Journal
+from toolcrib.infrastructure.store import Claim, Journal
 
 
 class DriveResult(Struct, frozen=True):
     """A run after this process has driven it: how it stands, and its log."""
 
     result: RunResult
-    log: Sequence[Entry]
+    log: Sequence[RunEvent]
 
 
 def to_run_finished(ended: RunEnd, context: RunContext | None) -> RunFinished:
@@ -148,7 +149,7 @@ async def read_driven(journal: Journal, run: Run) -> DriveResult:
         journal: Has its log.
         run: Its row, which was read before the log.
     """
-    log = [Entry.of(shown) for shown in await journal.events(run.run_id)]
+    log = list(await journal.events(run.run_id))
     last = log[-1].event
     if isinstance(last, RunFinished):
         return DriveResult(result_of(run.run_id, last), log)

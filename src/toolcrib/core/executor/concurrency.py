@@ -28,7 +28,8 @@ class Lanes:
         """Take a lane if nobody has to be waited for; `alone` for a sequential tool."""
         if self._queue or not self._has_room(alone=alone):
             return False
-        self._take(alone=alone)
+        self._running += 1
+        self._alone = alone
         return True
 
     async def enter(self, *, alone: bool) -> None:
@@ -57,15 +58,12 @@ class Lanes:
             return self._running == 0
         return not self._alone and self._running < self._max_parallel
 
-    def _take(self, *, alone: bool) -> None:
-        self._running += 1
-        self._alone = alone
-
     def _admit(self) -> None:
         while self._queue and self._has_room(alone=self._queue[0][0]):
             alone, turn = self._queue.popleft()
             if not turn.cancelled():
-                self._take(alone=alone)
+                self._running += 1
+                self._alone = alone
                 turn.set_result(None)
 
     def _forget(self, *, alone: bool, turn: asyncio.Future[None]) -> None:

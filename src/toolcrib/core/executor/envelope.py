@@ -7,14 +7,13 @@ from callers, functions and other systems, so nothing is assumed about them.
 from collections.abc import Iterable, Mapping
 from datetime import datetime
 from decimal import Decimal
-from typing import Literal, TypeAlias, TypeVar, cast
+from typing import Literal, TypeAlias, cast
 
 import orjson
 
 from toolcrib.contracts import (
     Attachment,
     CallStatus,
-    Contract,
     ErrorCode,
     GuardDecision,
     InvalidInput,
@@ -57,7 +56,7 @@ def plain_with_text(value: Json) -> tuple[Json, bytes]:
     except orjson.JSONEncodeError as problem:
         raise InvalidInput(str(problem)) from None
     copy = orjson.loads(text)
-    if text.count(b"[") + text.count(b"{") > MAX_DEPTH and _is_deep(copy):
+    if len(text) > 2 * MAX_DEPTH and text.count(b"[") + text.count(b"{") > MAX_DEPTH and _is_deep(copy):
         raise InvalidInput(f"nested more than {MAX_DEPTH} levels deep")
     return copy, text
 
@@ -65,26 +64,6 @@ def plain_with_text(value: Json) -> tuple[Json, bytes]:
 def legible(text: str) -> str:
     """The text with `?` in place of lone surrogates, which no encoding can carry."""
     return text if text.isascii() else text.encode("utf-8", "replace").decode()
-
-
-ContractT = TypeVar("ContractT", bound=Contract)
-_set = object.__setattr__
-
-
-def assemble(kind: type[ContractT], values: JsonObject, given: set[str] | None = None) -> ContractT:
-    """A contract of values that this package has made: they are what its fields say, and not validated again.
-
-    Args:
-        kind: The contract.
-        values: Of all its fields, by name, in the order in which it declares them.
-        given: Names of those that are not left at their defaults; all if null.
-    """
-    made = kind.__new__(kind)
-    _set(made, "__dict__", values)
-    _set(made, "__pydantic_fields_set__", set(values) if given is None else given)
-    _set(made, "__pydantic_extra__", None)
-    _set(made, "__pydantic_private__", None)
-    return made
 
 
 def _is_deep(value: Json) -> bool:
@@ -115,7 +94,15 @@ def error(code: ErrorCode, reason: Reason, message: str, **details: Json) -> Too
 
 
 class EnvelopeBuilder:
-    """Collects what the pipeline learns, and makes the envelope of it at the end, whatever the end is."""
+    """Collects what the pipeline learns, and makes the envelope of it at the end, whatever the end is.
+
+    Args:
+        call: As it was asked for.
+        context: Of the call.
+        clock: Time.
+        moments: When the call began, and the monotonic time of its last lap; null for now.
+        accepted: Its validated arguments and their JSON text; null if they are still to be looked at.
+    """
 
     __slots__ = (
         "_canonical", "_clock", "_hidden", "_id", "_last", "_monotonic", "_spans", "_started", "acted",
@@ -123,7 +110,14 @@ class EnvelopeBuilder:
         "name", "not_json", "ongoing", "redactor", "tainted", "text", "tool", "wasted",
     )  # fmt: skip
 
-    def __init__(self, call: CallRequest, context: CallContext, clock: Clock) -> None:
+    def __init__(
+        self,
+        call: CallRequest,
+        context: CallContext,
+        clock: Clock,
+        moments: tuple[datetime, float] | None = None,
+        accepted: tuple[JsonObject, bytes] | None = None,
+    ) -> None:
         self.call = call
         self.name = legible(call.name)
         self.context = context
@@ -155,11 +149,13 @@ class EnvelopeBuilder:
         self._hidden: tuple[str, ...] = ()
         self._clock = clock
         self._monotonic = clock.monotonic
-        self._started: datetime = clock.now()
-        self._last = self._monotonic()
+        self._started, self._last = (clock.now(), self._monotonic()) if moments is None else moments
         self._spans: dict[str, float] = {}
         self._id: str | None = None
-        self.set_arguments(call.input)
+        if accepted is None:
+            self.set_arguments(call.input)
+        else:
+            self.accept(*accepted)
 
     @property
     def arguments(self) -> bytes:
@@ -195,6 +191,10 @@ class EnvelopeBuilder:
         """Take the validated arguments, defaults filled in, and their JSON text."""
         self.input, self.text = arguments, text
         self._canonical = None
+
+    def go_on(self, call_id: str, spans: dict[str, float]) -> None:
+        """Go on with a call whose plan has made its id, and spent so many seconds."""
+        self._id, self._spans = call_id, spans
 
     def copy_arguments(self) -> JsonObject:
         """The arguments once more, for somebody who may change them."""
@@ -281,9 +281,8 @@ class EnvelopeBuilder:
             "tainted": self.tainted,
         }
         if error is None and http_status is None and cost is None and not attachments:
-            return assemble(ToolEnvelope, values, _GIVEN.copy())
-        del values["reused"]
-        return ToolEnvelope(**values)  # what runtimes have said of the call is held to the contract
+            return ToolEnvelope(**values)
+        return ToolEnvelope.model_validate(values)  # what runtimes have said of the call is held to the contract
 
     def redact_error(self, failure: ToolError) -> ToolError:
         """An error as it may be told: without secrets, and not too long."""
@@ -334,13 +333,8 @@ def _plain_entries(companion: JsonObject) -> Iterable[tuple[str, Json]]:
             yield legible(str(key)), f"(left out: {problem})"
 
 
-_GIVEN = set(ToolEnvelope.model_fields) - {"reused"}
-_ATTRIBUTES: Mapping[str, str] = {field.alias or name: name for name, field in Timings.model_fields.items()}
-
-
 def _timings(spans: Mapping[str, float]) -> Timings:
-    values = {attribute: spans.get(span, 0.0) for span, attribute in _ATTRIBUTES.items()}
-    return assemble(Timings, values, {_ATTRIBUTES[span] for span in spans})
+    return Timings(**{"validate_" if span == "validate" else span: seconds for span, seconds in spans.items()})
 
 
 class Denied(CallFailed):

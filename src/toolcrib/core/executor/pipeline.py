@@ -36,7 +36,7 @@ from toolcrib.contracts.base.errors import StoreUnavailable
 from toolcrib.core.executor import guardrails as capping
 from toolcrib.core.executor.approval import confirm, request_of
 from toolcrib.core.executor.concurrency import Rates
-from toolcrib.core.executor.envelope import Denied, EnvelopeBuilder, assemble, denial, error, plain_with_text
+from toolcrib.core.executor.envelope import Denied, EnvelopeBuilder, denial, error, plain_with_text
 from toolcrib.core.executor.fallbacks import (
     failure_of,
     fallback_metadata,
@@ -47,7 +47,7 @@ from toolcrib.core.executor.fallbacks import (
     with_fallback_problem,
 )
 from toolcrib.core.executor.guardrails import apply_guardrails, screen_arguments, screen_failure, screen_output
-from toolcrib.core.executor.plans import CallPlan, CallPlans, ToolSchemas, fail, resume
+from toolcrib.core.executor.plans import CallPlan, CallPlans, OrdinaryCall, ToolSchemas, fail, resume
 from toolcrib.core.executor.ports import (
     BlobSink,
     CallContext,
@@ -181,6 +181,7 @@ class Executor:
         self._blob_sink = blob_sink
         self._rates = rates
         self._clock = clock
+        self._now, self._monotonic = clock.now, clock.monotonic
         self.guardrails = rules.guardrails or Guardrails()
         self.caps = rules.caps
         self._accounts = rules.accounts or NoAccounts()
@@ -200,29 +201,51 @@ class Executor:
         Returns:
             The envelope: on success, failure, denial and time-out alike.
         """
-        builder, lanes = EnvelopeBuilder(call, context, self._clock), context.lanes
+        monotonic = self._monotonic
+        started, began = self._now(), monotonic()
+        plan = self._plan_of(call, context) if self._uses_plans else None
+        builder = None
+        if plan is None:
+            builder = EnvelopeBuilder(call, context, self._clock, (started, began))
+            return await self._settle(builder, self._run_in_turn(builder))
+        lanes = context.lanes
+        if not lanes.enter_at_once(alone=plan.alone):
+            builder = EnvelopeBuilder(
+                call, context, self._clock, (started, began)
+            )  # with the arguments as they are now
+            await lanes.enter(alone=plan.alone)
         try:
-            tool = builder.tool = self._resolve(call, context)
-            alone = tool.definition.sequential
-            if not lanes.enter_at_once(alone=alone):
-                await lanes.enter(alone=alone)
+            queued = monotonic()
+            principal = context.principal
+            if principal.kind == "service":
+                principal = as_of_now(principal, self._accounts)
+            if plan.allows(call, context, principal):
+                given = call.input if builder is None else builder.input
+                made = plan.accept(call, context, given, (started, began, queued, monotonic()), monotonic)
+            else:
+                made = None
+            if made is None:
+                builder = builder or EnvelopeBuilder(call, context, self._clock, (started, began))
+                return await self._settle(builder, self._run(builder, plan.tool))
+            intent = plan.intent(made)
+            context.budget.count_tool_call()
             try:
-                builder.lap("queue")
-                plan = self._plans.of(tool) if self._uses_plans else None
-                decision = None if plan is None else self._decide(builder, plan)
-                if plan is None or decision is None:
-                    return await self._run(builder, tool)
-                context.budget.count_tool_call()
-                try:
-                    await context.journal.intend(self._intent(builder, tool, decision))
-                except BaseException:
-                    context.budget.return_tool_call()
-                    raise
-                builder.lap("policy")
-                made = self._begin(builder, plan)
-                return made if type(made) is ToolEnvelope else await cast("Awaitable[ToolEnvelope]", made)
-            finally:
-                lanes.leave()
+                await context.journal.intend(intent)
+            except BaseException:
+                context.budget.return_tool_call()
+                raise
+            now = monotonic()
+            made.policy_s += now - made.last
+            made.last = now
+            ended = self._begin(made, plan)
+            return ended if type(ended) is ToolEnvelope else await cast("Awaitable[ToolEnvelope]", ended)
+        finally:
+            lanes.leave()
+
+    async def _settle(self, builder: EnvelopeBuilder, work: Awaitable[ToolEnvelope]) -> ToolEnvelope:
+        """The envelope that stages make, or that of what they refuse the call for or have failed with."""
+        try:
+            return await work
         except Denied as refusal:
             return builder.build("denied", error=refusal.error)
         except CallFailed as failure:
@@ -235,6 +258,16 @@ class Executor:
         finally:
             if builder.ongoing is not None:
                 self._results.end(builder.ongoing)
+
+    async def _run_in_turn(self, builder: EnvelopeBuilder) -> ToolEnvelope:
+        """Find the tool of a call, and run it when its turn has come."""
+        lanes = builder.context.lanes
+        tool = builder.tool = self._resolve(builder.call, builder.context)
+        await lanes.enter(alone=tool.definition.sequential)
+        try:
+            return await self._run(builder, tool)
+        finally:
+            lanes.leave()
 
     def admit(self, call: CallRequest, context: CallContext) -> ToolRevision:
         """Resolve, guard, permit and validate without running: the door for what becomes a run of its own.
@@ -261,6 +294,8 @@ class Executor:
         return tool, self._apply_guardrails(builder, tool, decision)
 
     async def _run(self, builder: EnvelopeBuilder, tool: ToolRevision) -> ToolEnvelope:
+        builder.tool = tool
+        builder.lap("queue")
         context, definition = builder.context, tool.definition
         decision = self._guard(builder, tool)
         reservation = _BudgetReservation(
@@ -304,31 +339,48 @@ class Executor:
 
     # An ordinary call -------------------------------------------------------------------------------------------------
 
-    def _decide(self, builder: EnvelopeBuilder, plan: CallPlan) -> GuardDecision | None:
-        """What the guard says of a call that its plan can make; null for any other."""
-        context = builder.context
+    def _plan_of(self, call: CallRequest, context: CallContext) -> CallPlan | None:
+        """The plan of a call that may be ordinary; null for any other."""
         if self.caps is not None and context.starter is not None:
             return None
-        principal = context.principal
-        return plan.decide(builder, principal if principal.kind != "service" else as_of_now(principal, self._accounts))
+        try:
+            version = call.version or context.policy.versions.get(call.name)
+            tool = self._tools.find(context.principal.realm, call.name, version)
+        except InvalidInput:
+            return None
+        return None if tool is None else self._plans.of(tool)
 
-    def _begin(self, builder: EnvelopeBuilder, plan: CallPlan) -> ToolEnvelope | Awaitable[ToolEnvelope]:
+    def _begin(self, made: OrdinaryCall, plan: CallPlan) -> ToolEnvelope | Awaitable[ToolEnvelope]:
         """Let the tool run until it waits for something: its envelope if it ends before, else what is still to await.
 
         No time-out is set for a tool that does not wait: nothing could interrupt it.
         """
-        begun: Awaitable[Outcome]
-        work = self._dispatcher.dispatch(_dispatch_of(builder, plan.tool, _NO_SECRETS, 1))
+        call = made.call
+        dispatch = Dispatch(
+            plan.tool, made.copy_arguments(), _NO_SECRETS, made.idempotency_key, call.position, 1, made.context,
+            call.timeout_s,
+        )  # fmt: skip
+        work = self._dispatcher.dispatch(dispatch)
         try:
-            begun = resume(work, work.send(None))
+            begun: Awaitable[Outcome] = resume(work, work.send(None))
         except StopIteration as end:
-            builder.attempts, builder.tainted = 1, plan.untrusted
-            builder.lap("execute")
-            envelope = plan.envelope(builder, end.value)
-            return envelope if envelope is not None else self._finish(builder, plan.tool, end.value, plan.output)
+            executed, outcome = self._monotonic(), end.value
+            envelope = plan.envelope(made, outcome, self._clock, executed)
+            return envelope if envelope is not None else self._finish_begun(made, plan, outcome)
         except BaseException as crash:  # noqa: BLE001 - raised again where the failures of attempts are judged
             begun = fail(crash)
-        return self._go_on(builder, plan, begun)
+        builder = made.builder(plan.tool, self._clock)
+        return self._settle(builder, self._go_on(builder, plan, begun))
+
+    def _finish_begun(
+        self, made: OrdinaryCall, plan: CallPlan, outcome: Outcome
+    ) -> ToolEnvelope | Awaitable[ToolEnvelope]:
+        """The envelope of a first attempt that never waited and has brought more than an output, or an unusual one."""
+        builder = made.builder(plan.tool, self._clock)
+        builder.attempts, builder.tainted = 1, plan.untrusted
+        builder.lap("execute")
+        envelope = plan.envelope_later(builder, outcome)
+        return envelope or self._settle(builder, self._finish(builder, plan.tool, outcome, plan.output))
 
     async def _go_on(self, builder: EnvelopeBuilder, plan: CallPlan, begun: Awaitable[Outcome]) -> ToolEnvelope:
         """The rest of an ordinary call whose first attempt waits for something, or has failed."""
@@ -339,7 +391,7 @@ class Executor:
             if not _uses_budget(tool.definition, builder, failure):
                 builder.context.budget.return_tool_call()
             return await self._fall_back(builder, tool, failure, plan.output)
-        envelope = plan.envelope(builder, outcome)
+        envelope = plan.envelope_later(builder, outcome)
         return envelope if envelope is not None else await self._finish(builder, tool, outcome, plan.output)
 
     # Before anything runs ---------------------------------------------------------------------------------------------
@@ -453,20 +505,18 @@ class Executor:
 
     def _intent(self, builder: EnvelopeBuilder, tool: ToolRevision, decision: GuardDecision) -> CallStarted:
         definition = tool.definition
-        values: JsonObject = {
-            "type": "call_started",
-            "position": builder.call.position,
-            "call_id": builder.call_id,
-            "name": definition.name,
-            "version": definition.version,
-            "content_hash": tool.content_hash,
-            "side_effects": definition.side_effects,
-            "input": builder.input,
-            "idempotency_key": builder.idempotency_key,
-            "decision": decision,
-            "attempt": builder.context.attempt,
-        }
-        return assemble(CallStarted, values, _INTENDED.copy())
+        return CallStarted(
+            position=builder.call.position,
+            call_id=builder.call_id,
+            name=definition.name,
+            version=definition.version,
+            content_hash=tool.content_hash,
+            side_effects=definition.side_effects,
+            input=builder.input,
+            idempotency_key=builder.idempotency_key,
+            decision=decision,
+            attempt=builder.context.attempt,
+        )
 
     # The effect and after ---------------------------------------------------------------------------------------------
 
@@ -657,9 +707,6 @@ class Executor:
         output = take(tool.definition, result.output, builder.redactor)
         metadata = check_output(tool.definition, promised, output, result.metadata)
         return await self._pack(builder, tool, output, metadata)
-
-
-_INTENDED: Final = set(CallStarted.model_fields) - {"type"}
 
 
 def _dispatch_of(builder: EnvelopeBuilder, tool: ToolRevision, auth: Mapping[str, str], attempt: int) -> Dispatch:

@@ -7,23 +7,32 @@ pipeline from its first stage, which says why in its own words. What depends on 
 comparisons for each call, fewer than it would take to look a plan up by its policy.
 """
 
-from collections.abc import Awaitable, Coroutine, Generator
-from types import coroutine
-from typing import Any, Final, NamedTuple, TypeVar
+from collections.abc import Awaitable, Callable, Coroutine, Generator, Iterable
+from datetime import datetime
+from types import NoneType, coroutine
+from typing import Any, Final, NamedTuple, TypeVar, cast
 
 import orjson
+from msgspec import Struct
 
 from toolcrib.contracts import (
     EFFECTS,
+    CallStarted,
     GuardDecision,
     InvalidInput,
+    Json,
     JsonObject,
     Principal,
+    SideEffects,
+    Timings,
     ToolEnvelope,
     ToolRevision,
+    canonical,
+    hash_call,
+    idempotency_key,
 )
-from toolcrib.core.executor.envelope import MAX_DEPTH, EnvelopeBuilder, assemble, plain_with_text
-from toolcrib.core.executor.ports import CallContext, Outcome
+from toolcrib.core.executor.envelope import MAX_DEPTH, EnvelopeBuilder, plain_with_text
+from toolcrib.core.executor.ports import CallContext, CallRequest, Clock, Outcome
 from toolcrib.core.policy import is_in_service, is_untrusted, permits
 from toolcrib.core.registry import SchemaValidator, compile_schema
 
@@ -62,7 +71,48 @@ class CompiledSchemas:
 
 
 _RANKS: Final = {effects: rank for rank, effects in enumerate(EFFECTS)}
-_DECIDED: Final = {"outcome", "rule", "inputs"}
+_SINGLE: Final[frozenset[object]] = frozenset({str, int, bool, NoneType})
+"""Types of what JSON text has as a single value, and any encoder writes canonically; fractions are looked at."""
+_HELD: Final[frozenset[object]] = frozenset({str, bool, NoneType})
+"""Types of defaults that a call can share."""
+UNUSUAL: Final = object()
+"""In the place of an output that needs the stages of the pipeline."""
+_MOST_INTEGER: Final = 2**53
+_ELSEWHERE: Final = frozenset({"$ref", "properties"})
+"""Keywords of a property's schema that may lead to further defaults."""
+
+
+class OrdinaryCall(Struct):
+    """What is known of an ordinary call that may be made, and the seconds that it took to find out."""
+
+    call: CallRequest
+    context: CallContext
+    started: datetime
+    input: JsonObject
+    """The valid arguments, with defaults."""
+    text: bytes
+    """The arguments as JSON text."""
+    is_flat: bool
+    """Whether all arguments are single values."""
+    call_id: str
+    idempotency_key: str
+    queue_s: float
+    policy_s: float
+    validate_s: float
+    last: float
+    """When the last of these had passed."""
+
+    def copy_arguments(self) -> JsonObject:
+        """The arguments once more, for somebody who may change them."""
+        return self.input.copy() if self.is_flat else orjson.loads(self.text)
+
+    def builder(self, tool: ToolRevision, clock: Clock) -> EnvelopeBuilder:
+        """What goes on with the call when it does not end as most calls do."""
+        moments, accepted = (self.started, self.last), (self.input, self.text)
+        builder = EnvelopeBuilder(self.call, self.context, clock, moments, accepted)
+        builder.tool = tool
+        builder.go_on(self.call_id, {"queue": self.queue_s, "policy": self.policy_s, "validate": self.validate_s})
+        return builder
 
 
 class CallPlan:
@@ -74,93 +124,180 @@ class CallPlan:
     """
 
     __slots__ = (
-        "_fits", "_has_mapping", "_input", "_limit", "_name", "_promise", "_rank", "_uri", "output", "tool",
-        "untrusted",
+        "_defaults", "_effects", "_fits", "_has_mapping", "_hash", "_input", "_limit", "_name",
+        "_permitted", "_promise", "_rank", "_realm", "_uri", "_version", "alone", "output", "tool", "untrusted",
     )  # fmt: skip
 
     def __init__(self, tool: ToolRevision, schemas: ToolSchemas) -> None:
         definition = tool.definition
         self.tool = tool
+        self.alone = definition.sequential
         self.untrusted = is_untrusted(definition)
         self.output = schemas.output
         self._input = schemas.input
         self._fits = schemas.input.is_valid
+        self._defaults = _single_defaults(schemas.input)
         self._promise = None if schemas.output is None else schemas.output.is_valid
         self._name = definition.name
+        self._version = definition.version
+        self._hash = tool.content_hash
+        self._realm = tool.realm
         self._uri = definition.security()
+        self._permitted: Principal | None = None
+        """Who was found to be permitted last: most calls of a run are its principal's."""
+        self._effects: SideEffects = definition.side_effects
         self._rank = _RANKS[definition.side_effects]
         self._limit = definition.max_output_bytes
         self._has_mapping = definition.select is not None
 
-    def decide(self, builder: EnvelopeBuilder, principal: Principal) -> GuardDecision | None:
-        """The guard's decision on an ordinary call, whose arguments are valid and accepted; null for any other call.
+    def allows(self, call: CallRequest, context: CallContext, principal: Principal) -> bool:
+        """Whether a call is ordinary so far, before its arguments are looked at.
 
         Args:
-            builder: Of the call, whose input is as it was asked for.
+            call: The call.
+            context: Of the call.
             principal: Who calls, with the grants that it has now.
         """
-        context, position = builder.context, builder.call.position
-        budget = context.budget
+        policy, name, position = context.policy, self._name, call.position
         if (
-            not self._is_ordinary(context)
-            or principal.realm != self.tool.realm
-            or not permits(principal.grants, self._uri)
-            or not budget.has_tool_call(position)
-            or context.journal.find_client_call(position) is not None
-            or context.journal.find_failed_call(position) is not None
+            context.attempt > 1
+            or policy.guardrails
+            or (policy.allowed is not None and name not in policy.allowed)
+            or name in policy.confirm
+            or name in policy.narrowed
+            or self._rank > _RANKS[policy.side_effects]
+            or (context.dry_run and self._effects == "writes")
+            or call.name != name
         ):
-            return None
-        inputs: JsonObject = {"side_effects": EFFECTS[self._rank], **budget.facts()}
-        builder.lap("policy")
-        if not self._accept(builder):
-            return None
-        builder.lap("validate")
-        values: JsonObject = {
-            "outcome": "allow",
-            "rule": "allowed",
-            "reason": None,
-            "message": None,
-            "inputs": inputs,
-            "expires_s": None,
-        }
-        return assemble(GuardDecision, values, _DECIDED.copy())
-
-    def _is_ordinary(self, context: CallContext) -> bool:
-        policy, name = context.policy, self._name
-        if policy.guardrails or context.attempt > 1 or name in policy.confirm or name in policy.narrowed:
             return False
-        if policy.allowed is not None and name not in policy.allowed:
-            return False
-        return self._rank <= _RANKS[policy.side_effects] and not (context.dry_run and self._rank == _RANKS["writes"])
-
-    def _accept(self, builder: EnvelopeBuilder) -> bool:
-        """Whether the arguments are valid; then the builder has them, with defaults."""
-        arguments: JsonObject = builder.input
-        text = builder.text
-        if type(arguments) is not dict:
-            return False
-        if self._input.has_defaults:
-            try:
-                arguments, text = plain_with_text(self._input.with_defaults(arguments))
-            except InvalidInput:
+        if principal is not self._permitted:
+            if principal.realm != self._realm or not permits(principal.grants, self._uri):
                 return False
-        if not self._fits(arguments):
-            return False
-        builder.accept(arguments, text)
-        return True
+            self._permitted = principal
+        return (
+            context.budget.has_tool_call(position)
+            and context.journal.find_client_call(position) is None
+            and context.journal.find_failed_call(position) is None
+        )
 
-    def envelope(self, builder: EnvelopeBuilder, outcome: Outcome) -> ToolEnvelope | None:
-        """The envelope of a success that is only an output, which is small and as promised; null for any other."""
-        if self._has_mapping or outcome.secrets or outcome.cost_usd is not None:
-            return None
+    def accept(
+        self, call: CallRequest, context: CallContext, given: Json, moments: tuple[datetime, float, float, float],
+        monotonic: Callable[[], float],
+    ) -> OrdinaryCall | None:  # fmt: skip
+        """A call that is allowed, if its arguments are valid; else null.
+
+        Args:
+            call: The call.
+            context: Of the call.
+            given: Its arguments as somebody gave them.
+            moments: When it was asked for, twice; when its turn came; and when it was allowed.
+            monotonic: Time of the last three.
+        """
+        values: JsonObject
         try:
-            text = orjson.dumps(outcome.output)
+            values, text = plain_with_text(given)
+            if type(values) is not dict:
+                return None
+            if self._defaults is None:
+                values, text = plain_with_text(self._input.with_defaults(values))
+            else:
+                for name, default in self._defaults.items():
+                    if name not in values:
+                        values[name], text = default, b""
+            if not self._fits(values):
+                return None
+            if not text:  # it has defaults now
+                text = orjson.dumps(values)
+            is_flat, form = canonical_form(values, text)
+        except InvalidInput:
+            return None
+        position = call.position
+        identity = hash_call(self._name, self._version, form, position)
+        key = call.idempotency_key or idempotency_key(context.run_id, position)
+        started, began, queued, judged = moments
+        now = monotonic()
+        return OrdinaryCall(
+            call, context, started, values, text, is_flat, identity, key,
+            queued - began, judged - queued, now - judged, now,
+        )  # fmt: skip
+
+    def intent(self, made: OrdinaryCall) -> CallStarted:
+        """The intent of a call, with the guard's decision on it."""
+        facts: JsonObject = {"side_effects": self._effects, **made.context.budget.facts()}
+        return CallStarted(
+            position=made.call.position,
+            call_id=made.call_id,
+            name=self._name,
+            version=self._version,
+            content_hash=self._hash,
+            side_effects=self._effects,
+            input=made.input,
+            idempotency_key=made.idempotency_key,
+            decision=GuardDecision(outcome="allow", rule="allowed", inputs=facts),
+        )
+
+    def output_of(self, outcome: Outcome) -> Json:
+        """What a success has brought, if it is only an output, which is small and as promised; else `UNUSUAL`."""
+        if self._has_mapping or outcome.secrets or outcome.cost_usd is not None:
+            return UNUSUAL
+        brought = outcome.output
+        try:
+            text = orjson.dumps(brought)
         except orjson.JSONEncodeError:
-            return None
-        if len(text) > self._limit or text.count(b"[") + text.count(b"{") > MAX_DEPTH:
-            return None
-        output = orjson.loads(text)
+            return UNUSUAL
+        if len(text) > self._limit or (len(text) > 2 * MAX_DEPTH and text.count(b"[") + text.count(b"{") > MAX_DEPTH):
+            return UNUSUAL
+        output = brought if type(brought) is str else orjson.loads(text)
         if self._promise is not None and not self._promise(output):
+            return UNUSUAL
+        return output
+
+    def envelope(self, made: OrdinaryCall, outcome: Outcome, clock: Clock, executed: float) -> ToolEnvelope | None:
+        """The envelope of a first attempt that never waited, if there is nothing more to say of it; else null.
+
+        Args:
+            made: The call; its last moment is when the attempt began.
+            outcome: What the attempt has brought.
+            clock: Time.
+            executed: When the attempt had ended.
+        """
+        if outcome.metadata or outcome.attachments or outcome.http_status is not None:
+            return None
+        output = self.output_of(outcome)
+        if output is UNUSUAL:
+            return None
+        call, context = made.call, made.context
+        timings = Timings(
+            queue=made.queue_s,
+            validate_=made.validate_s,
+            policy=made.policy_s,
+            execute=executed - made.last,
+            serialize=clock.monotonic() - executed,
+        )
+        return ToolEnvelope(
+            call_id=made.call_id,
+            name=self._name,
+            version=self._version,
+            position=call.position,
+            status="success",
+            input=made.input,
+            output=output,
+            t_start=made.started,
+            t_end=clock.now(),
+            run_id=context.run_id,
+            conversation_id=context.conversation_id,
+            session_id=context.session_id,
+            attempts=1,
+            timings=timings,
+            side_effects=self._effects,
+            content_hash=self._hash,
+            tainted=self.untrusted or outcome.tainted,
+        )
+
+    def envelope_later(self, builder: EnvelopeBuilder, outcome: Outcome) -> ToolEnvelope | None:
+        """The envelope of an attempt that has waited; null if its result needs the stages of the pipeline."""
+        output = self.output_of(outcome)
+        if output is UNUSUAL:
             return None
         builder.tainted |= outcome.tainted
         return builder.build(
@@ -170,6 +307,42 @@ class CallPlan:
             metadata=outcome.metadata,
             attachments=outcome.attachments,
         )
+
+
+def _single_defaults(schema: SchemaValidator) -> JsonObject | None:
+    """The defaults that a schema fills in, by name; null if one of them is in another object, or no single value."""
+    if not schema.has_defaults:
+        return {}
+    found: JsonObject = {}
+    if "$ref" in schema.schema:
+        return None
+    for name, part in schema.schema.get("properties", {}).items():
+        keywords = cast("JsonObject", part if isinstance(part, dict) else {})
+        if not _ELSEWHERE.isdisjoint(keywords):
+            return None
+        if "default" in keywords:
+            found[name] = default = keywords["default"]
+            kind = cast("object", type(default))
+            if kind not in _HELD and not (kind is int and abs(default) < _MOST_INTEGER):
+                return None
+    return found
+
+
+def canonical_form(arguments: JsonObject, text: bytes) -> tuple[bool, bytes]:
+    """Whether arguments are single values that every encoder writes alike, and their canonical form.
+
+    Args:
+        arguments: What was read from JSON text.
+        text: JSON text of the same.
+    """
+    parts: Iterable[object] = arguments.values()
+    for part in parts:
+        if type(part) in _SINGLE or (type(part) is float and 1e-3 < part < 1e15 and not part.is_integer()):
+            continue
+        return False, canonical(arguments)
+    if text.isascii():
+        return True, orjson.dumps(arguments, option=orjson.OPT_SORT_KEYS)
+    return True, canonical(arguments)
 
 
 class CallPlans:

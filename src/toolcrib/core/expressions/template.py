@@ -9,6 +9,7 @@ values are templates, not the names of members.
 import re
 from collections.abc import Callable, Collection, Iterator, Mapping
 from dataclasses import dataclass, field
+from functools import lru_cache
 from itertools import islice
 from typing import Literal, TypeAlias
 
@@ -24,6 +25,10 @@ Style: TypeAlias = Literal["{{}}", "${}"]
 
 MAX_PLACEHOLDERS = 1_000
 """Expressions in one template."""
+_CACHED = 4_096
+"""Texts whose templates are remembered: a step of a workflow has the same ones in every run."""
+_SHORT = 500
+"""Characters of the longest text that is."""
 
 _MARKS: dict[Style, tuple[str, str]] = {"{{}}": ("{{", "}}"), "${}": ("${", "}")}
 _STRING_OR_BRACKET = re.compile(r""""(?:[^"\\]|\\.)*"|'(?:[^'\\]|\\.)*'|["'(\[{)\]}]""", re.DOTALL)
@@ -71,18 +76,14 @@ class Template:
     parts: tuple[str | Placeholder, ...]
     """Literal texts and placeholders in their order."""
 
-    @classmethod
-    def parse(cls, text: str, style: Style) -> "Template":
+    @staticmethod
+    def parse(text: str, style: Style) -> "Template":
         """Find and compile the expressions of a text.
 
         Raises:
             InvalidExpression: An expression is never closed or does not compile, or there are too many.
         """
-        # Literal texts stand between the placeholders, so there are never more of them than one more.
-        parts = tuple(islice(_parts(text, style), 2 * MAX_PLACEHOLDERS + 2))
-        if sum(isinstance(part, Placeholder) for part in parts) > MAX_PLACEHOLDERS:
-            raise InvalidExpression(f"template has more than {MAX_PLACEHOLDERS:,} expressions; split it")
-        return cls(style, parts)
+        return _parse_once(text, style) if len(text) <= _SHORT else _parse(text, style)
 
     @property
     def placeholders(self) -> tuple[Placeholder, ...]:
@@ -142,6 +143,17 @@ class Template:
         for placeholder in self.placeholders:
             for problem in placeholder.unknown(known, self.style):
                 raise InvalidExpression(problem)
+
+
+def _parse(text: str, style: Style) -> Template:
+    # Literal texts stand between the placeholders, so there are never more of them than one more.
+    parts = tuple(islice(_parts(text, style), 2 * MAX_PLACEHOLDERS + 2))
+    if sum(isinstance(part, Placeholder) for part in parts) > MAX_PLACEHOLDERS:
+        raise InvalidExpression(f"template has more than {MAX_PLACEHOLDERS:,} expressions; split it")
+    return Template(style, parts)
+
+
+_parse_once = lru_cache(_CACHED)(_parse)
 
 
 def _is_known(reference: str, known: Collection[str]) -> bool:

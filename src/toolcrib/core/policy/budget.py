@@ -4,7 +4,7 @@ Parallel calls and nested runs cannot overspend, because a nested run's budget a
 data; it is restored from the journal.
 """
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from decimal import Decimal
 from functools import reduce
@@ -21,6 +21,7 @@ CALL_LIMITS: Final[Mapping[Reason | None, StopReason]] = {
 """Why a limit of its run refuses a call, and how a run is said to have stopped that cannot go on without it."""
 
 _PLENTY: Final = 4
+_NO_USD: Final = Decimal()
 
 
 @dataclass(frozen=True, slots=True)
@@ -68,26 +69,33 @@ class Budget:
     tool_calls: int = 0
     requests: int = 0
     tokens: int = 0
-    cost_usd: Decimal = field(default_factory=Decimal)
+    cost_usd: Decimal = _NO_USD
     """What was paid, and `cut_off_usd`."""
     cut_off: int = field(default=0, init=False)
     """Attempts that were cut off: what they cost is not known."""
-    cut_off_usd: Decimal = field(default_factory=Decimal, init=False)
+    cut_off_usd: Decimal = field(default=_NO_USD, init=False)
     """What they may have cost at most, as far as prices are known."""
     reserved_tokens: int = field(default=0, init=False)
     """Set aside for model calls that are under way."""
-    reserved_usd: Decimal = field(default_factory=Decimal, init=False)
+    reserved_usd: Decimal = field(default=_NO_USD, init=False)
     reserved_iterations: int = field(default=0, init=False)
     reserved_tool_calls: int = field(default=0, init=False)
     """Held back for nested runs that are driven elsewhere, as the next."""
     reserved_requests: int = field(default=0, init=False)
     _held: dict[str, Allowance] = field(init=False, repr=False, compare=False)
-    chain: "tuple[Budget, ...]" = field(init=False, repr=False, compare=False)
-    """This budget and all that it draws on."""
 
     def __post_init__(self) -> None:
         self._held: dict[str, Allowance] = {}
-        self.chain = (self, *(self.parent.chain if self.parent else ()))
+
+    @property
+    def chain(self) -> "Sequence[Budget]":
+        """This budget and all that it draws on."""
+        found: list[Budget] = [self]
+        above = self.parent
+        while above is not None:
+            found.append(above)
+            above = above.parent
+        return found
 
     def facts(self, price: Decimal | None = None) -> JsonObject:
         """The numbers that a decision is made on, for its record; what does not count is left out."""
@@ -118,7 +126,8 @@ class Budget:
         """
         was_held = self.holds(held)
         self.release(held)
-        for budget in () if was_held else self.chain:
+        budget = None if was_held else self
+        while budget is not None:
             wanted = budget.tool_calls + budget.reserved_tool_calls + 1
             if wanted > budget.limits.max_tool_calls:
                 return Shortage(
@@ -128,6 +137,7 @@ class Budget:
                     Reason.MAX_TOOL_CALLS_EXCEEDED,
                     "max_tool_calls",
                 )
+            budget = budget.parent
         self.count_tool_call()
         return None
 
@@ -135,25 +145,32 @@ class Budget:
         """Whether one dispatch more is allowed, here and in all parents, and none is held back for it."""
         if held in self._held:
             return False
-        for budget in self.chain:
+        budget = self
+        while budget is not None:
             if budget.tool_calls + budget.reserved_tool_calls >= budget.limits.max_tool_calls:
                 return False
+            budget = budget.parent
         return True
 
     def count_tool_call(self, held: str = "") -> None:
         """Count one dispatch that was allowed before, here and in all parents; see `take_tool_call`."""
         self.release(held)
-        for budget in self.chain:
+        budget = self
+        while budget is not None:
             budget.tool_calls += 1
+            budget = budget.parent
 
     def return_tool_call(self) -> None:
         """Give back a dispatch that was taken and did not happen."""
-        for budget in self.chain:
+        budget = self
+        while budget is not None:
             budget.tool_calls -= 1
+            budget = budget.parent
 
     def take_request(self) -> Shortage | None:
         """Count one HTTP request inside a call (a page, a retry), or say that no more are allowed."""
-        for budget in self.chain:
+        budget = self
+        while budget is not None:
             wanted = budget.requests + budget.reserved_requests + 1
             if wanted > budget.limits.max_requests:
                 return Shortage(
@@ -163,8 +180,11 @@ class Budget:
                     Reason.MAX_REQUESTS_EXCEEDED,
                     "policy",
                 )
-        for budget in self.chain:
+            budget = budget.parent
+        budget = self
+        while budget is not None:
             budget.requests += 1
+            budget = budget.parent
         return None
 
     @property
@@ -185,13 +205,17 @@ class Budget:
         )
         if reservation.iterations and wanted > maximum:
             return Shortage("max_iterations", wanted, maximum, Reason.MAX_ITERATIONS_EXCEEDED, "max_iterations")
-        for budget in self.chain:
+        budget = self
+        while budget is not None:
             shortage = _model_shortage(budget, reservation)
             if shortage is not None and not (settled and shortage.limit == "max_cost_usd"):
                 return shortage
-        for budget in self.chain:
+            budget = budget.parent
+        budget = self
+        while budget is not None:
             budget.reserved_tokens += reservation.tokens
             budget.reserved_usd += reservation.cost_usd or 0
+            budget = budget.parent
         self.reserved_iterations += reservation.iterations
         return None
 
@@ -210,7 +234,8 @@ class Budget:
         """
         self.iterations += iterations
         self.reserved_iterations -= reservation.iterations if reservation is not None else 0
-        for budget in self.chain:
+        budget = self
+        while budget is not None:
             if reservation is not None:
                 budget.reserved_tokens -= reservation.tokens
                 budget.reserved_usd -= reservation.cost_usd or 0
@@ -219,6 +244,7 @@ class Budget:
             if cut_off:
                 budget.cut_off += 1
                 budget.cut_off_usd += cost_usd or 0
+            budget = budget.parent
 
     def find_cost(self, cost_usd: Decimal | None) -> None:
         """A call that was counted as cut off has a cost by now; null if it has none."""
@@ -228,8 +254,10 @@ class Budget:
 
     def add_cost(self, cost_usd: Decimal) -> None:
         """Count what a tool call cost."""
-        for budget in self.chain:
+        budget = self
+        while budget is not None:
             budget.cost_usd += cost_usd
+            budget = budget.parent
 
     def hold(self, name: str, most: Allowance) -> None:
         """Hold back what is spent but not counted here yet, or may be spent elsewhere, here and in all parents."""
@@ -262,23 +290,27 @@ class Budget:
         )
 
     def _reserve(self, most: Allowance, sign: int) -> None:
-        for budget in self.chain:
+        budget = self
+        while budget is not None:
             budget.reserved_tool_calls += sign * most.tool_calls
             budget.reserved_requests += sign * most.requests
             budget.reserved_tokens += sign * (most.tokens or 0)
             budget.reserved_usd += sign * (most.cost_usd or Decimal(0))
+            budget = budget.parent
 
     def take_nested(
         self, *, tool_calls: int, tokens: int, cost_usd: Decimal, cut_off_usd: Decimal | None = None
     ) -> None:
         """Count what a nested run had used that was not driven under this budget; see `cut_off_usd` for the last."""
-        for budget in self.chain:
+        budget = self
+        while budget is not None:
             budget.tool_calls += tool_calls
             budget.tokens += tokens
             budget.cost_usd += cost_usd
             if cut_off_usd is not None:
                 budget.cut_off += 1
                 budget.cut_off_usd += cut_off_usd
+            budget = budget.parent
 
     def allowance(self, seconds: float) -> Allowance:
         """What is left here and in all parents, reservations taken off, for a nested run that these do not see."""

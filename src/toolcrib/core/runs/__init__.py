@@ -11,7 +11,7 @@ from toolcrib.contracts.base import names_on_use
 if TYPE_CHECKING:
     from toolcrib.core.runs.context.context import Program, RunBounds, RunContext
     from toolcrib.core.runs.context.pending import ConcurrentCalls, Pending
-    from toolcrib.core.runs.context.ports import Nested, RunPorts
+    from toolcrib.core.runs.context.ports import EnginePorts, Nested
     from toolcrib.core.runs.context.prior_runs import ReusedCalls
     from toolcrib.core.runs.context.start import BEGIN, ProgramStart
     from toolcrib.core.runs.forks.fork import as_asked
@@ -79,7 +79,7 @@ else:
         {
             "toolcrib.core.runs.context.context": "Program RunBounds RunContext",
             "toolcrib.core.runs.context.pending": "ConcurrentCalls Pending",
-            "toolcrib.core.runs.context.ports": "Nested RunPorts",
+            "toolcrib.core.runs.context.ports": "EnginePorts Nested",
             "toolcrib.core.runs.context.prior_runs": "ReusedCalls",
             "toolcrib.core.runs.context.start": "BEGIN ProgramStart",
             "toolcrib.core.runs.forks.fork": "as_asked",
@@ -119,6 +119,7 @@ __all__ = [
     "BudgetExhausted",
     "ConcurrentCalls",
     "EndedRuns",
+    "EnginePorts",
     "HandleOwner",
     "History",
     "InterruptedCalls",
@@ -138,7 +139,6 @@ __all__ = [
     "RunContext",
     "RunEnd",
     "RunLog",
-    "RunPorts",
     "StoredRun",
     "StreamMessage",
     "Suspended",

@@ -246,7 +246,7 @@ class Executions:
             session_id=request.session_id,
             dry_run=request.dry_run,
         )
-        refusal = refusal_of_run(parts.executor, tool, wanted)
+        refusal = refusal_of_run(parts.executor, tool, wanted, registry=parts.registry)
         if refusal is not None:
             return (await parts.engine.refuse(wanted, refusal)).result.run_id
         if wanted.kind != "agent":

@@ -46,7 +46,7 @@ from toolcrib.crib.container.container import CribServices
 from toolcrib.crib.container.environment import DefinitionOptions, Environment, SharingOptions
 from toolcrib.infrastructure.net import EgressPolicy
 from toolcrib.infrastructure.sandbox import Sandbox
-from toolcrib.infrastructure.store import Definition, DefinitionKind, Entry, Lease, MemoryStore, RunChange, Store
+from toolcrib.infrastructure.store import Definition, DefinitionKind, Lease, MemoryStore, RunChange, Store
 from toolcrib.kinds.dispatch import DelegateRuntime, RuntimeDispatcher
 from toolcrib.llm import Cost, TokenUsage
 
@@ -398,4 +398,4 @@ async def _keep(store: MemoryStore, stored: StoredRun) -> None:
     change = None
     if isinstance(last, RunFinished):
         change = RunChange(status=last.status, result=result_of(stored.run.run_id, last))
-    await store.journal.append(stored.run.run_id, 1, [Entry.of(entry) for entry in rest], change)
+    await store.journal.append(stored.run.run_id, 1, list(rest), change)

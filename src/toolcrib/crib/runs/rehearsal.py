@@ -52,7 +52,7 @@ from toolcrib.core.policy import Guardrails
 from toolcrib.core.runs import Suspended, decision_on, result_of, waiting_approvals
 from toolcrib.crib.container.container import CribServices, at_home
 from toolcrib.crib.runs.bundles import replay_run
-from toolcrib.infrastructure.store import Entry, Journal, RunChange
+from toolcrib.infrastructure.store import Journal, RunChange
 from toolcrib.infrastructure.store.memory.shadow import ShadowStore
 from toolcrib.kinds.dispatch import Abilities, DelegateRuntime, RuntimeDispatcher, Runtimes
 from toolcrib.kinds.python.runtime import PythonRuntime
@@ -404,7 +404,7 @@ class _Copy(Struct, frozen=True):
         queued = self.run.model_copy(update={"status": "queued", "epoch": 0, "events": 1})
         journal.create(queued, self.events[0].event)
         await journal.claim(self.run.run_id, owner=_SOMEBODY, now=now, lease_s=1)
-        await journal.append(self.run.run_id, 1, [Entry.of(entry) for entry in self.events[1:]], self._change())
+        await journal.append(self.run.run_id, 1, self.events[1:], self._change())
         answers = {
             approval_signal(approval.position, approval.number): _approval_payload(approval)
             for approval in self.approvals

@@ -32,7 +32,6 @@ if TYPE_CHECKING:
         Definition,
         DefinitionKind,
         Definitions,
-        Entry,
         Journal,
         Lease,
         ResultCache,
@@ -53,7 +52,7 @@ else:
             ),
             "toolcrib.infrastructure.store.ports.retention": "Family Pruning RetentionStore Root",
             "toolcrib.infrastructure.store.ports.store": (
-                "ApiKey ApiKeys Blobs Changed Claim Definition DefinitionKind Definitions Entry Journal Lease "
+                "ApiKey ApiKeys Blobs Changed Claim Definition DefinitionKind Definitions Journal Lease "
                 "ResultCache RunChange Store VersionState"
             ),
             "toolcrib.infrastructure.store.ports.transactions": "Doer NoTransactions Transactions transactions_of",
@@ -76,7 +75,6 @@ __all__ = [
     "DefinitionKind",
     "Definitions",
     "Doer",
-    "Entry",
     "Family",
     "Journal",
     "Lease",

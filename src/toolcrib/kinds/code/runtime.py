@@ -120,7 +120,7 @@ class _Execution:
             arguments = cast("JsonObject", plain(request.arguments))
         except InvalidInput as problem:
             return ToolReply(failure=f"{ErrorCode.VALIDATION_ERROR}: the arguments of {callee.name!r} are {problem}")
-        envelope = await self._context.call(CallRequest(position, callee.name, arguments, callee.content_hash))
+        envelope = await self._context.make(CallRequest(position, callee.name, arguments, callee.content_hash))
         self._check_same(position, request, envelope)
         if envelope.error is not None:
             return ToolReply(failure=f"{envelope.error.code}: {envelope.error.message}")

@@ -80,7 +80,7 @@ class Composite:
             arguments = _arguments(tool, chosen, scope, cast("JsonObject", context.request.input))
         except _Refused as refusal:
             return RunEnd(status="failed", stop_reason="error", error=refusal.problem)
-        envelope = await context.call(
+        envelope = await context.make(
             CallRequest(chosen.route.id, chosen.tool.name, arguments, chosen.tool.content_hash)
         )
         return _end(tool, chosen.route, envelope, scope)

@@ -145,6 +145,32 @@ def simple_schema(hint: Any) -> JsonSchema | None:
     return None
 
 
+def _single_types(hint: Any) -> frozenset[type] | None:
+    """The types of the JSON values that pydantic hands to a parameter as they are; null if there may be others."""
+    if type(hint) is type:
+        return frozenset((hint,)) if hint in _SIMPLE else None
+    inside = get_args(hint) if get_origin(hint) in (UnionType, Union) else ()
+    if len(inside) == 2 and inside[1] is NoneType and type(inside[0]) is type and inside[0] in _SIMPLE:
+        return frozenset(inside)
+    return None
+
+
+class _Kinds(NamedTuple):
+    """The types of a function's arguments."""
+
+    types: Mapping[str, frozenset[type]]
+    needed: frozenset[str]
+    """Names of those without a default."""
+
+    def hold(self, arguments: JsonObject) -> bool:
+        """Whether all arguments are of their types, as they are, and none is missing."""
+        types = self.types
+        for name, value in arguments.items():
+            if name not in types or type(value) not in types[name]:
+                return False
+        return self.needed <= arguments.keys()
+
+
 def _fits_simply(default: object, schema: JsonSchema) -> bool:
     """Whether a default is surely of the type of a simple schema; only null and single values are looked at."""
     kinds = [schema, *cast("list[JsonSchema]", schema.get("anyOf", ()))]
@@ -374,7 +400,7 @@ class FunctionTool(Generic[P, R]):
         """Call the function with JSON arguments that match its schema, and return its result as JSON."""
         return await self.invoke(self.values_of(arguments, context))
 
-    @property
+    @cached_property
     def takes_context(self) -> bool:
         """Whether one of the function's parameters is a `ToolContext`."""
         return self._context_parameter is not None
@@ -389,7 +415,10 @@ class FunctionTool(Generic[P, R]):
         Raises:
             ValidationError: Pydantic's: an argument has not the type of its hint, which a schema cannot always tell.
         """
-        if "input_schema" in self._options:
+        kinds = self._kinds
+        if kinds is not None and kinds.hold(arguments):
+            given = arguments if self._context_parameter is None else dict(arguments)
+        elif "input_schema" in self._options:
             given = dict(arguments)
         else:
             values = self._arguments.__pydantic_validator__.validate_python(arguments)
@@ -419,6 +448,8 @@ class FunctionTool(Generic[P, R]):
 
     def as_json(self, result: object) -> Json:
         """What the function has returned, as JSON."""
+        if type(result) is self._single:
+            return result
         return self._serialize(result, mode="json", by_alias=True, warnings=False, fallback=self._to_json)
 
     def _to_json(self, value: object) -> Json:
@@ -485,6 +516,22 @@ class FunctionTool(Generic[P, R]):
                 info["description"] = texts[name]
             fields[f"argument_{len(fields)}"] = (hint, Field(**info))
         return create_model(self._name, __config__=ConfigDict(extra="forbid"), **fields)
+
+    @cached_property
+    def _kinds(self) -> "_Kinds | None":
+        """The types of arguments, if all are single values, which pydantic would only look at."""
+        if "input_schema" in self._options:
+            return None
+        found: dict[str, frozenset[type]] = {}
+        for name, parameter in self._open.items():
+            if name == self._context_parameter:
+                continue
+            types = _single_types(self._hints[name])
+            if types is None or isinstance(parameter.default, FieldInfo):
+                return None
+            found[name] = types
+        needed = (name for name in found if self._open[name].default is inspect.Parameter.empty)
+        return _Kinds(found, frozenset(needed))
 
     @cached_property
     def _parameters(self) -> dict[str, str]:
@@ -554,6 +601,12 @@ class FunctionTool(Generic[P, R]):
     def _result(self) -> TypeAdapter[Any]:
         hint = Any if "output_schema" in self._options else self._hints.get("return", Any)
         return TypeAdapter(Any if hint is type(None) else hint)
+
+    @cached_property
+    def _single(self) -> type | None:
+        """The type of results that are JSON as they are; null if there is none."""
+        hint = None if "output_schema" in self._options else self._hints.get("return")
+        return hint if type(hint) is type and hint in _SIMPLE else None
 
     @cached_property
     def _serialize(self) -> Callable[..., Json]:

@@ -6,6 +6,7 @@ all earlier ones. Arguments and opaque parts are stored as JSON text, so a store
 A call without streaming yields only the last event, `Done`. Nothing here knows a provider or does I/O.
 """
 
+import hashlib
 import re
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from decimal import Decimal
@@ -19,7 +20,7 @@ from toolcrib.contracts.base.errors import InvalidInput, ModelError
 from toolcrib.infrastructure.net import Timeouts
 
 
-class Text(Struct, frozen=True, tag="text", omit_defaults=True):
+class Text(Struct, frozen=True, tag="text", omit_defaults=True, gc=False):
     """Plain text of either side."""
 
     text: str
@@ -27,7 +28,7 @@ class Text(Struct, frozen=True, tag="text", omit_defaults=True):
     """What the provider wants back with the text, untouched."""
 
 
-class Thinking(Struct, frozen=True, tag="thinking", omit_defaults=True):
+class Thinking(Struct, frozen=True, tag="thinking", omit_defaults=True, gc=False):
     """Reasoning that a model showed.
 
     It goes back to the provider that made it, unmodified and in order, and to no other.
@@ -42,7 +43,7 @@ class Thinking(Struct, frozen=True, tag="thinking", omit_defaults=True):
     """Who made it (`Wire.origin`); another origin never sees it."""
 
 
-class ToolCall(Struct, frozen=True, tag="tool_call", omit_defaults=True):
+class ToolCall(Struct, frozen=True, tag="tool_call", omit_defaults=True, gc=False):
     """A model asks for a tool."""
 
     id: str
@@ -53,7 +54,7 @@ class ToolCall(Struct, frozen=True, tag="tool_call", omit_defaults=True):
     """What the provider wants back with the call, untouched."""
 
 
-class ToolResult(Struct, frozen=True, tag="tool_result", omit_defaults=True):
+class ToolResult(Struct, frozen=True, tag="tool_result", omit_defaults=True, gc=False):
     """What a tool answered."""
 
     id: str
@@ -63,7 +64,7 @@ class ToolResult(Struct, frozen=True, tag="tool_result", omit_defaults=True):
     is_error: bool = False
 
 
-class Opaque(Struct, frozen=True, tag="opaque", omit_defaults=True):
+class Opaque(Struct, frozen=True, tag="opaque", omit_defaults=True, gc=False):
     """A provider's block that this layer has no shape for; it goes back to its origin byte for byte."""
 
     origin: str
@@ -77,7 +78,7 @@ Part: TypeAlias = Text | Thinking | ToolCall | ToolResult | Opaque
 """One piece of a message, in the order in which it was said."""
 
 
-class Message(Struct, frozen=True, omit_defaults=True):
+class Message(Struct, frozen=True, omit_defaults=True, gc=False):
     """One turn of one side. Tool results are parts of a user message."""
 
     role: Literal["user", "assistant"]
@@ -86,8 +87,11 @@ class Message(Struct, frozen=True, omit_defaults=True):
     @property
     def text(self) -> str:
         """All that the message says to a reader, without thinking, calls and results."""
-        texts = [part.text for part in self.parts if type(part) is Text or type(part) is Opaque]
-        return texts[0] if len(texts) == 1 else "".join(texts)
+        text = ""
+        for part in self.parts:
+            if type(part) is Text or type(part) is Opaque:
+                text = text + part.text if text else part.text
+        return text
 
     @property
     def calls(self) -> tuple[ToolCall, ...]:
@@ -193,7 +197,7 @@ NO_TOOLS = ToolSet()
 """The empty set."""
 
 
-class TokenUsage(Struct, frozen=True, omit_defaults=True):
+class TokenUsage(Struct, frozen=True, omit_defaults=True, gc=False):
     """Tokens of one model call."""
 
     input: int = 0
@@ -257,7 +261,7 @@ Stop: TypeAlias = Literal["end", "tool_calls", "length", "content_filter", "refu
 """Why a model stopped. `pause`: the provider wants the same history back to go on."""
 
 
-class Response(Struct, frozen=True, omit_defaults=True):
+class Response(Struct, frozen=True, omit_defaults=True, gc=False):
     """What one model call gave."""
 
     message: Message
@@ -277,7 +281,7 @@ class Response(Struct, frozen=True, omit_defaults=True):
     """The answer itself as JSON text, where the model has given it with that; empty if it has not."""
 
 
-class NamedTool(Struct, frozen=True):
+class NamedTool(Struct, frozen=True, gc=False):
     """A tool choice: this one and no other."""
 
     name: str
@@ -287,7 +291,7 @@ ToolChoice: TypeAlias = Literal["auto", "none", "required"] | NamedTool
 """Whether the model may, must not, or must call a tool."""
 
 
-class Reasoning(Struct, frozen=True):
+class Reasoning(Struct, frozen=True, gc=False):
     """How much a model shall think: a word that the provider knows, or a budget; a wire takes what its provider can."""
 
     effort: str | None = None
@@ -299,7 +303,7 @@ MODEL_TIMEOUTS = Timeouts(connect_s=30.0, read_idle_s=300.0, total_s=300.0)
 """Generous: a busy event loop must not look like a dead provider, and a model may think before its first byte."""
 
 
-class Request(Struct, frozen=True, kw_only=True):
+class Request(Struct, frozen=True, kw_only=True, gc=False):
     """One model call. Whether its answer streams is decided where it is sent, not here."""
 
     messages: tuple[Message, ...]
@@ -345,12 +349,12 @@ SCHEMA_VERSION = 1
 """The version that this release writes."""
 
 
-class _StoredMessages(Struct, frozen=True):
+class _StoredMessages(Struct, frozen=True, gc=False):
     schema_version: int
     messages: tuple[Message, ...]
 
 
-class _StoredResponse(Struct, frozen=True):
+class _StoredResponse(Struct, frozen=True, gc=False):
     schema_version: int
     response: Response
 
@@ -382,6 +386,8 @@ def check_characters(response: Response, model: str) -> None:
     Raises:
         ModelError: It holds one; kind `bad_response`.
     """
+    if _is_ascii(response):
+        return
     texts: list[Any] = [response.raw_stop, response.id, response.answer, *response.problems]
     for part in response.message.parts:
         texts += msgspec.structs.astuple(part)
@@ -390,6 +396,20 @@ def check_characters(response: Response, model: str) -> None:
             raise ModelError(
                 "bad_response", f"the answer of {model} contains an invalid character (an unpaired surrogate)"
             )
+
+
+def _is_ascii(response: Response) -> bool:
+    """Whether an answer is nothing but text and calls, all of it ASCII; of other answers it says no."""
+    for part in response.message.parts:
+        if type(part) is Text:
+            plain = part.text.isascii()
+        elif type(part) is ToolCall:
+            plain = part.args.isascii() and part.name.isascii() and part.id.isascii()
+        else:
+            return False
+        if not plain or part.signature is not None:
+            return False
+    return response.id.isascii() and response.raw_stop.isascii() and not (response.answer or response.problems)
 
 
 def messages_as_json(messages: tuple[Message, ...]) -> JsonObject:
@@ -409,11 +429,58 @@ def hash_request(model: str, request: Request) -> str:
         model: Name of the model, as its provider is asked for it.
         request: What it is asked.
     """
+    return "sha256:" + digest(_canonical.encode(_hashed_fields(model, request)))
+
+
+def _hashed_fields(model: str, request: Request) -> dict[str, Any]:
     fields = msgspec.structs.asdict(request)
     del fields["timeouts"]
     fields["tools"] = request.tools.to_hash()
     fields["model"] = model
-    return "sha256:" + digest(_canonical.encode(fields))
+    return fields
+
+
+class GrowingHash:
+    """The hashes of the requests of one conversation, of which each message is encoded and hashed once.
+
+    They are those of `hash_request`. A request with other settings than the last one begins anew.
+    """
+
+    __slots__ = ("_after", "_known", "_model", "_settings", "_state")
+
+    def __init__(self) -> None:
+        self._model = ""
+        self._settings: Request | None = None
+        """The last request without its messages."""
+        self._known: tuple[Message, ...] = ()
+        """Its messages."""
+        self._state = hashlib.sha256()
+        """The hash up to them, themselves included."""
+        self._after = b""
+        """What follows them."""
+
+    def of(self, model: str, request: Request) -> str:
+        """See `hash_request`."""
+        messages, settings, known = request.messages, msgspec.structs.replace(request, messages=()), self._known
+        if settings != self._settings or model != self._model or messages[: len(known)] != known:
+            self._begin(model, settings)
+            known = ()
+        if len(messages) > len(known):
+            new = _canonical.encode(messages[len(known) :])[1:-1]
+            self._state.update(b"," + new if known else new)
+            self._known = messages
+        state = self._state.copy()
+        state.update(self._after)
+        return "sha256:" + state.hexdigest()
+
+    def _begin(self, model: str, settings: Request) -> None:
+        whole = _canonical.encode(_hashed_fields(model, settings))
+        first = {"extra": settings.extra, "frequency_penalty": settings.frequency_penalty}
+        first["max_tokens"] = settings.max_tokens
+        start = len(_canonical.encode(first)) + len(b',"messages":[') - 1
+        state = hashlib.sha256(whole[:start])
+        self._after = whole[start:]
+        self._model, self._settings, self._known, self._state = model, settings, (), state
 
 
 def decode_messages(data: bytes | str) -> tuple[Message, ...]:

@@ -53,7 +53,7 @@ RateTable: TypeAlias = Mapping[str, Mapping[str, Decimal | float | str]]
 `cache_read` and `cache_write`; the last two default to `input`."""
 
 
-class Cost(Struct, frozen=True):
+class Cost(Struct, frozen=True, gc=False):
     """An amount and where its rates come from."""
 
     usd: Decimal | None

@@ -364,14 +364,23 @@ class Model:
 
     async def request(self, request: Request) -> Response:
         """See `LanguageModel.request`."""
-        key = self.credential()
-        named = self._with_model(request)
-        if self._is_native and named.output_schema is None:
-            response = await self._whole(named, key)
-        else:
-            tools = self._tools(named)
+        key, wire = self.credential(), self.endpoint.wire
+        sent = request if request.model else msgspec.structs.replace(request, model=self.endpoint.model)
+        tools = answer = None
+        if not self._is_native or sent.output_schema is not None:
+            tools = self._tools(sent)
             answer = StructuredAnswer(tools.request, self.endpoint.quirks)
-            response = tools.response(answer.response(await self._whole(answer.request, key)))
+            sent = answer.request
+        try:
+            url, body, headers = self._render_request(sent, key, stream=False)
+            answered = await self._transport.post(url, body, headers, sent.timeouts)
+            if answered.status >= 300:
+                raise wire.error(answered.status, answered.headers, answered.body)
+            response = wire.parse(answered.body)
+        except ModelError as error:
+            raise redact_error(error, key) from None
+        if tools is not None and answer is not None:
+            response = tools.response(answer.response(response))
         return response if not response.usage.estimated else _with_usage(response, request)
 
     async def stream(self, request: Request) -> AsyncGenerator[Event]:
@@ -405,17 +414,6 @@ class Model:
             f"{variable} is not set, and {self.name} needs it; export it, or choose another model, "
             "for example a local one: ollama:NAME"
         )
-
-    async def _whole(self, request: Request, key: str | None) -> Response:
-        wire = self.endpoint.wire
-        try:
-            url, body, headers = self._render_request(request, key, stream=False)
-            response = await self._transport.post(url, body, headers, request.timeouts)
-            if response.status >= 300:
-                raise wire.error(response.status, response.headers, response.body)
-            return wire.parse(response.body)
-        except ModelError as error:
-            raise redact_error(error, key) from None
 
     async def _stream_events(self, request: Request, key: str | None) -> AsyncGenerator[Iterable[Event]]:
         url, body, headers = self._render_request(request, key, stream=True)

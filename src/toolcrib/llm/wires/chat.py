@@ -8,11 +8,11 @@ https://platform.openai.com/docs/api-reference/chat
 """
 
 from collections.abc import Mapping, Sequence
-from typing import Any
+from typing import Annotated, Any, Literal
 
 import msgspec
 import orjson
-from msgspec import Struct
+from msgspec import Meta, Struct
 
 from toolcrib.contracts.base.errors import ModelError
 from toolcrib.llm.base.errors import fault_in, fault_of, provider_error
@@ -82,8 +82,120 @@ class ChatAnswer(Struct):
     id: str
 
 
+_Number = Annotated[int, Meta(ge=0, le=2**53)]
+
+
+class _Function(Struct, gc=False):
+    name: Annotated[str, Meta(min_length=1)]
+    arguments: str
+
+
+class _WholeCall(Struct, forbid_unknown_fields=True, gc=False):
+    function: _Function
+    id: str | None = None
+    index: Any = None
+    type: Any = None
+
+
+class _Words(Struct, forbid_unknown_fields=True, gc=False):
+    """A message that is text, calls, or both. What is said to be nothing here has a meaning if it is something."""
+
+    role: Any = None
+    content: str | None = None
+    tool_calls: list[_WholeCall] | None = None
+    refusal: None = None
+    reasoning_content: None = None
+    reasoning: None = None
+    function_call: None = None
+    annotations: Annotated[list[Any], Meta(max_length=0)] | None = None
+    audio: None = None
+
+
+class _WordsChoice(Struct, gc=False):
+    message: _Words
+    finish_reason: str | None = None
+    error: None = None
+
+
+class _Read(Struct, gc=False):
+    cached_tokens: _Number | None = None
+    cache_write_tokens: _Number | None = None
+    audio_tokens: Literal[0] | None = None
+
+
+class _Written(Struct, gc=False):
+    reasoning_tokens: _Number | None = None
+    audio_tokens: Literal[0] | None = None
+    image_tokens: Literal[0] | None = None
+
+
+class _Counts(Struct, gc=False):
+    """A usage in which nothing is billed apart."""
+
+    prompt_tokens: _Number
+    completion_tokens: _Number
+    prompt_tokens_details: _Read | None = None
+    completion_tokens_details: _Written | None = None
+    cost: None = None
+    cost_in_usd_ticks: None = None
+    cost_details: None = None
+    prompt_cache_hit_tokens: None = None
+    num_search_queries: None = None
+    server_tool_use: None = None
+    num_sources_used: None = None
+
+
+class _UsualAnswer(Struct, gc=False):
+    """What most answers are; any other is no error, but is read by `parse_any`."""
+
+    choices: Annotated[list[_WordsChoice], Meta(min_length=1)]
+    usage: _Counts
+    id: str | None = None
+    model: str | None = None
+    error: None = None
+
+
+_usual_decoder = msgspec.json.Decoder(_UsualAnswer)
+
+
 def parse_answer(body: bytes, origin: str) -> Response:
-    """The response in a body.
+    """The response in a body: the same as by `parse_any`, of which this is the short way for what most answers are.
+
+    Raises:
+        ModelError: The body holds an error, or lacks what is needed.
+    """
+    try:
+        if not body.isascii():
+            body.decode()  # fields that nobody reads must be text too
+        answer = _usual_decoder.decode(body)
+    except (ValueError, RecursionError):
+        return parse_any(body, origin)
+    choice, usage, answer_id = answer.choices[0], answer.usage, answer.id or ""
+    message, reason = choice.message, choice.finish_reason or ""
+    parts: list[Part] = []
+    if message.content:
+        parts.append(Text(message.content))
+    if message.tool_calls:
+        for index, call in enumerate(message.tool_calls):
+            function = call.function
+            call_id = call.id or make_call_id(answer_id, index)
+            parts.append(ToolCall(call_id, function.name, function.arguments))
+    stop = _STOPS.get(reason, "other") if reason else "end"
+    if stop == "end" and message.tool_calls:
+        stop = "tool_calls"
+    read, written = usage.prompt_tokens_details, usage.completion_tokens_details
+    used = TokenUsage(
+        usage.prompt_tokens,
+        usage.completion_tokens,
+        (read.cached_tokens or 0) if read is not None else 0,
+        (read.cache_write_tokens or 0) if read is not None else 0,
+        (written.reasoning_tokens or 0) if written is not None else 0,
+    )
+    return Response(Message("assistant", tuple(parts)), stop, reason, used, answer.model or "", answer_id)
+
+
+def parse_any(body: bytes, origin: str) -> Response:
+    """The response in a body, whatever its server makes of the format.
 
     Raises:
         ModelError: The body holds an error, or lacks what is needed.

@@ -103,7 +103,7 @@ def _row(run: Run) -> dict[str, Any]:
     }
 
 
-_SHOWN: Final = InstanceSummary.model_fields.keys() & Run.model_fields.keys() - {"error"}
+_SHOWN: Final = InstanceSummary.model_fields.keys() & set(Run.__struct_fields__) - {"error"}
 
 
 def _envelopes(events: Iterable[RunEvent]) -> dict[str, ToolEnvelope]:

@@ -5,7 +5,7 @@ the first. A call with a known effect is never retried. A call with an unknown e
 its error code or the call may be repeated. The retries of the tool itself come first.
 """
 
-from typing import Final
+from typing import Any, Final, NamedTuple
 
 import msgspec
 import orjson
@@ -21,7 +21,7 @@ from toolcrib.contracts import (
     ToolError,
     ToolRevision,
 )
-from toolcrib.contracts.workflows import AGENT_HANDLERS, SettledStep, StepRetry, WorkflowStep
+from toolcrib.contracts.workflows import AGENT_HANDLERS, SettledStep, StepRetry, StepStatus, WorkflowStep
 from toolcrib.core.executor import CallRequest, may_run_twice
 from toolcrib.core.runs import RunContext
 from toolcrib.workflows.values.agent_outputs import AgentNodes
@@ -103,22 +103,16 @@ class StepCaller:
                 return settled
             return settled.model_copy(update={"output": output_of(step, mapping, names, settled.output)})
         envelope, tries = await self._try(context, step, tool, arguments, position)
-        settled = SettledStep(
-            step=step.name,
-            status="succeeded",
-            positions=(envelope.position,),
-            tries=tries,
-            agent_runs=self._agents.runs_of(node, envelope),
-        )
+        facts = _CallFacts(step.name, envelope.position, tries, self._agents.runs_of(node, envelope))
         if envelope.status == "skipped":
-            return settled.model_copy(update={"status": "skipped", "reason": _would_call(tool, arguments)})
+            return facts.settled("skipped", reason=_would_call(tool, arguments))
         if not envelope.ok:
-            return settled.model_copy(update={"status": "failed", "error": envelope.error})
+            return facts.settled("failed", error=envelope.error)
         lacking = await self._agents.lacking(node, envelope)
         if lacking is not None:
-            return settled.model_copy(update={"status": "failed", "error": lacking})
+            return facts.settled("failed", error=lacking)
         output = envelope.output if mapping is None else await self._agents.raw_output(node, envelope, position)
-        return settled.model_copy(update={"output": output_of(step, mapping, names, output)})
+        return facts.settled("succeeded", output=output_of(step, mapping, names, output))
 
     def is_told(self, node: StepNode) -> bool:
         """Whether the envelope of a step's call tells what the step puts out."""
@@ -133,7 +127,7 @@ class StepCaller:
         first = call = CallRequest(position, tool.name, arguments, tool.content_hash, timeout_s=step.timeout_s)
         tries = 1
         while True:
-            envelope = await context.call(call)
+            envelope = await context.make(call)
             failure = envelope.error
             wait = None if failure is None else wait_before_try(step.retry, tool.definition, failure, tries)
             if wait is None or self._setting.ending:
@@ -175,6 +169,26 @@ class StepCaller:
             message = f"acts as the account {name!r}, which {state} in realm {realm!r}; save it, or enable it"
             raise denial(step.name, Reason.PERMISSION_MISSING, message, account=name)
         return account.principal(realm)
+
+
+class _CallFacts(NamedTuple):
+    """What is known of a step's call, whatever has come of it."""
+
+    step: str
+    position: str
+    tries: int
+    agent_runs: tuple[str | None, ...]
+
+    def settled(self, status: StepStatus, **ending: Any) -> SettledStep:
+        """How the step has ended."""
+        return SettledStep(
+            step=self.step,
+            status=status,
+            positions=(self.position,),
+            tries=self.tries,
+            agent_runs=self.agent_runs,
+            **ending,
+        )
 
 
 def _nothing_to_call(step: WorkflowStep) -> StepFailed:

@@ -26,6 +26,7 @@ from toolcrib.contracts import (
     ModelDenied,
     ModelStarted,
     ProgressMade,
+    Record,
     Run,
     RunEvent,
     RunFinished,
@@ -112,8 +113,9 @@ def with_recorded_values(recorded: Event, made: Event, planned: frozenset[str] |
 def _older_costs(recorded: Event, made: Event) -> Sequence[Path]:
     """Costs in which an older release has counted what was reserved for calls that were cut off, or unknown as 0."""
     match recorded, made:
-        case RunFinished(model_fields_set=written), RunFinished():
-            return [("cost_usd",), ("cost_unknown",)] if "type" in written and "cut_off" not in written else []
+        case RunFinished(), RunFinished():
+            written = recorded.as_read()
+            return [("cost_usd",), ("cost_unknown",)] if written is not None and "cut_off" not in written else []
         case CallFinished(envelope=old), CallFinished(envelope=new):
             told = {"cost_unknown", "cut_off_usd"} & nested_facts(new).keys() - old.metadata.keys()
             return [("envelope", "cost_usd")] if told else []
@@ -168,21 +170,17 @@ def differences(expected: Json, got: Json, path: str = "") -> Iterator[tuple[str
         yield path, expected, got  # also where one of them has null for what the other has not
 
 
-def to_stored_json(event: Event) -> JsonObject:
-    """An event as it was written: without the fields that the release did not know which has written it."""
-    return event.model_dump(mode="json", exclude_unset="type" in event.model_fields_set)
-
-
 def _unwritten(recorded: Event) -> Iterator[Path]:
     """The fields that there were none of when an event was written; none of one that was not read but made here."""
-    if "type" not in recorded.model_fields_set:
+    written = recorded.as_read()
+    if written is None:
         return
-    yield from ((name,) for name in type(recorded).model_fields if name not in recorded.model_fields_set)
-    for name in recorded.model_fields_set:
-        part = getattr(recorded, name)
-        if isinstance(part, Contract):
-            absent = (field for field in type(part).model_fields.items() if field[0] not in part.model_fields_set)
-            yield from ((name, field.serialization_alias or inner) for inner, field in absent)
+    for name, value in recorded.model_dump(mode="json").items():
+        if name not in written:
+            yield (name,)
+        elif isinstance(getattr(recorded, name, None), Contract | Record):
+            part = _as_object(written[name])
+            yield from ((name, inner) for inner in value if inner not in part)
 
 
 def _take_over(source: JsonObject, target: JsonObject, path: Path) -> None:

@@ -53,7 +53,7 @@ from toolcrib.core.policy import Accounts, Guardrails
 from toolcrib.core.registry import Registry
 from toolcrib.core.runs import EndedRuns, Program, RunContext, RunEnd, TokenHub, calls_of, result_of
 from toolcrib.core.runs.context.ports import Texts
-from toolcrib.infrastructure.store import Claim, Entry, RunChange
+from toolcrib.infrastructure.store import Claim, RunChange
 from toolcrib.llm.base.errors import ModelRetryPolicy
 
 
@@ -119,7 +119,7 @@ class ReplayJournal:
         self._past = past
 
     def append(
-        self, run_id: str, epoch: int, events: Sequence[Entry], change: RunChange | None = None
+        self, run_id: str, epoch: int, events: Sequence[RunEvent], change: RunChange | None = None
     ) -> Awaitable[None]:
         """Hold events against the recorded ones; durable at once if all of them were so then."""
         made = [self._stage.make(run_id, entry.event) for entry in events]
@@ -147,7 +147,7 @@ class ReplayJournal:
         if not isinstance(last, RunFinished):
             return row
         result = result_of(run_id, last)
-        ended = {name: getattr(result, name) for name in type(result).model_fields.keys() & Run.model_fields.keys()}
+        ended = {name: getattr(result, name) for name in set(RunResult.__struct_fields__) & set(Run.__struct_fields__)}
         return row.model_copy(update=ended)
 
     async def runs(
@@ -391,7 +391,7 @@ class ReplayEngine:
         there.pop(CANCEL, None)
         if life.cancelled_at_once:
             there[CANCEL] = life.signals[CANCEL]
-        return Claim(row, [Entry.of(shown) for shown in before], there)
+        return Claim(row, list(before), there)
 
     def _is_under(self, life: RunSegment, caller_id: str) -> bool:
         """Whether a life of a nested run belongs to the life of its caller that is being replayed."""
@@ -413,7 +413,7 @@ class ReplayEngine:
     async def _standing(self, part: ReplayedRun, parent: RunContext | None) -> DriveResult:
         """How a nested run stands that is not driven now; what it used counts for its caller if it has ended."""
         run_id, events = part.recorded.run.run_id, self.stage.events(part.recorded.run.run_id)
-        log = [Entry.of(shown) for shown in events]
+        log = list(events)
         last = events[-1].event
         if isinstance(last, RunFinished):
             result = result_of(run_id, last)

@@ -17,14 +17,14 @@ from toolcrib.contracts import ENDED, Conflict, Fenced, NotFound, Run, Unavailab
 from toolcrib.core.engines.local import LocalEngine
 from toolcrib.core.engines.nested_runs import awaited_children, child_signal
 from toolcrib.core.executor import Clock
-from toolcrib.infrastructure.store import Entry, Journal
+from toolcrib.infrastructure.store import Journal
 
 
 async def awaited_runs(journal: Journal, run: Run) -> Sequence[Run]:
     """The nested runs that a suspended run waits for."""
     last = await journal.events(run.run_id, after=run.events - 1)
     found: list[Run] = []
-    for child_id in awaited_children([Entry.of(shown) for shown in last]) if last else ():
+    for child_id in awaited_children(list(last)) if last else ():
         try:
             found.append(await journal.run(child_id))
         except NotFound:  # it was announced, and a crash came before it was made

@@ -98,9 +98,13 @@ class Registry:
             changed = await self._definitions.changes_since("tool", realm, since, without=at_hand)
             for name, revision in changed.removed:
                 self._indexes[realm].drop(name, revision)
-            found = [self._remember(stored, at_hand.get(stored.content_hash)) for stored in changed.revisions]
-            for revision in found:
-                self._indexes[realm].put(revision)
+            found: list[ToolRevision] = []
+            for stored in changed.revisions:
+                revision = self._unchanged(stored)
+                if revision is None:
+                    revision = self._remember(stored, at_hand.get(stored.content_hash))
+                    self._indexes[realm].put(revision)
+                found.append(revision)
             await self._recall(found)
         self._seen[realm] = last
 
@@ -306,6 +310,23 @@ class Registry:
         async with self._changing:
             await self._definitions.remove("tool", realm, name)
             self._indexes[realm].drop(name)
+
+    def _unchanged(self, stored: Definition) -> ToolRevision | None:
+        """What the index has of a stored revision if that is the same: this process has saved it itself."""
+        known = self._by_hash.get((stored.realm, stored.content_hash))
+        if known is None or stored.content_hash in self._unreadable:
+            return None
+        is_same = (
+            known.revision == stored.revision
+            and known.status == stored.status
+            and known.status_message == stored.status_message
+            and known.sunset == stored.sunset
+            and known.replacement == stored.replacement
+            and known.made_by == stored.made_by
+            and known.created_at == stored.created_at
+        )
+        revisions = self._indexes[stored.realm].revisions(known.name)
+        return known if is_same and any(each is known for each in revisions) else None
 
     def _remember(self, stored: Definition, at_hand: ToolDefinition | None = None) -> ToolRevision:
         revision = self._by_hash[stored.realm, stored.content_hash] = self._revision(stored, at_hand)

@@ -20,6 +20,8 @@ from toolcrib.core.registry.checks.versions import newest
 Facet: TypeAlias = Literal["category", "tag", "kind", "status"]
 
 _MOST_ANSWERS: Final = 10_000
+_FEW: Final = 10
+"""New names that are sorted in one by one."""
 _NOTHING: Final[frozenset[str]] = frozenset()
 
 
@@ -28,7 +30,9 @@ class RealmIndex:
 
     def __init__(self) -> None:
         self._revisions: dict[str, list[ToolRevision]] = {}
-        self._names: list[str] = []
+        self._sorted: list[str] = []
+        self._new_names: list[str] = []
+        """Those that have still to be sorted in: of many that come one after the other, all at once."""
         self._current: dict[str, ToolRevision] = {}
         self._found: dict[tuple[str, str | None], ToolRevision | None] = {}
         """Answers of `find` to questions with a version, until something changes."""
@@ -48,7 +52,7 @@ class RealmIndex:
         revisions = self._revisions.get(revision.name)
         if revisions is None:
             revisions = self._revisions[revision.name] = []
-            insort(self._names, revision.name)
+            self._new_names.append(revision.name)
         revisions[:] = [known for known in revisions if known.revision != revision.revision]
         insort(revisions, revision, key=lambda known: known.revision)
         self._renew(revision.name)
@@ -60,7 +64,7 @@ class RealmIndex:
         self.changes += 1
         for revision in revisions:
             self._revisions.setdefault(revision.name, []).append(revision)
-        self._names = sorted(self._revisions)
+        self._sorted, self._new_names = sorted(self._revisions), []
         self._search = None
         for name, known in self._revisions.items():
             known.sort(key=lambda revision: revision.revision)
@@ -102,6 +106,17 @@ class RealmIndex:
     def names(self) -> Sequence[str]:
         """All names in order."""
         return self._names
+
+    @property
+    def _names(self) -> list[str]:
+        if len(self._new_names) > _FEW:
+            self._sorted += self._new_names
+            self._sorted.sort()
+        else:
+            for name in self._new_names:
+                insort(self._sorted, name)
+        self._new_names.clear()
+        return self._sorted
 
     @property
     def search(self) -> ToolSearch:

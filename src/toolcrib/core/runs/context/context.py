@@ -48,7 +48,7 @@ from toolcrib.core.executor import CallContext, CallRequest, Lanes, has_acted
 from toolcrib.core.executor.approval import confirm, request_of
 from toolcrib.core.executor.envelope import EnvelopeBuilder
 from toolcrib.core.policy import Budget, CallPolicy
-from toolcrib.core.runs.context.pending import LOOK_S, ConcurrentCalls, Pending, Suspension
+from toolcrib.core.runs.context.pending import LOOK_S, ConcurrentCalls, Pending, Suspension, apart
 from toolcrib.core.runs.context.ports import Nested, RunPorts
 from toolcrib.core.runs.context.prior_runs import PriorRuns
 from toolcrib.core.runs.context.unknown_outcomes import InquiryScope, OutcomeResolver
@@ -120,6 +120,68 @@ class RunBounds(NamedTuple):
     """When its time is over, and at the latest its callers', on the monotonic clock."""
 
 
+def _nothing_yet() -> Json:
+    """What a run has so far of which nobody tells it."""
+    return None
+
+
+class _SpecialParts:
+    """What few runs need of their context, made when it is first needed; all parts of one program share it."""
+
+    def __init__(self, run: Run, log: RunLog, history: History, budget: Budget, run_ports: RunPorts) -> None:
+        self._run = run
+        self._log = log
+        self._history = history
+        self._budget = budget
+        self._around = run_ports
+        self._approvals: RunApprovals | None = None
+        self._client_calls: ClientCalls | None = None
+        self._waits: RunWaits | None = None
+        self._unknown_outcomes: OutcomeResolver | None = None
+        self.prior_runs = PriorRuns(run, log, history)
+
+    @property
+    def approvals(self) -> RunApprovals:
+        """Asks people for calls."""
+        if self._approvals is None:
+            around, clock = self._around, self._around.engine.clock
+            self._approvals = RunApprovals(
+                self._run,
+                log=self._log,
+                history=self._history,
+                signals=around.signal,
+                leave=around.leave,
+                clock=clock,
+            )
+        return self._approvals
+
+    @property
+    def client_calls(self) -> ClientCalls:
+        """Hands calls to a client."""
+        if self._client_calls is None:
+            self._client_calls = ClientCalls(self._log, self._history, self._budget, self._around.signal)
+        return self._client_calls
+
+    @property
+    def waits(self) -> RunWaits:
+        """Waits for signals and moments."""
+        if self._waits is None:
+            around = self._around
+            self._waits = RunWaits(
+                self._log, self._history, around.signal, around.engine.clock, self.prior_runs, sleep=around.sleep
+            )
+        return self._waits
+
+    @property
+    def unknown_outcomes(self) -> OutcomeResolver:
+        """Finds out what became of calls in doubt."""
+        if self._unknown_outcomes is None:
+            self._unknown_outcomes = OutcomeResolver(
+                self._run, self._log, self._history, self._around, self.waits.until
+            )
+        return self._unknown_outcomes
+
+
 class RunContext:
     """One run, as its program sees it.
 
@@ -151,47 +213,44 @@ class RunContext:
         self.policy, self.deadline = bounds
         self.principal = run.request.principal
         """Who makes the calls; an agent may act as a service account."""
+        request, known = run.request, history.envelopes.values()
         self._deeds = _RunEffects(
-            tainted_by="what its caller had read" if run.request.tainted else None,
-            wrote=any(map(has_acted, history.envelopes.values())),
-            cost_unknown=any(map(_has_unknown_cost, history.envelopes.values())),
+            tainted_by="what its caller had read" if request.tainted else None,
+            wrote=history.begun and any(map(has_acted, known)),
+            cost_unknown=history.begun and any(map(_has_unknown_cost, known)),
         )
-        request = run.request
         self._standing = request.starter, request.open_tools, request.skips_writes
         """What all its calls have in common, whatever else changes of the request."""
         self.log = log
         self.models = models
         self._history = history
         self._spawn = spawn
-        self._around = run_ports
-        self.partial: Callable[[], Json] = lambda: None
-        """Tells what the run has so far: its output if time runs out."""
+        self._run_ports = run_ports
+        self._around = around = run_ports.engine
+        self.partial = _nothing_yet
         self.warnings: list[str] = []
         """What stands in the run's result besides the warnings of its end."""
-        self.open_children = history.open_children
+        self.open_children: dict[str, str] = {}
         """Positions of calls that have no envelope yet, by the ids of their nested runs."""
         if history.begun:
+            self.open_children = history.open_children
             spent = spending_on_calls(history)
             budget.take_nested(
                 tool_calls=spent.tool_calls, tokens=spent.tokens, cost_usd=spent.cost_usd, cut_off_usd=spent.cut_off_usd
             )
             for position in history.intents.keys() - history.envelopes.keys():
                 budget.hold(position, ONE_CALL)
-        self._lanes = Lanes(None if run_ports.in_recorded_order else budget.limits.max_parallel_calls)
-        self._approvals = RunApprovals(
-            run,
-            log=log,
-            history=history,
-            signals=run_ports.signals,
-            leave=run_ports.leave,
-            clock=run_ports.clock,
-        )
-        self._client_calls = ClientCalls(log, history, budget, run_ports.signals)
-        self.prior_runs = PriorRuns(run, log, history)
-        self._waits = RunWaits(log, history, run_ports.signals, run_ports.clock, self.prior_runs, sleep=run_ports.sleep)
-        self._parking = Suspension(run_ports.clock, run_ports.arrived, run_ports.pause, run_ports.suspends)
-        self.fence = run_ports.fence
-        self._unknown_outcomes = OutcomeResolver(run, log, history, run_ports, self._waits.until)
+        self._lanes = Lanes(None if around.in_recorded_order else budget.limits.max_parallel_calls)
+        self._special = _SpecialParts(run, log, history, budget, run_ports)
+        self.prior_runs = self._special.prior_runs
+        self._parking = Suspension(around.clock, run_ports.arrived, around.pause, run_ports.suspends)
+
+    partial: Callable[[], Json]
+    """Tells what the run has so far: its output if time runs out."""
+
+    def forget_program(self) -> None:
+        """Let go of the program, which has halted."""
+        self.partial = _nothing_yet
 
     @property
     def run_id(self) -> str:
@@ -244,15 +303,21 @@ class RunContext:
         Raises:
             JournalDivergence: The journal has another call at this position.
         """
-        envelope = self._history.envelopes.get(call.position)
-        if envelope is None and self.prior_runs.known:
-            passes = partial(self._around.executor.passes, call, self._call_context())
-            envelope = self.prior_runs.outcome(call, self.policy, passes)
-        if envelope is not None:
-            self._around.in_doubt.check_same(call, envelope.name)
-            self._note(envelope)
-            return Pending(self._parking, None, envelope)
-        return self._parking.start(self._run_call(call))
+        known = self._known(call)
+        return Pending(self._parking, None, known) if known is not None else self._parking.start(self._run_call(call))
+
+    async def make(self, call: CallRequest) -> ToolEnvelope:
+        """Make a tool call and wait for its end, as `await call(...)`: for a program that has nothing else to do then.
+
+        Raises:
+            JournalDivergence: The journal has another call at this position.
+        """
+        known = self._known(call)
+        if known is not None:
+            return known
+        if self._parking.tires():
+            await asyncio.sleep(0)
+        return await apart(self._run_call(call))
 
     def key_of(self, call: CallRequest) -> str:
         """The idempotency key under which a call was made: who makes it once more elsewhere makes the same request."""
@@ -321,15 +386,15 @@ class RunContext:
             timeout_s: Seconds from the moment in which the wait began; null for ever.
             status: How the run stands meanwhile.
         """
-        return await self._parking.through(lambda: self._waits.signal(name, position, timeout_s, status))
+        return await self._parking.through(lambda: self._special.waits.signal(name, position, timeout_s, status))
 
     async def sleep(self, name: str, seconds: float, *, hold_s: float = 0.0) -> None:
         """Let time pass. The run holds nothing meanwhile, unless that is over within `hold_s` seconds."""
-        await self._parking.through(lambda: self._waits.rest(name, seconds, hold_s))
+        await self._parking.through(lambda: self._special.waits.rest(name, seconds, hold_s))
 
     async def sleep_until(self, name: str, moment: datetime, *, hold_s: float = 0.0) -> None:
         """Let time pass until a moment, as `sleep`; one that is over is no wait."""
-        await self._parking.through(lambda: self._waits.until(name, moment, hold_s))
+        await self._parking.through(lambda: self._special.waits.until(name, moment, hold_s))
 
     def start_child(self, position: str, tool: ToolRevision, arguments: JsonObject) -> Pending[RunResult]:
         """Start a nested run at once."""
@@ -436,7 +501,7 @@ class RunContext:
     async def end_orphan(self, run_id: str) -> None:
         """End a nested run whose caller has ended, and wait until it has, whoever drives it."""
         while not (await self.past.run(run_id)).ended:
-            await self._around.abandon(run_id)
+            await self._run_ports.abandon(run_id)
             await self._around.clock.sleep(LOOK_S)
 
     @property
@@ -450,6 +515,10 @@ class RunContext:
 
     # What the executor asks back: CallJournal -------------------------------------------------------------------------
 
+    def fence(self) -> Coroutine[Any, Any, None]:
+        """Raise `Fenced` if another process may have the run."""
+        return self._run_ports.fence()
+
     async def intend(self, intent: CallStarted) -> None:
         """Record an intent; durable on return if the call has side effects."""
         appended = self.log.add(intent)
@@ -459,7 +528,7 @@ class RunContext:
 
     async def confirm(self, request: ApprovalRequested) -> ApprovalDecision | None:
         """Ask a person."""
-        return await self._approvals.confirm(request, acting=self.principal.id)
+        return await self._special.approvals.confirm(request, acting=self.principal.id)
 
     async def ask_as_a_whole(self, position: str, tool: ToolRevision) -> JsonObject | None:
         """Ask a person for the run itself; returns its arguments as they were edited, null if they were not.
@@ -479,14 +548,14 @@ class RunContext:
 
     async def give_up(self, position: str) -> None:
         """Let what waits at a position wait for nobody: what is asked is withdrawn, its nested runs are ended."""
-        self._approvals.give_up(position)
+        self._special.approvals.give_up(position)
         for child_id, place in list(self.open_children.items()):
             if place == position or place.startswith(f"{position}."):
                 await self._abandon(child_id)
 
     async def hand_off(self, prepared: ToolEnvelope) -> ClientResult:
         """Let a client perform a prepared call."""
-        return await self._client_calls.hand_off(prepared)
+        return await self._special.client_calls.hand_off(prepared)
 
     def find_client_call(self, position: str) -> ToolEnvelope | None:
         """What was handed to a client at a position before this process took the run."""
@@ -522,6 +591,17 @@ class RunContext:
 
     # Inside -----------------------------------------------------------------------------------------------------------
 
+    def _known(self, call: CallRequest) -> ToolEnvelope | None:
+        """What a call has brought before, here or in another run of which it may be taken."""
+        envelope = self._history.envelopes.get(call.position)
+        if envelope is None and self.prior_runs.known:
+            passes = partial(self._around.executor.passes, call, self._call_context())
+            envelope = self.prior_runs.outcome(call, self.policy, passes)
+        if envelope is not None:
+            self._around.in_doubt.check_same(call, envelope.name)
+            self._note(envelope)
+        return envelope
+
     async def _run_call(self, call: CallRequest) -> ToolEnvelope:
         """Make a call, again each time when what it has waited for is there."""
         history, parking = self._history, self._parking
@@ -532,7 +612,7 @@ class RunContext:
                     envelope, is_settled = await self._go_on_with(call)
                 else:
                     envelope, is_settled = await self._around.executor.execute(call, self._call_context()), False
-                if is_settled or envelope.error is None or not await self._unknown_outcomes.take(envelope):
+                if is_settled or envelope.error is None or not await self._special.unknown_outcomes.take(envelope):
                     await self._record(envelope)
                     return envelope
             except Suspended as wait:
@@ -545,18 +625,18 @@ class RunContext:
         Returns:
             The envelope, and whether it is what is said of a call in doubt, of which nobody is asked again.
         """
-        if self._unknown_outcomes.holds(call.position):
-            settled = await self._unknown_outcomes.settle(call.position, self._part)
+        if self._special.unknown_outcomes.holds(call.position):
+            settled = await self._special.unknown_outcomes.settle(call.position, self._part)
             if settled is not None:
                 return settled, True
         context = self._call_context()
         if self.prior_runs.fork_at(call.position, call.name) is not None:  # what is nested skips its own calls
             context = msgspec.structs.replace(context, dry_run=self.request.dry_run)
-        self._client_calls.count_anew(call.position)
+        self._special.client_calls.count_anew(call.position)
         intent = self._history.intents.get(call.position)
         if intent is not None:
             self._around.in_doubt.check_same(call, intent.name)
-            verdict = await self._unknown_outcomes.judge(self._part, intent)
+            verdict = await self._special.unknown_outcomes.judge(self._part, intent)
             if verdict is not None:
                 self.budget.release(call.position)
                 self.budget.take_nested(tool_calls=1, tokens=0, cost_usd=Decimal(0))  # its price is counted as lost
@@ -566,7 +646,7 @@ class RunContext:
             call = msgspec.structs.replace(call, idempotency_key=intent.idempotency_key)
         else:
             known = await self.prior_runs.decide_repeat(
-                call, self.policy, partial(self._unknown_outcomes.judge, self._part)
+                call, self.policy, partial(self._special.unknown_outcomes.judge, self._part)
             )
             if isinstance(known, ToolEnvelope):
                 return known, True
@@ -581,7 +661,7 @@ class RunContext:
         position = envelope.position
         self._note(envelope)
         if self._history.approvals:
-            self._approvals.close(position)
+            self._special.approvals.close(position)
         if self.open_children:
             for child_id in [child for child, place in self.open_children.items() if place == position]:
                 await self._abandon(child_id)
@@ -592,7 +672,7 @@ class RunContext:
     async def _abandon(self, child_id: str) -> None:
         """End a nested run that nobody waits for any more, if it has not ended itself."""
         del self.open_children[child_id]
-        await self._around.abandon(child_id)
+        await self._run_ports.abandon(child_id)
 
     def _call_context(self) -> CallContext:
         """For whom and under which rules calls are made now."""
@@ -647,7 +727,9 @@ class RunContext:
     def close_open_calls(self, reason: Reason) -> None:
         """Give every call that was cut off its envelope, so that the journal tells what is known of it."""
         for intent in list(self.log.open_calls.values()):
-            envelope = self._client_calls.as_handed_over(self._around.in_doubt.cut_off(intent, self.run, reason))
+            envelope = self._special.client_calls.as_handed_over(
+                self._around.in_doubt.cut_off(intent, self.run, reason)
+            )
             self._deeds.wrote |= has_acted(envelope)
             self.log.add(CallFinished(position=intent.position, envelope=envelope))
 

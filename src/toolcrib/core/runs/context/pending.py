@@ -10,8 +10,9 @@ driven alone once all callers wait.
 import asyncio
 import contextlib
 from collections.abc import Awaitable, Callable, Collection, Coroutine, Generator, Sequence
-from contextvars import ContextVar
+from contextvars import ContextVar, copy_context
 from functools import partial
+from types import coroutine
 from typing import Any, Final, Generic, TypeAlias, TypeVar
 
 from toolcrib.contracts import Unavailable
@@ -34,6 +35,8 @@ Watch: TypeAlias = Callable[[int], None]
 
 LOOK_S: Final = 1.0
 """Seconds between two looks for what is waited for."""
+_IN_A_ROW: Final = 10
+"""Calls that a program makes in its own task before it lets the rest of the process work."""
 
 
 class Suspension:
@@ -62,6 +65,7 @@ class Suspension:
         self._lookout: asyncio.Task[None] | None = None
         self._closed = False
         self._leaving = False
+        self._in_a_row = 0
         self.tasks: set[asyncio.Task[Any]] = set()
         """What works on the parts that have not ended."""
         self.left = False
@@ -90,6 +94,14 @@ class Suspension:
             self.left = True
             raise Suspended("queued", nested=True)
 
+    def tires(self) -> bool:
+        """Whether others are to be let in before a program makes one more call in its own task.
+
+        That is so after every few, as none of them may have waited for anything.
+        """
+        self._in_a_row = (self._in_a_row + 1) % _IN_A_ROW
+        return self._in_a_row == 0
+
     def leave(self) -> None:
         """From now on nothing is begun: what works comes to its end, and the run is left to another process."""
         self._leaving = True
@@ -116,8 +128,9 @@ class Suspension:
         task = asyncio.get_running_loop().create_task(work)
         self.tasks.add(task)
         self._working += 1
-        task.add_done_callback(self._end_task)
-        return Pending(self, task)
+        pending = Pending(self, task)
+        task.add_done_callback(pending.hear_end)
+        return pending
 
     async def results(self, pending: "Sequence[Pending[T]]") -> list[T]:
         """The results of some parts, in order, when the last of them has ended or given up waiting.
@@ -125,19 +138,12 @@ class Suspension:
         Raises:
             Suspended: At least one has given up waiting for a signal.
         """
-        working = [call.task for call in pending if call.task is not None and not call.task.done()]
+        working = [(call, call.task) for call in pending if call.task is not None and not call.task.done()]
         if working:
-            left, news = len(working), asyncio.get_running_loop().create_future()
-
-            def hear(_: "asyncio.Task[T]") -> None:
-                nonlocal left
-                left -= 1
-                if not left:
-                    self._wake(news, None)
-
-            for task in working:
-                task.add_done_callback(hear)
-            await self.hear(news)
+            expected = _Expected(self, len(working))
+            for call, task in working:
+                call.tell_end_to(task, expected)
+            await self.hear(expected.news)
         try:
             return [call.result() for call in pending]
         except BaseException:  # what waits comes before what has failed
@@ -190,8 +196,14 @@ class Suspension:
         Raises:
             Suspended: `wait`, when nothing works any more, or at once where only a suspended run goes on.
         """
-        if self._closed or wait.nested:
-            raise wait
+        try:
+            if self._closed or wait.nested or await self._park(wait):
+                raise wait
+        finally:
+            del wait  # what a frame of its own traceback refers to is left to the garbage collector
+
+    async def _park(self, wait: Suspended) -> bool:
+        """Wait until what is waited for may be there; true if it is given up."""
         news: asyncio.Future[Suspended | None] = asyncio.get_running_loop().create_future()
         self._parked[news] = wait
         self._tell_watch(1)
@@ -200,15 +212,13 @@ class Suspension:
         if self._lookout is None:
             self._lookout = asyncio.create_task(self._look_out())
         try:
-            given_up = await self._await_news(news)
+            return await self._await_news(news) is not None
         finally:
             del self._parked[news]
             self._tell_watch(-1)
             if not self._parked:
                 self._lookout.cancel()
                 self._lookout = None
-        if given_up is not None:
-            raise given_up
 
     def _tell_watch(self, change: int) -> None:
         watched = _WATCH.get()
@@ -234,12 +244,6 @@ class Suspension:
             for news, wait in self._parked.items():
                 self._wake(news, wait)
 
-    def _end_task(self, task: "asyncio.Task[Any]") -> None:
-        self.tasks.discard(task)
-        self.end()
-        if not task.cancelled():
-            task.exception()  # heard, so that the loop does not complain: why it failed ends the run, or is told
-
     def _wake(self, news: "asyncio.Future[T]", message: T) -> None:
         if not news.done():
             self._working += 1
@@ -259,7 +263,52 @@ _WATCH: ContextVar[tuple[Suspension, Watch] | None] = ContextVar("_WATCH", defau
 """Goes down with the tasks that a part of the program begins, such as those of its calls."""
 
 
+def _apart(work: Coroutine[Any, Any, T]) -> Generator[Any, Any, T]:
+    run = copy_context().run
+    try:
+        awaited: Any = run(work.send, None)
+        while True:
+            try:
+                yield awaited
+            except GeneratorExit:
+                run(work.close)
+                raise
+            except BaseException as interruption:  # noqa: BLE001 - as `await` does: the work says what comes of it
+                caught = interruption
+            else:
+                awaited = run(work.send, None)
+                continue
+            awaited = run(work.throw, caught)
+    except StopIteration as end:
+        return end.value
+
+
+def apart(work: Coroutine[Any, Any, T]) -> Awaitable[T]:
+    """Await work in the task that asks, with context variables of its own, as a task would have them."""
+    return _in_turn(work)
+
+
+_in_turn = coroutine(_apart)
+
+
 K = TypeVar("K")
+
+
+class _Expected:
+    """The ends of several calls for which one part of a program waits."""
+
+    __slots__ = ("_left", "_parking", "news")
+
+    def __init__(self, parking: Suspension, count: int) -> None:
+        self._parking = parking
+        self._left = count
+        self.news: asyncio.Future[None] = asyncio.get_running_loop().create_future()
+
+    def hear(self, _: object) -> None:
+        """One has ended."""
+        self._left -= 1
+        if not self._left:
+            self._parking.tell(self.news)
 
 
 class Pending(Generic[T]):
@@ -271,13 +320,31 @@ class Pending(Generic[T]):
         result: The known result.
     """
 
-    __slots__ = ("_parking", "_result", "task")
+    __slots__ = ("_expected", "_parking", "_result", "task")
 
     def __init__(self, parking: Suspension, task: "asyncio.Task[T] | None", result: T | None = None) -> None:
         self._parking = parking
         self.task = task
         """What works on it; null if it was known."""
         self._result = result
+        self._expected: _Expected | None = None
+
+    def hear_end(self, task: "asyncio.Task[T]") -> None:
+        """Tell that the task has ended to who waits for it with others."""
+        parking = self._parking
+        parking.tasks.discard(task)
+        parking.end()
+        if not task.cancelled():
+            task.exception()  # heard, so that the loop does not complain: why it failed ends the run, or is told
+        if self._expected is not None:
+            self._expected.hear(task)
+
+    def tell_end_to(self, task: "asyncio.Task[T]", expected: _Expected) -> None:
+        """Have somebody hear of the end of the task, which has not ended."""
+        if self._expected is None and task in self._parking.tasks:
+            self._expected = expected
+        else:
+            task.add_done_callback(expected.hear)
 
     @property
     def done(self) -> bool:

@@ -1,20 +1,15 @@
 """Data and ports that a run context gets from the engine; no behaviour."""
 
-from collections.abc import Awaitable, Callable, Sequence
+from collections.abc import Awaitable, Callable, Collection, Sequence
 from typing import Protocol, TypeAlias
 
 from msgspec import Struct
 
-from toolcrib.contracts import Event, FailedCall, Json, JsonObject, ToolEnvelope, ToolRevision
+from toolcrib.contracts import Event, FailedCall, Json, JsonObject, Signal, ToolEnvelope, ToolRevision
 from toolcrib.core.executor import CallContext, CallRequest, Clock
-from toolcrib.core.runs.context.pending import Arrived, Pause, Sleep
-from toolcrib.core.runs.interrupts.approvals import Leave, Signals
+from toolcrib.core.runs.context.pending import Pause, Sleep
 from toolcrib.core.runs.interrupts.recovery import InterruptedCalls
 from toolcrib.core.runs.interrupts.suspension import EndedRuns
-
-
-async def no_fence() -> None:
-    """No other process can have the run."""
 
 
 class Nested(Struct, frozen=True):
@@ -77,34 +72,58 @@ class Texts(Protocol):
         ...
 
 
-class RunPorts(Struct, frozen=True):
-    """What a run context needs, handed in by the engine."""
+class EnginePorts(Struct, frozen=True):
+    """What the contexts of all runs of an engine need, handed in by the engine."""
 
     executor: Executes
     in_doubt: InterruptedCalls
     blobs: Texts
     clock: Clock
-    signals: Signals
-    """Looks up a signal by name."""
-    arrived: Arrived
-    """Names those that were left."""
-    leave: Leave
-    """Leaves a signal for the run itself."""
-    abandon: Callable[[str], Awaitable[None]]
-    """Ends a nested run, by its id, that nobody waits for any more; one that has ended stays as it is."""
     past: EndedRuns
     """Reads other runs."""
     learn: Learn = observe_now
     """Finds out what may be different the next time."""
-    fence: Callable[[], Awaitable[None]] = no_fence
-    """Raises `Fenced` if another process may have the run; asked when an intent is durable, before its effect."""
     foretell: Foretell = nothing_foretold
     """Says what comes next in a replay."""
     pause: Pause | None = None
     """Lets time pass between two looks for signals; the clock does if null."""
-    sleep: Sleep | None = None
-    """Sleeps through what is left of a wait; the clock does if null."""
-    suspends: Callable[[], bool] = lambda: True
-    """Whether the run is suspended when nothing of it works any more; in a replay, whether it was."""
     in_recorded_order: bool = False
     """Calls wait for their place in a recording, so for no lane: one that was cut off would keep its lane for ever."""
+
+
+class RunPorts(Protocol):
+    """What the context of one run needs of the engine."""
+
+    @property
+    def engine(self) -> EnginePorts:
+        """What all runs need."""
+        ...
+
+    @property
+    def sleep(self) -> Sleep | None:
+        """Sleeps through what is left of a wait; the clock does if null."""
+        ...
+
+    async def signal(self, name: str) -> Signal | None:
+        """The signal of a name, if it was left."""
+        ...
+
+    async def arrived(self) -> Collection[str]:
+        """Names of those that were left."""
+        ...
+
+    async def leave(self, signal: Signal) -> bool:
+        """Leave a signal for the run itself."""
+        ...
+
+    async def abandon(self, child_id: str) -> None:
+        """End a nested run that nobody waits for any more; one that has ended stays as it is."""
+        ...
+
+    async def fence(self) -> None:
+        """Raise `Fenced` if another process may have the run; asked when an intent is durable, before its effect."""
+        ...
+
+    def suspends(self) -> bool:
+        """Whether the run is suspended when nothing of it works any more; in a replay, whether it was."""
+        ...

@@ -85,8 +85,8 @@ class OutcomeResolver:
         self._run = run
         self._log = log
         self._history = history
-        self._around = run_ports
-        self._in_doubt = run_ports.in_doubt
+        self._around = run_ports.engine
+        self._in_doubt = run_ports.engine.in_doubt
         self._until = until
 
     async def judge(

@@ -54,7 +54,7 @@ _CUT_OFF: Final = frozenset({Reason.CANCELLED, Reason.RUN_TIMEOUT})
 _STOPPED: Final = frozenset({"cancelled", "timed_out"})
 _TOOLS: Final = frozenset({"tools_resolved", "tools_allotted"})
 """What tells of the tools that a run may call."""
-_UNPAID: Final = {"usage": Usage.model_construct(), "cost_usd": Decimal(0)}
+_UNPAID: Final = {"usage": Usage(), "cost_usd": Decimal(0)}
 
 
 async def read_recorded(request: RunRequest, fork: Fork, run_id: str, *, past: EndedRuns, tools: Pinned) -> Recorded:

@@ -22,6 +22,7 @@ from toolcrib.contracts import (
     Json,
     JsonObject,
     LifeCycle,
+    Record,
     Run,
     RunEvent,
     RunStarted,
@@ -47,7 +48,7 @@ _NAME: Final = re.compile(r"runs/[A-Za-z0-9_-]{1,128}\.jsonl|definitions/[0-9a-f
 _MOMENT: Final = (1980, 1, 1, 0, 0, 0)
 """Of every entry, so that the same run makes the same bytes."""
 
-_ContractT = TypeVar("_ContractT", bound=Contract)
+_ContractT = TypeVar("_ContractT", bound=Contract | Record)
 
 
 class LeftOut(Contract):
@@ -308,9 +309,7 @@ class _Reader:
 
 def _as_written(entry: RunEvent) -> JsonObject:
     """An event with the fields that were written then: what an older release did not know stays out."""
-    known = "type" in entry.event.model_fields_set
-    event = entry.event.model_dump(mode="json", exclude_unset=known)
-    return {**entry.model_dump(mode="json", exclude={"event"}), "event": event}
+    return {**entry.model_dump(mode="json", exclude={"event"}), "event": entry.event.as_written()}
 
 
 def _dump(value: Json) -> bytes:

@@ -7,7 +7,7 @@ same data.
 from collections.abc import Iterable, Mapping, Sequence
 from datetime import datetime
 from decimal import Decimal
-from typing import Final, TypeAlias, cast
+from typing import Final, cast
 
 from msgspec import Struct
 
@@ -41,7 +41,6 @@ from toolcrib.contracts import (
     Usage,
 )
 from toolcrib.contracts.runs.events import CallDoubted
-from toolcrib.infrastructure.store import Entry
 from toolcrib.llm import TokenUsage as ModelUsage
 
 
@@ -77,10 +76,6 @@ def at_most(decision: GuardDecision | None) -> tuple[ModelUsage, Decimal | None]
     return usage, None if cost is None else Decimal(str(cost))
 
 
-Logged: TypeAlias = Entry | RunEvent
-"""An event with its number and time, as it comes from a claim or from a reading of the log."""
-
-
 class Wasted(Struct, frozen=True):
     """What an attempt of a model call may have used at most that brought nothing."""
 
@@ -98,7 +93,7 @@ def wait_key(name: str, position: str | None) -> str:
 class History:
     """An index over the events of a run as they were when this process took it."""
 
-    def __init__(self, events: Iterable[Logged]) -> None:
+    def __init__(self, events: Iterable[RunEvent]) -> None:
         self.envelopes: dict[str, ToolEnvelope] = {}
         self.intents: dict[str, CallStarted] = {}
         self.begun_at: dict[str, datetime] = {}
@@ -185,8 +180,10 @@ class History:
         is_known = bool(self.suspensions) and self.suspensions[-1].tainted
         return is_known or any(envelope.tainted for envelope in self.envelopes.values())
 
-    def _read(self, events: list[Logged]) -> None:
+    def _read(self, events: list[RunEvent]) -> None:
         self.begun = len(events) > 1
+        if not self.begun and events and events[0].event.type == "run_started":
+            return  # as is usual: a new run
         since: datetime | None = None
         for entry in events:
             self.take(entry)
@@ -197,7 +194,7 @@ class History:
         for position in list(self._sent):
             self._lose(position)
 
-    def take(self, entry: Logged) -> None:
+    def take(self, entry: RunEvent) -> None:
         """Know what one more event tells."""
         match entry.event:
             case CallStarted() as event:
@@ -259,7 +256,7 @@ class History:
         if event.payload is not None:
             self.signals[event.name] = Signal(name=event.name, payload=event.payload, made_by=event.made_by, at=at)
 
-    def _take_wait(self, entry: Logged) -> None:
+    def _take_wait(self, entry: RunEvent) -> None:
         match entry.event:
             case ApprovalRequested() as event:
                 self.ask(event)

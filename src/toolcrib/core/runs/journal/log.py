@@ -7,10 +7,11 @@ before the run ends. Without a run, a call cannot wait, go to a client or nest.
 
 import zlib
 from collections.abc import Awaitable, Iterable, Iterator, Sequence
+from datetime import datetime
 from functools import cache
 from typing import Final, Protocol, overload
 
-from pydantic import ConfigDict, TypeAdapter
+import msgspec
 
 from toolcrib.contracts import (
     ApprovalDecision,
@@ -29,57 +30,64 @@ from toolcrib.contracts import (
     RunResult,
     ToolEnvelope,
     ToolRevision,
+    read_event,
 )
 from toolcrib.core.executor import CallContext, Clock, Lanes
 from toolcrib.core.policy import Budget, CallPolicy
-from toolcrib.infrastructure.store import Entry, RunChange
+from toolcrib.infrastructure.store import RunChange
 
 PACK: Final = 256
 """Events that are packed together."""
 KEPT: Final = 1_024
 """Events at the end that are kept as they are, at least."""
 
-_OF_CALLS: Final = frozenset({"call_started", "call_finished"})
-"""Types of the events that begin and end calls."""
-
-_SHOWN: Final[TypeAdapter[list[RunEvent]]] = TypeAdapter(list[RunEvent], config=ConfigDict(defer_build=True))
+_ROWS: Final = msgspec.msgpack.Decoder(list[tuple[str, int, datetime, str, str, bytes]])
 
 
-class PackedEntries(Sequence[Entry]):
+class PackedEntries(Sequence[RunEvent]):
     """A list to which events are added at its end.
 
     Args:
         entries: What it begins with.
     """
 
-    def __init__(self, entries: Iterable[Entry] = ()) -> None:
-        self._packs: list[bytes] = []
-        self._recent: list[Entry] = []
-        for entry in entries:
-            self.append(entry)
+    __slots__ = ("_packs", "recent")
 
-    def append(self, entry: Entry) -> None:
+    def __init__(self, entries: Iterable[RunEvent] = ()) -> None:
+        self._packs: list[bytes] = []
+        self.recent = list(entries)
+        """Those at the end, which are not packed: who adds to them calls `pack` when there are too many."""
+        self.pack()
+
+    def append(self, entry: RunEvent) -> None:
         """Add the next event."""
-        self._recent.append(entry)
-        if len(self._recent) == KEPT + PACK:
-            self._packs.append(_pack(self._recent[:PACK]))
-            del self._recent[:PACK]
+        self.recent.append(entry)
+        self.pack()
+
+    def pack(self) -> None:
+        """Pack the oldest events while more are kept as they are than need be."""
+        while len(self.recent) >= KEPT + PACK:
+            self._packs.append(_pack(self.recent[:PACK]))
+            del self.recent[:PACK]
 
     def __len__(self) -> int:
-        return len(self._packs) * PACK + len(self._recent)
+        return len(self._packs) * PACK + len(self.recent)
 
-    def __iter__(self) -> Iterator[Entry]:
+    def __iter__(self) -> Iterator[RunEvent]:
+        return iter(self.recent) if not self._packs else self._unpacked()
+
+    def _unpacked(self) -> Iterator[RunEvent]:
         for pack in self._packs:
             yield from _unpack(pack)
-        yield from self._recent
+        yield from self.recent
 
     @overload
-    def __getitem__(self, place: int) -> Entry: ...
+    def __getitem__(self, place: int) -> RunEvent: ...
     @overload
-    def __getitem__(self, place: slice) -> Sequence[Entry]: ...
-    def __getitem__(self, place: int | slice) -> Entry | Sequence[Entry]:
+    def __getitem__(self, place: slice) -> Sequence[RunEvent]: ...
+    def __getitem__(self, place: int | slice) -> RunEvent | Sequence[RunEvent]:
         if not self._packs:
-            return self._recent[place]
+            return self.recent[place]
         if isinstance(place, slice):
             return [self[each] for each in range(*place.indices(len(self)))]
         if place < 0:
@@ -89,22 +97,24 @@ class PackedEntries(Sequence[Entry]):
             return _unpack(self._packs[pack])[within]
         if not 0 <= place < len(self):
             raise IndexError(place)
-        return self._recent[place - len(self._packs) * PACK]
+        return self.recent[place - len(self._packs) * PACK]
 
 
-def _pack(entries: Sequence[Entry]) -> bytes:
-    return zlib.compress(_SHOWN.dump_json([entry.to_run_event() for entry in entries]), level=1)
+def _pack(entries: Sequence[RunEvent]) -> bytes:
+    rows = [(entry.run_id, entry.number, entry.at, entry.realm, entry.made_by, entry.event.text) for entry in entries]
+    return zlib.compress(msgspec.msgpack.encode(rows), level=1)
 
 
-def _unpack(pack: bytes) -> Sequence[Entry]:
-    return [Entry.of(shown) for shown in _SHOWN.validate_json(zlib.decompress(pack))]
+def _unpack(pack: bytes) -> Sequence[RunEvent]:
+    rows = _ROWS.decode(zlib.decompress(pack))
+    return [RunEvent(*row[:5], read_event(row[5])) for row in rows]
 
 
 class Appends(Protocol):
     """The part of a journal that a log needs."""
 
     def append(
-        self, run_id: str, epoch: int, events: Sequence[Entry], change: RunChange | None = None
+        self, run_id: str, epoch: int, events: Sequence[RunEvent], change: RunChange | None = None
     ) -> Awaitable[None]:
         """Add events to a run; durable when it is awaited."""
         ...
@@ -120,12 +130,13 @@ class RunLog:
         events: The events as they were claimed.
     """
 
-    def __init__(self, journal: Appends, run: Run, clock: Clock, events: Sequence[Entry]) -> None:
+    def __init__(self, journal: Appends, run: Run, clock: Clock, events: Sequence[RunEvent]) -> None:
         self.events = PackedEntries(events)
         """All events of the run so far."""
         self.open_calls: dict[str, CallStarted] = {}
         """Intents without an outcome yet, of whichever process."""
         self._journal = journal
+        self._recent = self.events.recent
         self._run = run.run_id, run.epoch, run.realm, run.made_by
         self._now = clock.now
         self._last = run.events
@@ -136,17 +147,21 @@ class RunLog:
         """Append an event. Await the result where something must not happen before it is durable."""
         run_id, epoch, realm, made_by = self._run
         self._last = number = self._last + 1
-        entry = Entry(run_id, number, self._now(), realm, made_by, event)
-        self.events.append(entry)
-        if event.type in _OF_CALLS:
-            self._follow(event)
+        entry = RunEvent(run_id, number, self._now(), realm, made_by, event)
+        self._recent.append(entry)
+        if len(self._recent) == KEPT + PACK:
+            self.events.pack()
+        if event.type == "call_started":
+            self.open_calls[event.position] = event
+        elif event.type == "call_finished":
+            self.open_calls.pop(event.position, None)
         return self._journal.append(run_id, epoch, (entry,), change)
 
-    def add_all(self, events: Iterable[Event]) -> Sequence[Entry]:
+    def add_all(self, events: Iterable[Event]) -> Sequence[RunEvent]:
         """Append several events at once: all of them are kept, or none is. Returns them as they stand in the log."""
         run_id, epoch, realm, made_by = self._run
         entries = [
-            Entry(run_id, number, self._now(), realm, made_by, event)
+            RunEvent(run_id, number, self._now(), realm, made_by, event)
             for number, event in enumerate(events, self._last + 1)
         ]
         self._last += len(entries)
@@ -157,13 +172,10 @@ class RunLog:
         return entries
 
     def _follow(self, event: Event) -> None:
-        match event:
-            case CallStarted():
-                self.open_calls[event.position] = event
-            case CallFinished():
-                self.open_calls.pop(event.position, None)
-            case _:
-                pass
+        if isinstance(event, CallStarted):
+            self.open_calls[event.position] = event
+        elif isinstance(event, CallFinished):
+            self.open_calls.pop(event.position, None)
 
 
 class NullJournal:

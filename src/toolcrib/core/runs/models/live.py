@@ -7,11 +7,12 @@ the followers. A slow follower gets missed pieces as one.
 
 import asyncio
 from collections.abc import Callable, Generator, Mapping
-from contextlib import AbstractContextManager, aclosing, contextmanager, nullcontext
+from contextlib import AbstractContextManager, aclosing, contextmanager
 from dataclasses import dataclass, field
 from typing import TypeAlias
 
 from toolcrib.contracts import ModelError
+from toolcrib.core.runs.journal.log import RunLog
 from toolcrib.llm import Done, Event, Request, Response, TextChunk, ThinkingChunk
 from toolcrib.llm.models.model import LanguageModel
 
@@ -47,13 +48,12 @@ class TokenBuffer:
         self._tell()
 
 
-OpenBuffer: TypeAlias = Callable[[int], AbstractContextManager[TokenBuffer | None]]
-"""Opens the speech of an attempt, by the number of its `model_started`; null if nobody watches its run."""
+OpenBuffer: TypeAlias = Callable[[RunLog], AbstractContextManager[TokenBuffer | None] | None]
+"""Opens the speech of an attempt, by the log whose last event begins it; null if nobody watches the run."""
 
 
-def no_subscribers(_: int) -> AbstractContextManager[None]:
+def no_subscribers(_: RunLog) -> None:
     """Nobody watches."""
-    return nullcontext()
 
 
 @dataclass(slots=True)
@@ -109,6 +109,10 @@ class TokenHub:
         audience = self._runs.get(run_id)
         if audience is not None and not audience.watchers and not audience.speeches:
             del self._runs[run_id]
+
+    def open(self, run_id: str, log: RunLog) -> AbstractContextManager[TokenBuffer | None] | None:
+        """The speech of the model call that begins with the last event of a run; null if nobody watches the run."""
+        return self.speech(run_id, log.events[-1].number) if run_id in self._runs else None
 
 
 async def answer(model: LanguageModel, request: Request, speech: TokenBuffer | None) -> Response:

@@ -4,10 +4,10 @@ The model layer never retries, so every attempt is an event, with its decision, 
 crash interrupted is sent again, and the lost attempt counts with its maximum usage.
 """
 
-from collections.abc import Callable
+from collections.abc import Callable, Coroutine
 from dataclasses import dataclass
 from decimal import Decimal
-from typing import Final, NamedTuple
+from typing import Any, Final, NamedTuple
 
 import msgspec
 import orjson
@@ -60,12 +60,12 @@ from toolcrib.llm import (
     Response,
     check_characters,
     decode_response,
-    hash_request,
     messages_as_json,
     response_as_json,
 )
 from toolcrib.llm import TokenUsage as ModelUsage
 from toolcrib.llm.base.errors import ModelRetryPolicy
+from toolcrib.llm.base.messages import GrowingHash
 from toolcrib.llm.models.model import LanguageModel
 
 _PERHAPS_BILLED: Final = frozenset({"timeout", "stream_cut", "bad_response"})
@@ -76,7 +76,7 @@ _FREE: Final[frozenset[Purpose]] = frozenset({"formatting", "answer", "summary"}
 """Purposes that are no turn of a loop, so that no `max_iterations` keeps them from being asked."""
 
 
-class ModelCall(Struct, frozen=True):
+class ModelCall(Struct, frozen=True, gc=False):
     """A model call as data."""
 
     position: str
@@ -93,7 +93,7 @@ class ModelCall(Struct, frozen=True):
     """Of the request, as content filters let it pass."""
 
 
-class _Attempt(Struct, frozen=True):
+class _Attempt(Struct, frozen=True, gc=False):
     """A call that may be sent."""
 
     call: ModelCall
@@ -205,6 +205,7 @@ class ModelCalls:
         self._guardrails = rules.guardrails or Guardrails()
         self._run_caps = rules.run_caps
         self._estimate = Estimate()
+        self._hashes = GrowingHash()
         self._screens = rules.screens or Screens()
         self._narrows_tokens = rules.narrows_tokens
         self._kept: ModelReservation | None = None
@@ -213,7 +214,7 @@ class ModelCalls:
         """What may be taken from another run instead of asking; nothing if null."""
         self._recount()
 
-    async def perform(self, call: ModelCall, standing: ModelCallScope = NOBODY) -> Response:
+    def perform(self, call: ModelCall, standing: ModelCallScope = NOBODY) -> Coroutine[Any, Any, Response]:
         """The model's answer: from the journal, or from the model.
 
         Raises:
@@ -222,6 +223,18 @@ class ModelCalls:
             ModelError: The provider failed for good.
             InvalidSettings: The model's credential is missing.
         """
+        known, position = self._history, call.position
+        if (
+            position in known.answers
+            or position in known.failures
+            or position in known.denials
+            or (self.recording is not None)
+        ):
+            return self._recall(call, standing)
+        return self._send_until_answered(call, standing)
+
+    async def _recall(self, call: ModelCall, standing: ModelCallScope) -> Response:
+        """What is known of a call already, here or in the run that is taken from; else the model is asked."""
         known = self._history.answers.get(call.position)
         if known is not None:
             response = decode_response(orjson.dumps(known.response))
@@ -233,14 +246,22 @@ class ModelCalls:
         denied = self._history.denials.get(call.position)
         if denied is not None:
             raise ModelRefused(denied.decision)
-        screened, found = self.screen_call(call, standing.guardrails)
-        screened = msgspec.structs.replace(screened, request_hash=hash_request(call.model.name, screened.request))
+        screened, found = self._screened(call, standing)
         recorded = None if self.recording is None else self.recording.answer(call.position, screened.request_hash)
         if recorded is not None:
             return self._take(self._admit_attempt(screened, standing, found, 1, recorded=True), standing, recorded)
-        return await self._send_until_answered(screened, standing, found)
+        return await self._send_until_answered(call, standing)
 
-    def screen_call(self, call: ModelCall, guardrails: tuple[Guardrail, ...]) -> tuple[ModelCall, GuardDecision | None]:
+    def _screened(self, call: ModelCall, standing: ModelCallScope) -> tuple[ModelCall, GuardDecision | None]:
+        """The call as it may be sent, with the hash of that, and what content filters have found."""
+        found = None
+        if standing.guardrails:
+            call, found = self._screen_call(call, standing.guardrails)
+        return msgspec.structs.replace(call, request_hash=self._hashes.of(call.model.name, call.request)), found
+
+    def _screen_call(
+        self, call: ModelCall, guardrails: tuple[Guardrail, ...]
+    ) -> tuple[ModelCall, GuardDecision | None]:
         """The call as content filters let it pass, and what they have found."""
         request = call.request
         system, messages, found = self._screens.request(guardrails, request.system, request.messages)
@@ -303,32 +324,39 @@ class ModelCalls:
             BudgetExhausted: A limit does not allow it.
         """
         budget, limits = self._budget, self._budget.limits
-        most = self._estimate.most(call.request, call.request.max_tokens or limits.max_tokens_per_call)
-        most = ModelUsage() if recorded else most
+        most = (
+            ModelUsage()
+            if recorded
+            else self._estimate.most(call.request, call.request.max_tokens or limits.max_tokens_per_call)
+        )
         cost, whole = self._most_expensive(call.model, most), most.output
         known = self._known_output(call, number) if self._narrows_tokens and not recorded else 0
-        output = self._fit(call, most, cost) if known is None else known or whole
+        output = (whole if cost is None else self._fit(call, most, cost)) if known is None else known or whole
         if output < whole:
             most = msgspec.structs.replace(most, output=output)
             cost = self._most_expensive(call.model, most)
             request = msgspec.structs.replace(call.request, max_tokens=output)
             call = msgspec.structs.replace(call, request=request)
         reservation = ModelReservation(most.input + most.output, cost, 0 if call.purpose in _FREE else 1)
-        refused = self._judge_call(call, standing, found, reservation)
+        refused = self._judge_call(call, standing, found, reservation) if standing.guardrails else found
         if refused is not None and refused.outcome == "deny":
             self._log.add(
                 ModelDenied(position=call.position, purpose=call.purpose, model=call.model.name, decision=refused)
             )
             raise ModelRefused(refused)
-        facts = budget.model_facts() | {"input_tokens": most.input, "output_tokens": most.output}
-        facts |= {} if cost is None else {"cost_usd": float(cost)}
-        facts |= {"narrowed_from": whole} if output < whole else {}
+        facts = budget.model_facts()
+        facts["input_tokens"], facts["output_tokens"] = most.input, most.output
+        if cost is not None:
+            facts["cost_usd"] = float(cost)
+        if output < whole:
+            facts["narrowed_from"] = whole
         shortage = budget.reserve_model(reservation, settled=bool(known))
         if shortage is not None:
             if call.purpose != "answer":  # which is asked for because a limit was reached: that was told
                 self._log.add(_limit_event(shortage))
             raise BudgetExhausted(shortage)
-        facts |= {} if found is None else found.inputs
+        if found is not None:
+            facts |= found.inputs
         return _Attempt(call, number, reservation, GuardDecision(outcome="allow", rule="allowed", inputs=facts))
 
     def _known_output(self, call: ModelCall, number: int) -> int | None:
@@ -337,13 +365,13 @@ class ModelCalls:
             return 0  # which would be of no use if they were cut short
         return self._screens.output_tokens(call.position, number)
 
-    def _fit(self, call: ModelCall, most: ModelUsage, cost: Decimal | None) -> int:
+    def _fit(self, call: ModelCall, most: ModelUsage, cost: Decimal) -> int:
         """How many output tokens an attempt may have: as many as what is left of the cost limits pays for.
 
         All of them where that is enough, or where not even the least would do: then it is refused by its whole cost.
         """
         left = self._budget.usd_left
-        if left is None or cost is None or cost <= left or most.output <= _LEAST_OUTPUT:
+        if left is None or cost <= left or most.output <= _LEAST_OUTPUT:
             return most.output
         least = self._most_expensive(call.model, msgspec.structs.replace(most, output=_LEAST_OUTPUT))
         if least is None or least > left:
@@ -354,8 +382,6 @@ class ModelCalls:
         self, call: ModelCall, standing: ModelCallScope, found: GuardDecision | None, most: ModelReservation
     ) -> GuardDecision | None:
         """The strictest that guardrails say of a call, its contents included; null for nothing."""
-        if not standing.guardrails:
-            return found
         guarded = GuardedModel(
             call.model.name,
             standing.realm,
@@ -367,21 +393,36 @@ class ModelCalls:
         return strictest(filter(None, (found, self._guardrails.judge(standing.guardrails, guarded))))
 
     def _most_expensive(self, model: LanguageModel, most: ModelUsage) -> Decimal | None:
-        """What so many tokens cost at most: a prompt may be written to the provider's cache, for a price of its own."""
-        now, cached = self._clock.now(), msgspec.structs.replace(most, cache_write=most.input)
-        costs = [model.cost(usage, now).usd for usage in (most, cached)]
-        return max((cost for cost in costs if cost is not None), default=None)
+        """What so many tokens cost at most: a prompt may be written to the provider's cache, for a price of its own.
 
-    async def _send_until_answered(
-        self, call: ModelCall, standing: ModelCallScope, found: GuardDecision | None
-    ) -> Response:
+        A model without a price has none for a cached prompt either.
+        """
+        now = self._clock.now()
+        cost = model.cost(most, now).usd
+        if cost is None:
+            return None
+        cached = model.cost(msgspec.structs.replace(most, cache_write=most.input), now).usd
+        return cost if cached is None or cached <= cost else cached
+
+    async def _send_until_answered(self, asked: ModelCall, standing: ModelCallScope) -> Response:
+        call, found = self._screened(asked, standing)
         first = number = self._history.attempts.get(call.position, 0) + 1
+        is_held = bool(standing.guardrails) and withholds_text(standing.guardrails)
         while True:
-            attempt = await self._reserve_caps(self._admit_attempt(call, standing, found, number))
+            attempt = self._admit_attempt(call, standing, found, number)
+            if self._run_caps is not None:
+                attempt = await self._reserve_caps(attempt, self._run_caps)
             self._log.add(_start_event(attempt))
+            model, request = attempt.call.model, attempt.call.request
             started = self._clock.monotonic()
             try:
-                response = await self._answer(attempt.call, standing)
+                speech = None if is_held else self._open_buffer(self._log)
+                if speech is None:
+                    response = await model.request(request)
+                else:
+                    with speech as heard:
+                        response = await answer(model, request, heard)
+                check_characters(response, model.name)
             except ModelError as error:
                 wait = self._retry.wait_s(error, number - first, self._jitter())
                 await self._fail(attempt, error, wait)
@@ -397,7 +438,13 @@ class ModelCalls:
                 await self._pay(attempt, usage, cost)
                 raise
             else:
-                return await self._finish(attempt, standing, response, self._clock.monotonic() - started)
+                seconds = self._clock.monotonic() - started
+                cost = model.cost(response.usage, self._clock.now())
+                iterations = iterations_of(call.purpose)
+                self._settle(attempt.reservation, response.usage, cost, iterations=iterations)
+                if attempt.cap_reservation is not None:
+                    await self._pay(attempt, response.usage, cost.usd)
+                return self._finish(attempt, standing, response, cost, seconds)
             await self._clock.sleep(wait)
             number += 1
 
@@ -422,14 +469,6 @@ class ModelCalls:
         self._log.add(copy_answer(recorded.end, recorded.event).model_copy(update=own))
         return _unless_refused(response, found)
 
-    async def _answer(self, call: ModelCall, standing: ModelCallScope) -> Response:
-        """Ask the model; those who watch hear it as it speaks, unless a filter must have seen its words whole."""
-        open_buffer = no_subscribers if withholds_text(standing.guardrails) else self._open_buffer
-        with open_buffer(self._log.events[-1].number) as speech:
-            response = await answer(call.model, call.request, speech)
-        check_characters(response, call.model.name)
-        return response
-
     async def _fail(self, attempt: _Attempt, error: ModelError, wait: float | None) -> None:
         """Record a failed attempt. One that may have been answered counts with what it may have used at most."""
         billed = error.kind in _PERHAPS_BILLED
@@ -450,13 +489,11 @@ class ModelCalls:
             )
         )
 
-    async def _finish(
-        self, attempt: _Attempt, standing: ModelCallScope, response: Response, seconds: float
+    def _finish(
+        self, attempt: _Attempt, standing: ModelCallScope, response: Response, cost: Cost, seconds: float
     ) -> Response:
-        call, reservation = attempt.call, attempt.reservation
-        cost = call.model.cost(response.usage, self._clock.now())
-        self._settle(reservation, response.usage, cost, iterations=iterations_of(call.purpose))
-        await self._pay(attempt, response.usage, cost.usd)
+        """Record an answer that was paid."""
+        call = attempt.call
         self._estimate.learn(call.request, response.usage)
         response, found = self._screens.response(standing.guardrails, response)
         self._log.add(
@@ -476,18 +513,14 @@ class ModelCalls:
         )
         return _unless_refused(response, found)
 
-    async def _reserve_caps(self, attempt: _Attempt) -> _Attempt:
+    async def _reserve_caps(self, attempt: _Attempt, run_caps: RunCaps) -> _Attempt:
         """The attempt with what is reserved for it under the caps on what many runs spend.
 
         Raises:
             BudgetExhausted: One of them does not allow it.
         """
-        if self._run_caps is None:
-            return attempt
         most = attempt.reservation
-        reservation = await self._run_caps.reserve(
-            f"model/{attempt.call.position}", Spend(0, most.tokens, most.cost_usd)
-        )
+        reservation = await run_caps.reserve(f"model/{attempt.call.position}", Spend(0, most.tokens, most.cost_usd))
         if isinstance(reservation, Shortage):
             self._budget.settle_model(most, tokens=0, cost_usd=None)
             if attempt.call.purpose != "answer":

@@ -13,8 +13,9 @@ from msgspec import Struct
 
 from toolcrib.contracts import Filtered, GuardDecision, Guardrail, Json, JsonObject
 from toolcrib.core.policy import Screening, filters_of, screen, strictest
-from toolcrib.llm import Message, Part, Request, Response, Text, Thinking, ToolCall, ToolResult
+from toolcrib.llm import Message, Opaque, Part, Request, Response, Text, Thinking, ToolCall, ToolResult
 from toolcrib.llm import TokenUsage as ModelUsage
+from toolcrib.llm.base.messages import GrowingSize
 
 _TOKENS_PER_BYTE: Final = 1 / 3
 """Many, because a reservation must not be too small."""
@@ -23,7 +24,7 @@ _MARGIN: Final = 1.1
 _ESCAPE: Final = re.compile(r"\\(?:u([0-9A-Fa-f]{4})|.)", re.DOTALL)
 
 
-class ModelCallScope(Struct, frozen=True):
+class ModelCallScope(Struct, frozen=True, gc=False):
     """How a run stands when it asks a model: what its guardrails are told."""
 
     guardrails: tuple[Guardrail, ...] = ()
@@ -41,39 +42,47 @@ class Estimate:
 
     def __init__(self) -> None:
         self._tokens_per_byte = _TOKENS_PER_BYTE
+        self._messages = GrowingSize(_bytes)
+        self._measured: tuple[Request | None, int] = None, 0
+        """The last request and its size: an answer follows on the estimate for its request."""
 
     def most(self, request: Request, output_tokens: int) -> ModelUsage:
         """Tokens that a request takes at most, if its answer has so many."""
-        read = _bytes(request) * self._tokens_per_byte + _TOKENS_PER_MESSAGE * len(request.messages)
+        read = self._size(request) * self._tokens_per_byte + _TOKENS_PER_MESSAGE * len(request.messages)
         return ModelUsage(input=int(read), output=output_tokens)
 
     def learn(self, request: Request, usage: ModelUsage) -> None:
         """Expect no less of the next request than an answer has said of this one."""
         if not usage.estimated:
-            found = usage.input / max(_bytes(request), 1) * _MARGIN
+            found = usage.input / (self._size(request) or 1) * _MARGIN
             self._tokens_per_byte = max(self._tokens_per_byte, found)
 
+    def _size(self, request: Request) -> int:
+        """Bytes of what a request says, without what its format adds."""
+        measured, size = self._measured
+        if measured is request:
+            return size
+        system, size = request.system, request.tools.size + self._messages.of(request.messages)
+        if request.output_schema is not None:
+            size += len(orjson.dumps(request.output_schema))
+        size += len(system) if system.isascii() else len(system.encode())
+        self._measured = request, size
+        return size
 
-def _bytes(request: Request) -> int:
-    schema = 0 if request.output_schema is None else len(orjson.dumps(request.output_schema))
-    texts = (_length(text) for message in request.messages for part in message.parts for text in _texts(part))
-    return _length(request.system) + request.tools.size + schema + sum(texts)
 
-
-def _length(text: str) -> int:
-    return len(text) if text.isascii() else len(text.encode())
-
-
-def _texts(part: Part) -> tuple[str, ...]:
-    match part:
-        case Text(text=text) | ToolResult(text=text):
-            return (text,)
-        case Thinking(text=text, signature=signature):
-            return (text, signature or "")
-        case ToolCall(name=name, args=args):
-            return (name, args)
-        case _:
-            return (part.raw,)
+def _bytes(message: Message) -> int:
+    size = 0
+    for part in message.parts:
+        if type(part) is Text or type(part) is ToolResult:
+            text = part.text
+        elif type(part) is ToolCall:
+            text = part.name + part.args
+        elif type(part) is Thinking:
+            text = part.text + (part.signature or "")
+        else:
+            text = part.raw if isinstance(part, Opaque) else ""
+        size += len(text) if text.isascii() else len(text.encode())
+    return size
 
 
 class Screens:
@@ -90,7 +99,7 @@ class Screens:
         self, rules: tuple[Guardrail, ...], system: str, messages: Sequence[Message]
     ) -> tuple[str, tuple[Message, ...], GuardDecision | None]:
         """System prompt and messages as they may be sent, and what was found; `deny` if they may not be."""
-        if not filters_of(rules, "model_input"):
+        if not rules or not filters_of(rules, "model_input"):
             return system, tuple(messages), None
         reader = _Reader(self, rules, "model_input")
         passed = reader.text(system)
@@ -98,7 +107,7 @@ class Screens:
 
     def response(self, rules: tuple[Guardrail, ...], response: Response) -> tuple[Response, GuardDecision | None]:
         """An answer as it may be taken, and what was found; of one that is withheld nothing is left but its usage."""
-        if not filters_of(rules, "model_output"):
+        if not rules or not filters_of(rules, "model_output"):
             return response, None
         reader = _Reader(self, rules, "model_output")
         message = reader.message(response.message)

@@ -24,6 +24,7 @@ from toolcrib.contracts import (
     PinSelector,
     Reason,
     Run,
+    RunEvent,
     RunFinished,
     RunKind,
     RunRequest,
@@ -35,7 +36,6 @@ from toolcrib.contracts import (
 from toolcrib.core.executor import error
 from toolcrib.core.runs.context.context import Program, RunContext
 from toolcrib.core.runs.interrupts.suspension import EndedRuns, RunEnd, in_format
-from toolcrib.core.runs.journal.history import Logged
 
 
 def check_pins(agent: str, pins: Sequence[PinnedHandle]) -> None:
@@ -92,7 +92,7 @@ def select_call(selector: PinSelector, calls: Sequence[ToolEnvelope]) -> ToolEnv
             assert_never(selector.strategy)
 
 
-def outputs_of(events: Sequence[Logged]) -> AgentOutputs:
+def outputs_of(events: Sequence[RunEvent]) -> AgentOutputs:
     """The stable outputs of a run; a server adds the address of its trace.
 
     Args:
@@ -109,7 +109,7 @@ def outputs_of(events: Sequence[Logged]) -> AgentOutputs:
     )
 
 
-def calls_of(events: Iterable[Logged]) -> Sequence[ToolEnvelope]:
+def calls_of(events: Iterable[RunEvent]) -> Sequence[ToolEnvelope]:
     """The calls that have ended, in the order in which they were asked for.
 
     The calls of one answer of a model are in the order of the answer, the calls of code in the order of the code, and
@@ -194,7 +194,7 @@ def holding_pins(program: Program) -> Program:
     return run
 
 
-async def handles_of(past: EndedRuns, run: Run, tool: ToolRevision, events: Sequence[Logged]) -> dict[str, Json]:
+async def handles_of(past: EndedRuns, run: Run, tool: ToolRevision, events: Sequence[RunEvent]) -> dict[str, Json]:
     """What the handles of a run hold, as it stands.
 
     Args:
@@ -308,7 +308,7 @@ async def _earlier(past: EndedRuns, place: HandleOwner) -> AsyncIterator[Run]:
         before = page[-1].run_id
 
 
-def _successes(events: Iterable[Logged]) -> Sequence[ToolEnvelope]:
+def _successes(events: Iterable[RunEvent]) -> Sequence[ToolEnvelope]:
     return [call for call in calls_of(events) if call.ok]
 
 

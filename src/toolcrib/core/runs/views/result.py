@@ -7,6 +7,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field
 from decimal import Decimal
 from functools import cached_property
+from typing import TypeVar
 
 from toolcrib.contracts import (
     AgentOutputs,
@@ -29,6 +30,7 @@ from toolcrib.contracts import (
     approval_id,
     approval_signal,
 )
+from toolcrib.contracts.base.base import Contract
 from toolcrib.core.runs.interrupts.signals import (
     open_client_calls,
     open_question,
@@ -36,11 +38,12 @@ from toolcrib.core.runs.interrupts.signals import (
     to_approve,
     waiting_question,
 )
-from toolcrib.core.runs.journal.history import Logged
 from toolcrib.core.runs.models.model_requests import iterations_of
 from toolcrib.core.runs.views.handles import answer_of, handles_of, outputs_of
 from toolcrib.core.runs.views.trace import trace_of
-from toolcrib.infrastructure.store import Entry, Journal
+from toolcrib.infrastructure.store import Journal
+
+ContractT = TypeVar("ContractT", bound=Contract)
 
 
 def result_of(run_id: str, finish: RunFinished) -> RunResult:
@@ -48,7 +51,7 @@ def result_of(run_id: str, finish: RunFinished) -> RunResult:
     return RunResult(run_id=run_id, **{name: getattr(finish, name) for name in _OUTCOME})
 
 
-_OUTCOME = tuple(RunResult.model_fields.keys() - {"run_id"})
+_OUTCOME = RunResult.__struct_fields__[1:]
 
 
 @dataclass(frozen=True)
@@ -62,7 +65,7 @@ class Result:
     """
 
     summary: RunResult
-    log: Sequence[Entry] = field(repr=False)
+    log: Sequence[RunEvent] = field(repr=False)
 
     @property
     def run_id(self) -> str:
@@ -117,7 +120,7 @@ class Result:
     @cached_property
     def question(self) -> OpenQuestion | None:
         """What it asks; `crib.questions.answer` answers it, and `of_run` there also tells what nested runs ask."""
-        return waiting_question([entry.to_run_event() for entry in self.log], ())
+        return waiting_question(self.log, ())
 
     @cached_property
     def outputs(self) -> AgentOutputs:
@@ -127,7 +130,7 @@ class Result:
     @cached_property
     def events(self) -> Sequence[RunEvent]:
         """The events of the run, in order."""
-        return tuple(entry.to_run_event() for entry in self.log)
+        return tuple(self.log)
 
     @cached_property
     def trace(self) -> Trace:
@@ -182,10 +185,10 @@ def _in_short(run_id: str, request: ApprovalRequested) -> WaitingApproval:
     )
 
 
-_SHOWN = WaitingApproval.model_fields.keys() & ApprovalRequested.model_fields.keys()
+_SHOWN = WaitingApproval.model_fields.keys() & set(ApprovalRequested.__struct_fields__)
 
 
-def _iterations(events: Sequence[Logged]) -> int:
+def _iterations(events: Sequence[RunEvent]) -> int:
     last = events[-1].event
     if isinstance(last, RunFinished):
         return last.iterations

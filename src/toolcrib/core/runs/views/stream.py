@@ -31,6 +31,7 @@ from toolcrib.contracts import (
     ModelStarted,
     ProgressMade,
     Purpose,
+    RunEvent,
     RunFinished,
     RunResult,
     RunStatus,
@@ -50,7 +51,6 @@ from toolcrib.contracts.runs.events import CallDoubted
 from toolcrib.contracts.runs.stream import ToolCallInDoubt
 from toolcrib.contracts.workflows import STEP_SETTLED, SettledStep, StepEnded
 from toolcrib.core.executor import Clock
-from toolcrib.core.runs.journal.history import Logged
 from toolcrib.core.runs.models.live import TokenBuffer, TokenHub
 from toolcrib.core.runs.views.result import result_of
 from toolcrib.infrastructure.store import Journal
@@ -92,7 +92,7 @@ class MessageProjector:
         InvalidInput: This run has no such place.
     """
 
-    def __init__(self, before: Iterable[Logged] = (), place: str = BEGINNING) -> None:
+    def __init__(self, before: Iterable[RunEvent] = (), place: str = BEGINNING) -> None:
         self.number = 0
         """Of the last event that was told to its end."""
         self.ended = False
@@ -117,7 +117,7 @@ class MessageProjector:
         speeches = (speaking for speaking in self._speaking.values() if speaking.text or speaking.thinking)
         return str(self.number) + "".join(f"~{call.number}.{call.text}.{call.thinking}" for call in speeches)
 
-    def tell(self, entry: Logged) -> Iterator[StreamMessage]:
+    def tell(self, entry: RunEvent) -> Iterator[StreamMessage]:
         """What the next event of the journal adds."""
         if isinstance(entry.event, ModelFinished):
             yield from self._rest(entry.event)
@@ -140,7 +140,7 @@ class MessageProjector:
 
     # Inside -----------------------------------------------------------------------------------------------------------
 
-    def _read(self, entry: Logged) -> StreamEvent | None:
+    def _read(self, entry: RunEvent) -> StreamEvent | None:
         number = entry.number
         match entry.event:
             case ModelStarted() as event:
@@ -168,7 +168,7 @@ class MessageProjector:
                 pass
         return None
 
-    def _end(self, entry: Logged, event: RunFinished) -> StreamEvent:
+    def _end(self, entry: RunEvent, event: RunFinished) -> StreamEvent:
         self.ended = True
         self._speaking.clear()
         result = result_of(entry.run_id, event)

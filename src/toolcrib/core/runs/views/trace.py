@@ -40,6 +40,7 @@ from toolcrib.contracts import (
     ProgressMade,
     ProgressStep,
     ResumptionStep,
+    RunEvent,
     RunFinished,
     RunResumed,
     RunStarted,
@@ -59,7 +60,7 @@ from toolcrib.contracts.runs.events import CallDoubted
 from toolcrib.contracts.runs.runs import CostBounds
 from toolcrib.contracts.runs.trace import CutOffCost
 from toolcrib.core.runs.interrupts.recovery import in_doubt, settlement_of
-from toolcrib.core.runs.journal.history import History, Logged, lost_calls, nested_facts, spending_on_calls, wait_key
+from toolcrib.core.runs.journal.history import History, lost_calls, nested_facts, spending_on_calls, wait_key
 from toolcrib.infrastructure.store import Journal
 from toolcrib.llm import Response, Thinking, decode_messages, decode_response
 
@@ -123,9 +124,9 @@ def costs_of(
         (step.cost for step in models if step.cost is not None), sum((each.cost_usd for each in actions), _ZERO)
     )
     if ended is not None and ended.cost_usd is not None:
-        reserved = (
-            _ZERO if "cut_off" in ended.model_fields_set else sum((each.upper_usd or _ZERO for each in cut_off), _ZERO)
-        )
+        written = ended.as_read()
+        tells = written is None or "cut_off" in written
+        reserved = _ZERO if tells else sum((each.upper_usd or _ZERO for each in cut_off), _ZERO)
         untold = ended.cost_usd - reserved - total
         if untold > _SMALLEST:
             total += untold
@@ -214,7 +215,7 @@ _LARGEST_RESULT = 2000
 """Characters of a result as JSON."""
 
 
-def steps_of(events: Iterable[Logged], children: Mapping[str, Trace]) -> Sequence[Step]:
+def steps_of(events: Iterable[RunEvent], children: Mapping[str, Trace]) -> Sequence[Step]:
     """The steps of a run's events, numbered from 1 in the order in which they began.
 
     Args:
@@ -238,7 +239,7 @@ class _Reader:
         self._after_crash = False
         """Whether the process that writes now took the run on after another one's death."""
 
-    def take(self, entry: Logged) -> None:
+    def take(self, entry: RunEvent) -> None:
         match entry.event:
             case ModelStarted() as event:
                 self._model_started(entry, event)
@@ -259,7 +260,7 @@ class _Reader:
             case _:
                 self._take_wait(entry)
 
-    def _take_wait(self, entry: Logged) -> None:
+    def _take_wait(self, entry: RunEvent) -> None:
         match entry.event:
             case ApprovalRequested() as event:
                 self._approval_requested(entry, event)
@@ -278,7 +279,7 @@ class _Reader:
             case _:
                 self._take_note(entry)
 
-    def _take_note(self, entry: Logged) -> None:
+    def _take_note(self, entry: RunEvent) -> None:
         """What is a step of its own, in one event."""
         place: dict[str, Any] = {"number": self._next, "started_at": entry.at}
         match entry.event:
@@ -297,7 +298,7 @@ class _Reader:
 
     # Model calls ------------------------------------------------------------------------------------------------------
 
-    def _model_started(self, entry: Logged, event: ModelStarted) -> None:
+    def _model_started(self, entry: RunEvent, event: ModelStarted) -> None:
         if self._change(LLMStep, event.position, status="running", attempts=event.attempt):
             return
         step = LLMStep(
@@ -347,7 +348,7 @@ class _Reader:
 
     # Tool calls -------------------------------------------------------------------------------------------------------
 
-    def _call_started(self, entry: Logged, event: CallStarted) -> None:
+    def _call_started(self, entry: RunEvent, event: CallStarted) -> None:
         known = self._places.get((ToolStep, event.position))
         if known is not None:
             repeats = cast("ToolStep", self.steps[known]).repeats
@@ -367,7 +368,7 @@ class _Reader:
         )
         self._add(step, event.position)
 
-    def _call_finished(self, entry: Logged, event: CallFinished) -> None:
+    def _call_finished(self, entry: RunEvent, event: CallFinished) -> None:
         envelope, decision = event.envelope, event.decision
         if (ToolStep, event.position) not in self._places:
             step = ToolStep(
@@ -414,7 +415,7 @@ class _Reader:
 
     # Waits ------------------------------------------------------------------------------------------------------------
 
-    def _approval_requested(self, entry: Logged, event: ApprovalRequested) -> None:
+    def _approval_requested(self, entry: RunEvent, event: ApprovalRequested) -> None:
         step = ApprovalStep(
             action=event.name,
             number=self._next,
@@ -440,7 +441,7 @@ class _Reader:
             made_by=event.made_by,
         )
 
-    def _take_client_call(self, entry: Logged, event: ClientHandoff) -> None:
+    def _take_client_call(self, entry: RunEvent, event: ClientHandoff) -> None:
         step = HandoffStep(
             action=event.envelope.name,
             number=self._next,
@@ -462,13 +463,13 @@ class _Reader:
             made_by=event.made_by,
         )
 
-    def _take_signal_wait(self, entry: Logged, event: SignalAwaited) -> None:
+    def _take_signal_wait(self, entry: RunEvent, event: SignalAwaited) -> None:
         step = SignalStep(
             name=event.name, number=self._next, status="waiting", wake_at=event.wake_at, started_at=entry.at
         )
         self._add(step, wait_key(event.name, event.position))
 
-    def _take_signal(self, entry: Logged, event: SignalReceived) -> None:
+    def _take_signal(self, entry: RunEvent, event: SignalReceived) -> None:
         key = wait_key(event.name, event.position)
         if (SignalStep, key) not in self._places:
             self._add(SignalStep(name=event.name, number=self._next, status="waiting", started_at=entry.at), key)
@@ -494,7 +495,7 @@ class _Reader:
         return True
 
 
-def trace_of(events: Sequence[Logged], children: Mapping[str, Trace] | None = None) -> Trace:
+def trace_of(events: Sequence[RunEvent], children: Mapping[str, Trace] | None = None) -> Trace:
     """Read the trace out of a run's events.
 
     Args:
@@ -539,7 +540,7 @@ def trace_of(events: Sequence[Logged], children: Mapping[str, Trace] | None = No
     )
 
 
-def _status(last: Logged) -> RunStatus:
+def _status(last: RunEvent) -> RunStatus:
     match last.event:
         case RunFinished(status=status) | RunSuspended(status=status):
             return status
@@ -593,7 +594,7 @@ async def read_trace(journal: Journal, run_id: str) -> Trace:
     return await complete_trace(journal, await journal.events(run_id))
 
 
-async def complete_trace(journal: Journal, events: Sequence[Logged]) -> Trace:
+async def complete_trace(journal: Journal, events: Sequence[RunEvent]) -> Trace:
     """What the events of a run tell, with its nested runs and what was said of its calls after its end.
 
     Args:

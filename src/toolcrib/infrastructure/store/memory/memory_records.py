@@ -5,7 +5,7 @@ from dataclasses import replace
 from datetime import datetime
 from heapq import nsmallest
 
-from toolcrib.contracts import Approval, Conversation, NotFound, Signal, digest
+from toolcrib.contracts import Approval, Conversation, NotFound, RunEvent, Signal, digest
 from toolcrib.infrastructure.store.ports.records import (
     ANY_CONVERSATION,
     ApprovalFilter,
@@ -27,7 +27,6 @@ from toolcrib.infrastructure.store.ports.state_changes import (
     approval_from_event,
     change_from_event,
 )
-from toolcrib.infrastructure.store.ports.store import Entry
 
 
 class MemoryApprovals:
@@ -57,8 +56,10 @@ class MemoryApprovals:
         )
         return nsmallest(limit, page, key=_age)
 
-    def follow(self, entry: Entry) -> None:
+    def follow(self, entry: RunEvent) -> None:
         """Take in an event."""
+        if entry.event.type == "run_finished" and entry.run_id not in self._rows:
+            return
         row = approval_from_event(entry)
         if row is not None:
             self._rows.setdefault(row.run_id, {}).setdefault(row.signal, row)

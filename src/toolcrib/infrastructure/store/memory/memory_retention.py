@@ -4,18 +4,17 @@ from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, S
 from datetime import datetime
 from typing import Protocol
 
-from toolcrib.contracts import ENDED, ChildStarted, Run, RunResult, RunStatus, Signal
+from toolcrib.contracts import ENDED, ChildStarted, Run, RunEvent, RunResult, RunStatus, Signal
 from toolcrib.infrastructure.store.memory.memory_records import MemoryApprovals, MemoryBlobs
 from toolcrib.infrastructure.store.ports.retention import MOST_EVENTS, Family, Pruning, Root
 from toolcrib.infrastructure.store.ports.state_changes import digests_named_in, runs_named_in
-from toolcrib.infrastructure.store.ports.store import Entry
 
 
 class MemoryRun(Protocol):
     """A run as the journal in memory keeps it."""
 
     created: Run
-    log: list[Entry]
+    log: list[RunEvent]
     updated_at: datetime
     result: RunResult | None
     signals: dict[str, Signal]

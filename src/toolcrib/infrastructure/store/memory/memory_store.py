@@ -7,7 +7,7 @@ threads.
 import heapq
 from collections import Counter, deque
 from collections.abc import Awaitable, Callable, Collection, Generator, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import replace
 from datetime import UTC, datetime, timedelta
 from itertools import takewhile
 
@@ -41,7 +41,6 @@ from toolcrib.infrastructure.store.ports.store import (
     Claim,
     Definition,
     DefinitionKind,
-    Entry,
     Lease,
     RunChange,
     VersionState,
@@ -283,19 +282,21 @@ class _Done:
 _DONE = _Done()
 
 
-@dataclass(slots=True)
 class _Row:
-    created: Run
-    log: list[Entry]
-    standing: rules.LogState = rules.READY
-    """Where it stands while nobody owns it."""
-    owner: str | None = None
-    lease_until: datetime = rules.AT_ONCE
-    """Of the owner, while there is one."""
-    epoch: int = 0
-    updated_at: datetime = rules.AT_ONCE
-    result: RunResult | None = None
-    signals: dict[str, Signal] = field(init=False, default_factory=dict[str, Signal])
+    __slots__ = ("created", "epoch", "lease_until", "log", "owner", "result", "signals", "standing", "updated_at")
+
+    def __init__(self, created: Run, first: RunEvent, lease: Lease | None) -> None:
+        self.created = created
+        self.log = [first]
+        self.standing = rules.READY
+        """Where it stands while nobody owns it."""
+        self.owner = None if lease is None else lease.owner
+        self.lease_until = rules.AT_ONCE if lease is None else lease.until
+        """Of the owner, while there is one."""
+        self.epoch = 0 if lease is None else created.epoch
+        self.updated_at = created.created_at
+        self.result: RunResult | None = None
+        self.signals: dict[str, Signal] = {}
 
     @property
     def status(self) -> RunStatus:
@@ -340,9 +341,7 @@ class _Journal:
                 raise rules.id_conflict(run.run_id)
         except ToolcribError as error:
             return _Done(error)
-        row = _Row(run, [rules.first_entry(run, first)], updated_at=run.created_at)
-        if lease is not None:
-            row.owner, row.lease_until, row.epoch = lease.owner, lease.until, run.epoch
+        row = _Row(run, rules.first_entry(run, first), lease)
         self.rows[run.run_id] = self._live[run.run_id] = row
         return _DONE
 
@@ -367,10 +366,19 @@ class _Journal:
         return held
 
     def append(
-        self, run_id: str, epoch: int, events: Sequence[Entry], change: RunChange | None = None
+        self, run_id: str, epoch: int, events: Sequence[RunEvent], change: RunChange | None = None
     ) -> Awaitable[None]:
+        row = self.rows.get(run_id)
+        if row is not None and row.owner is not None and epoch == row.epoch and len(events) == 1:
+            (entry,) = events
+            if change is None and entry.run_id == run_id and entry.number == len(row.log) + 1:  # as is usual
+                row.log.append(entry)
+                row.updated_at = entry.at
+                if entry.event.type in rules.OF_APPROVALS:
+                    self._approvals.follow(entry)
+                return _DONE
         try:
-            row = self.rows.get(run_id) or self._row(run_id)
+            row = row or self._row(run_id)
             rules.check_numbers(run_id, events)
             standing = None if change is None else rules.settle(change, row.signals)
             log, first = row.log, events[0].number if events else None
@@ -465,7 +473,7 @@ class _Journal:
         row = self.rows.get(run_id)
         log = row.log if row else []
         page = log[after:] if limit is None else log[after : after + limit]
-        return tuple(entry.to_run_event() for entry in page)
+        return tuple(page)
 
     def _row(self, run_id: str) -> _Row:
         row = self.rows.get(run_id)

@@ -29,7 +29,6 @@ from toolcrib.infrastructure.store.ports.store import (
     Definition,
     DefinitionKind,
     Definitions,
-    Entry,
     Journal,
     Lease,
     ResultCache,
@@ -183,7 +182,7 @@ class _Journal:
         return await self._memory.renew(run_ids, owner=owner, now=now, lease_s=lease_s)
 
     def append(
-        self, run_id: str, epoch: int, events: Sequence[Entry], change: RunChange | None = None
+        self, run_id: str, epoch: int, events: Sequence[RunEvent], change: RunChange | None = None
     ) -> Awaitable[None]:
         return self._memory.append(run_id, epoch, events, change)
 

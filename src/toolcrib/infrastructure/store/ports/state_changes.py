@@ -27,6 +27,7 @@ from toolcrib.contracts import (
     JsonObject,
     NotFound,
     Run,
+    RunEvent,
     RunFinished,
     RunStatus,
     Signal,
@@ -35,7 +36,7 @@ from toolcrib.contracts import (
     approval_signal,
     is_approval_signal,
 )
-from toolcrib.infrastructure.store.ports.store import Definition, Entry, Lease, RunChange
+from toolcrib.infrastructure.store.ports.store import Definition, Lease, RunChange
 
 AT_ONCE: Final = datetime(1970, 1, 1, tzinfo=UTC)
 """`claimable_at` of a run that anyone may take now, whatever the clocks say."""
@@ -97,12 +98,12 @@ def check_new(run: Run, lease: Lease | None) -> None:
         raise InvalidInput(msg)
 
 
-def first_entry(run: Run, event: Event) -> Entry:
+def first_entry(run: Run, event: Event) -> RunEvent:
     """Event number 1 of a new run."""
-    return Entry(run.run_id, 1, run.created_at, run.realm, run.made_by, event)
+    return RunEvent(run.run_id, 1, run.created_at, run.realm, run.made_by, event)
 
 
-def check_numbers(run_id: str, events: Sequence[Entry]) -> None:
+def check_numbers(run_id: str, events: Sequence[RunEvent]) -> None:
     """Refuse events that belong to another run or leave a gap between each other.
 
     Raises:
@@ -207,7 +208,7 @@ OF_APPROVALS: Final = frozenset({"approval_requested", "approval_decided", "appr
 """Types of the events that begin or change rows of the inbox; see `approval_from_event` and `change_from_event`."""
 
 
-def approval_from_event(entry: Entry) -> Approval | None:
+def approval_from_event(entry: RunEvent) -> Approval | None:
     """The row that an event begins."""
     event = entry.event
     if not isinstance(event, ApprovalRequested):
@@ -240,7 +241,7 @@ def approval_from_event(entry: Entry) -> Approval | None:
     )
 
 
-def change_from_event(entry: Entry) -> Answered | Withdrawn | None:
+def change_from_event(entry: RunEvent) -> Answered | Withdrawn | None:
     """What an event changes in the rows that there are."""
     match entry.event:
         case ApprovalDecided() as event:

@@ -7,7 +7,7 @@ row has its realm and its creator.
 from collections.abc import Awaitable, Collection, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime
-from typing import Literal, NamedTuple, Protocol, Self, TypeAlias
+from typing import Literal, NamedTuple, Protocol, TypeAlias
 
 from msgspec import Struct
 
@@ -145,38 +145,11 @@ class Definitions(Protocol):
         ...
 
 
-class Entry(Struct, frozen=True):
-    """A numbered event between a run and its log: what `RunEvent` shows to the world, without a second validation."""
-
-    run_id: str
-    number: int
-    at: datetime
-    realm: str
-    made_by: str
-    event: Event
-
-    @classmethod
-    def of(cls, shown: RunEvent) -> Self:
-        """The entry that a contract shows."""
-        return cls(shown.run_id, shown.number, shown.at, shown.realm, shown.made_by, shown.event)
-
-    def to_run_event(self) -> RunEvent:
-        """The contract."""
-        return RunEvent(
-            run_id=self.run_id,
-            number=self.number,
-            at=self.at,
-            realm=self.realm,
-            made_by=self.made_by,
-            event=self.event,
-        )
-
-
 class Claim(Struct, frozen=True):
     """A run that this process now owns: its row after the epoch was raised, its whole log, its signals."""
 
     run: Run
-    events: Sequence[Entry]
+    events: Sequence[RunEvent]
     signals: Mapping[str, Signal]
 
 
@@ -242,7 +215,7 @@ class Journal(Protocol):
         ...
 
     def append(
-        self, run_id: str, epoch: int, events: Sequence[Entry], change: RunChange | None = None
+        self, run_id: str, epoch: int, events: Sequence[RunEvent], change: RunChange | None = None
     ) -> Awaitable[None]:
         """Add events that follow the last one, and change the run's row, in one transaction.
 

@@ -6,7 +6,7 @@ from typing import Any, Final, TypeAlias, cast
 import sqlalchemy as sa
 from pydantic_core import from_json, to_json
 
-from toolcrib.contracts import EVENT, SCHEMA_VERSION, Approval, Signal
+from toolcrib.contracts import SCHEMA_VERSION, Approval, RunEvent, Signal, read_event
 from toolcrib.infrastructure.store.database.database import Database
 from toolcrib.infrastructure.store.database.dialect import insert_new
 from toolcrib.infrastructure.store.database.session import Row, Session, Statement
@@ -19,7 +19,6 @@ from toolcrib.infrastructure.store.ports.state_changes import (
     approval_from_event,
     change_from_event,
 )
-from toolcrib.infrastructure.store.ports.store import Entry
 from toolcrib.infrastructure.store.sql.rows import to_micros, to_moment, to_moment_or_none
 
 Step: TypeAlias = tuple[Statement, dict[str, Any]]
@@ -75,7 +74,7 @@ class SqlApprovals:
         return await self._database.read(work)
 
 
-def following(entry: Entry, body: str) -> list[Step]:
+def following(entry: RunEvent, body: str) -> list[Step]:
     """What an event changes in the inbox.
 
     Args:
@@ -114,7 +113,7 @@ def _step(run_id: str, change: Answered | Withdrawn) -> Step:
     }
 
 
-def _row(approval: Approval, entry: Entry, body: str) -> dict[str, Any]:
+def _row(approval: Approval, entry: RunEvent, body: str) -> dict[str, Any]:
     return {
         "approval_id": approval.approval_id,
         "realm": entry.realm,
@@ -139,8 +138,8 @@ def _one(session: Session, realm: str, approval_id: str) -> Row:
 
 
 def _approval(row: Row) -> Approval:
-    event = EVENT.validate_json(row["request"])
-    entry = Entry(row["run_id"], 0, to_moment(row["requested_at"]), row["realm"], row["made_by"], event)
+    event = read_event(row["request"].encode())
+    entry = RunEvent(row["run_id"], 0, to_moment(row["requested_at"]), row["realm"], row["made_by"], event)
     edited = row["edited_input"]
     answer = {
         "status": row["status"],

@@ -20,7 +20,7 @@ from toolcrib.infrastructure.store.database.session import OnRuns, Row, Session,
 from toolcrib.infrastructure.store.database.tables import EVENTS, RUNS, SIGNALS
 from toolcrib.infrastructure.store.ports import state_changes as rules
 from toolcrib.infrastructure.store.ports.state_changes import LogState
-from toolcrib.infrastructure.store.ports.store import Claim, Entry, Lease, RunChange
+from toolcrib.infrastructure.store.ports.store import Claim, Lease, RunChange
 from toolcrib.infrastructure.store.sql.approvals import Step, following, hearing
 from toolcrib.infrastructure.store.sql.pruning import pruning_moment
 from toolcrib.infrastructure.store.sql.rows import (
@@ -176,7 +176,7 @@ class SqlJournal:
         return await self._database.write(OnRuns(work, *run_ids))
 
     def append(
-        self, run_id: str, epoch: int, events: Sequence[Entry], change: RunChange | None = None
+        self, run_id: str, epoch: int, events: Sequence[RunEvent], change: RunChange | None = None
     ) -> Awaitable[None]:
         chain = (run_id, epoch)
         try:
@@ -256,7 +256,7 @@ class SqlJournal:
         parameters = {"this_run": run_id, "after": after, "limit": _ALL if limit is None else limit}
         await self._database.drain()
         return await self._database.read(
-            lambda session: tuple(entry_of(row).to_run_event() for row in session.rows(_EVENTS, parameters))
+            lambda session: tuple(entry_of(row) for row in session.rows(_EVENTS, parameters))
         )
 
 
@@ -302,7 +302,7 @@ class _Append(TouchesRuns):
         self._rows: list[dict[str, Any]] = []
         self._inbox: list[Step] = []
 
-    def take(self, events: Sequence[Entry], change: RunChange | None) -> bool:
+    def take(self, events: Sequence[RunEvent], change: RunChange | None) -> bool:
         """Take on another append. False if it does not follow what is here.
 
         Raises:

@@ -7,20 +7,22 @@ from typing import Any, Final, overload
 from pydantic_core import PydanticSerializationError, from_json, to_json
 
 from toolcrib.contracts import (
-    EVENT,
     SCHEMA_VERSION,
     Event,
     InvalidInput,
     Json,
     Run,
+    RunEvent,
     RunRequest,
     RunResult,
     RunStarted,
     Signal,
+    read_event,
 )
+from toolcrib.contracts.base.base import read_json
 from toolcrib.infrastructure.store.database.session import Row
 from toolcrib.infrastructure.store.ports.state_changes import first_entry
-from toolcrib.infrastructure.store.ports.store import Entry, Lease
+from toolcrib.infrastructure.store.ports.store import Lease
 
 _EPOCH: Final = datetime(1970, 1, 1, tzinfo=UTC)
 _MICROSECOND: Final = timedelta(microseconds=1)
@@ -74,7 +76,7 @@ def first_row(run: Run, event: Event, request: str) -> dict[str, Any]:
     return event_rows([first_entry(run, event)], body)[0]
 
 
-def event_rows(events: Sequence[Entry], body: str | None = None) -> list[dict[str, Any]]:
+def event_rows(events: Sequence[RunEvent], body: str | None = None) -> list[dict[str, Any]]:
     """Rows of the table `events`; their body is the inner event.
 
     Args:
@@ -93,7 +95,7 @@ def event_rows(events: Sequence[Entry], body: str | None = None) -> list[dict[st
                 "made_by": event.made_by,
                 "at": to_micros(event.at),
                 "type": event.event.type,
-                "body": body or event.event.__pydantic_serializer__.to_json(event.event).decode(),
+                "body": body or event.event.text.decode(),
                 "schema_version": SCHEMA_VERSION,
             }
             for event in events
@@ -103,10 +105,10 @@ def event_rows(events: Sequence[Entry], body: str | None = None) -> list[dict[st
         raise InvalidInput(msg) from error
 
 
-def entry_of(row: Row) -> Entry:
+def entry_of(row: Row) -> RunEvent:
     """The event of a row."""
-    event = EVENT.validate_json(row["body"])
-    return Entry(row["run_id"], row["number"], to_moment(row["at"]), row["realm"], row["made_by"], event)
+    event = read_event(row["body"].encode())
+    return RunEvent(row["run_id"], row["number"], to_moment(row["at"]), row["realm"], row["made_by"], event)
 
 
 def run_row(run: Run, lease: Lease | None) -> dict[str, Any]:
@@ -131,18 +133,21 @@ def run_row(run: Run, lease: Lease | None) -> dict[str, Any]:
     }
 
 
+_SHARED: Final = set(RunResult.__struct_fields__) & set(Run.__struct_fields__)
+
+
 def run_of(row: Row) -> Run:
     """The run of a row."""
     values: dict[str, Any] = {}
     if row["result"] is not None:
-        result = RunResult.model_validate_json(row["result"])
-        values = {name: getattr(result, name) for name in RunResult.model_fields.keys() & Run.model_fields.keys()}
+        result = read_json(RunResult, row["result"])
+        values = {name: getattr(result, name) for name in _SHARED}
     values |= {
         "run_id": row["run_id"],
         "realm": row["realm"],
         "made_by": row["made_by"],
         "status": row["status"],
-        "request": RunRequest.model_validate_json(row["request"]),
+        "request": read_json(RunRequest, row["request"]),
         "epoch": row["epoch"],
         "events": row["last_event"],
         "created_at": to_moment(row["created_at"]),

@@ -52,18 +52,18 @@ def print_json(found: object) -> None:
     Args:
         found: A contract, or JSON values with contracts among them.
     """
-    from toolcrib.contracts import Contract
+    from toolcrib.contracts import Contract, Record
 
-    if isinstance(found, Contract):
+    if isinstance(found, Contract | Record):
         print(found.model_dump_json(indent=2))
     else:
         print(json.dumps(found, indent=2, ensure_ascii=False, default=_to_json))
 
 
 def _to_json(value: object) -> object:
-    from toolcrib.contracts import Contract
+    from toolcrib.contracts import Contract, Record
 
-    if isinstance(value, Contract):
+    if isinstance(value, Contract | Record):
         return value.model_dump(mode="json")
     raise TypeError(f"{type(value).__name__} is not JSON")
 

@@ -117,7 +117,7 @@ class ConversationDetail(Contract):
     """`after` of the next page."""
 
 
-class ConversationChange(Contract, defer_build=False):
+class ConversationChange(Contract):
     """What of a conversation is to be different; what is null or missing stays."""
 
     title: str | None = Field(default=None, max_length=200)

@@ -45,8 +45,9 @@ class NamedResource(Generic[ItemT]):
         return f"ai://{self.plural}/{name}/{verb}"
 
     def body(self) -> type[ItemT]:
-        """The contract as it is sent, whose validator is there when a route is made."""
-        made: Any = type(f"{self.noun.title()}Body", (self.contract,), {"__doc__": self.texts.body}, defer_build=False)
+        """The contract as it is sent."""
+        made: Any = type(f"{self.noun.title()}Body", (self.contract,), {"__doc__": self.texts.body})
+        made.model_config["defer_build"] = False  # as a route does for bodies that it names itself
         return made
 
     def page(self) -> type[ListView[ItemT]]:

@@ -5,8 +5,8 @@ and keeps large integers exact.
 """
 
 import json
-from collections.abc import Callable, Coroutine, Iterator, Mapping
-from typing import Annotated, Any, TypeAlias
+from collections.abc import Callable, Coroutine, Iterator, Mapping, Sequence
+from typing import Annotated, Any, TypeAlias, get_type_hints
 
 from fastapi import Header, Request, Response
 from fastapi.dependencies.models import Dependant
@@ -15,6 +15,7 @@ from fastapi.routing import APIRoute, APIRouter
 from pydantic import BaseModel
 from pydantic_core import from_json
 from starlette.exceptions import HTTPException
+from starlette.routing import compile_path, get_name
 
 from toolcrib.contracts import InvalidDefinition, InvalidInput, Json, ToolRevision
 from toolcrib.contracts.base.base import infinite_number
@@ -34,7 +35,37 @@ class _JsonRequest(Request):
 
 
 class JsonRoute(APIRoute):
-    """A route whose body, if it has one, is JSON, and which refuses query parameters that it does not have."""
+    """A route whose body, if it has one, is JSON, and which refuses query parameters that it does not have.
+
+    Its parameters, its bodies and their schemas are read from its function when it is first used: by a request, or by
+    the OpenAPI document. A server has many routes, and most processes use few.
+
+    Args:
+        path: With its parameters in braces.
+        endpoint: What answers.
+        methods: Of HTTP.
+        **options: The others of `APIRoute`.
+    """
+
+    def __init__(
+        self, path: str, endpoint: Callable[..., Any], *, methods: Sequence[str] | None = None, **options: Any
+    ) -> None:
+        self.path, self.endpoint, self.name = path, endpoint, options["name"] or get_name(endpoint)
+        self.methods = set(methods or ("GET",))
+        self.path_regex, self.path_format, self.param_convertors = compile_path(path)
+        self._left = options
+
+    def __getattr__(self, name: str) -> Any:
+        """What is not there until the route is used."""
+        options = self.__dict__.pop("_left", None)
+        if options is None:
+            msg = f"{type(self).__name__!r} object has no attribute {name!r}"
+            raise AttributeError(msg)
+        for parameter, kind in get_type_hints(self.endpoint).items():
+            if parameter != "return" and isinstance(kind, type) and issubclass(kind, BaseModel):
+                kind.model_config["defer_build"] = False  # FastAPI builds the schema of a body at once
+        super().__init__(self.path, self.endpoint, methods=self.methods, **options)
+        return getattr(self, name)
 
     def get_route_handler(self) -> Callable[[Request], Coroutine[Any, Any, Response]]:
         """The route's handler behind the strict reader."""

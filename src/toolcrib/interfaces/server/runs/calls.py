@@ -71,8 +71,9 @@ async def execute_tool(
         dry_run=body.dry_run,
         as_call=True,
     )
-    if result.envelopes:
-        return EnvelopeView.of(result.envelopes[-1], result.run_id)
+    envelopes = result.envelopes
+    if envelopes:
+        return EnvelopeView.of(envelopes[-1], result.run_id)
     _mark_accepted(response, result.run_id)
     return RunAccepted(run_id=result.run_id, status=result.summary.status)
 

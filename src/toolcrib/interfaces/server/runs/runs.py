@@ -225,7 +225,7 @@ forks_router = Routes(prefix="/executions", tags=("executions",))
 _GOES_ON: Final[dict[int | str, dict[str, Any]]] = {202: {"model": Run}}
 
 
-class ForkBody(Contract, defer_build=False):
+class ForkBody(Contract):
     """Where a run is cut, and what is different from there on."""
 
     at: int | str | None = None

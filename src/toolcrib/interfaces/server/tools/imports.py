@@ -23,7 +23,7 @@ from toolcrib.kinds.table import importers
 imports_router = Routes()
 
 
-class ResyncBody(Contract, defer_build=False):
+class ResyncBody(Contract):
     """How changes are accepted."""
 
     accept: bool = False
@@ -37,7 +37,6 @@ def _add_import(importer: Importer[Any], command: str) -> None:
         await demand_import(crib, caller, body.name, named=body.references, accept=body.accept)
         return ImportView.of(await crib.imports.read(body))
 
-    importer.source.model_config["defer_build"] = False  # the route reads its bodies by it, and says what they are
     import_tools.__annotations__["body"] = importer.source
     import_tools.__doc__ = importer.summary
     path = f"/ai/tools/{importer.path or command}"

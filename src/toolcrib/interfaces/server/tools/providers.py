@@ -43,7 +43,7 @@ _PAGE: Final = "<!doctype html><title>Toolcrib</title><p>{text}</p>"
 _FINISH: Final = "This browser did not begin to connect. Finish with POST /api/v1/connections and this page's address."
 
 
-class ProviderBody(ProviderDefinition, defer_build=False):
+class ProviderBody(ProviderDefinition):
     """A provider's definition, as an author sends it."""
 
 
@@ -55,14 +55,14 @@ class ConsentPage(ListView[Consent]):
     """Connections by provider."""
 
 
-class ConnectBody(Contract, defer_build=False):
+class ConnectBody(Contract):
     """Where the person comes back to."""
 
     redirect_uri: str | None = None
     """This server's own callback if null."""
 
 
-class ConnectedBody(Contract, defer_build=False):
+class ConnectedBody(Contract):
     """What a person came back with."""
 
     url: str
@@ -190,7 +190,7 @@ def _page(status: int, text: str) -> Response:
 router = Routes(prefix="/providers", tags=("providers",))
 
 
-class SyncBody(Contract, defer_build=False):
+class SyncBody(Contract):
     """Which lists are to be read."""
 
     names: tuple[str, ...] = ()
@@ -237,7 +237,7 @@ async def reference_data_history(name: str, list_name: str, crib: CribDep, calle
 secrets_router = Routes(prefix="/secrets", tags=("secrets",))
 
 
-class SecretBody(Contract, defer_build=False):
+class SecretBody(Contract):
     """A secret's value."""
 
     value: SecretStr

@@ -51,7 +51,7 @@ from toolcrib.interfaces.server.views.base import ListView, PageView, Stored, Vi
 ToolType: TypeAlias = Literal["simple", "composite", "agentic"]
 
 
-class AgenticBody(View, defer_build=False):
+class AgenticBody(View):
     """An agentic tool, as an author sends it."""
 
     name: str = Field(pattern=NAME_PATTERN)
@@ -179,7 +179,7 @@ class RemovalView(Contract):
     """Active runs, which keep the revision that they started with; at most 100 of each status."""
 
 
-class TestPromptBody(Contract, defer_build=False):
+class TestPromptBody(Contract):
     """A sample input, and changes that are not saved."""
 
     params: JsonObject
@@ -193,14 +193,14 @@ class TestPromptBody(Contract, defer_build=False):
         return {field: value for field, value in given.items() if value is not None}
 
 
-class RegenerateBody(Contract, defer_build=False):
+class RegenerateBody(Contract):
     """Who is to write the text."""
 
     source: ProposalSource = "generator"
     """`model`: the tool's own model, which costs."""
 
 
-class ProposalBody(TextProposal, defer_build=False):
+class ProposalBody(TextProposal):
     """A proposal, as it was made or edited."""
 
 
@@ -208,7 +208,7 @@ class PromptHistory(ListView[PromptRevision]):
     """The prompt in every revision."""
 
 
-class RollBackBody(Contract, defer_build=False):
+class RollBackBody(Contract):
     """The revision to go back to."""
 
     revision: int
@@ -335,7 +335,7 @@ async def remove_tool(crib: ActingCrib, caller: Principal, tool: ToolRevision) -
     return RemovalView(name=tool.name, message=message, under_way=tuple(under_way))
 
 
-class AgentBody(AgentDefinition, defer_build=False):
+class AgentBody(AgentDefinition):
     """An agent, as an author sends it."""
 
 
@@ -343,7 +343,7 @@ AgentDocument: TypeAlias = Annotated[AgentBody | JsonObject, Field(union_mode="l
 """An agent, or what is to be one: it is refused with all that is wrong with it."""
 
 
-class AskBody(AgentRequest, defer_build=False):
+class AskBody(AgentRequest):
     """A message for an agent, or the results of its client calls."""
 
 
@@ -356,7 +356,7 @@ class AgentView(AgentDefinition, Stored):
         return cls.project(AgentDefinition.of(tool.definition), tool, life_cycle=tool.status)
 
 
-class AgentFilter(Contract, defer_build=False):
+class AgentFilter(Contract):
     """Which agents are meant; what is null counts for all."""
 
     text: str | None = None
@@ -401,7 +401,7 @@ class AgentTools(ListView[ResolvedTool]):
     """The state of each tool that an agent's definition refers to."""
 
 
-class ContinueBody(Contract, defer_build=False):
+class ContinueBody(Contract):
     """The next message of a conversation."""
 
     message: str = Field(min_length=1)

@@ -3,7 +3,8 @@
 from typing import TYPE_CHECKING, Annotated, Literal, Self, TypeAlias
 
 from fastapi import Depends, Request, Response
-from pydantic import Base64Bytes, Field, computed_field
+from msgspec.structs import asdict
+from pydantic import Base64Bytes, Field
 
 from toolcrib.contracts import (
     ENDED,
@@ -49,15 +50,15 @@ else:
     ToolKind = Literal[tuple(kind.name for kind in KINDS)]
 
 
-class DefinitionBody(ToolDefinition, defer_build=False):
+class DefinitionBody(ToolDefinition):
     """A tool's definition, as an author sends it."""
 
 
-class ClientResultBody(ClientResult, defer_build=False):
+class ClientResultBody(ClientResult):
     """What a client did with a prepared call."""
 
 
-class CallBody(Contract, defer_build=False):
+class CallBody(Contract):
     """What a tool is called with."""
 
     params: JsonObject = Field(default_factory=dict)
@@ -174,7 +175,7 @@ class ToolPage(PageView[ToolRevision]):
     """Tools by name."""
 
 
-class StatusBody(Contract, defer_build=False):
+class StatusBody(Contract):
     """A new life-cycle state of one version."""
 
     status: LifeCycle
@@ -185,7 +186,7 @@ class StatusBody(Contract, defer_build=False):
     replacement: str | None = None
 
 
-class ImportBody(Contract, defer_build=False):
+class ImportBody(Contract):
     """An OpenAPI document, given or to be fetched, or a gRPC server."""
 
     name: str
@@ -233,17 +234,10 @@ class RunPage(PageView[Run]):
 class EnvelopeView(ToolEnvelope):
     """An envelope, and where its call ran."""
 
-    @computed_field
-    @property
-    def is_server_tool(self) -> bool:
-        """Always: a client's tool, too, is validated and prepared by the server."""
-        return True
-
-    @computed_field
-    @property
-    def was_executed(self) -> bool:
-        """Whether the server's part was carried out: with `requires_client_execution`, the preparation."""
-        return self.status == "success"
+    is_server_tool: Literal[True] = True
+    """Always: a client's tool, too, is validated and prepared by the server."""
+    was_executed: bool
+    """Whether the server's part was carried out: with `requires_client_execution`, the preparation."""
 
     @classmethod
     def of(cls, envelope: ToolEnvelope, run_id: str | None = None) -> Self:
@@ -253,7 +247,8 @@ class EnvelopeView(ToolEnvelope):
             envelope: The envelope.
             run_id: The run that has the call, if the envelope may be one that it reuses.
         """
-        return cls.model_validate(with_addresses(envelope, run_id or envelope.run_id or "").model_dump(by_alias=True))
+        shown = with_addresses(envelope, run_id or envelope.run_id or "")
+        return cls(**asdict(shown), was_executed=shown.status == "success")
 
 
 def with_addresses(envelope: ToolEnvelope, run_id: str) -> ToolEnvelope:
@@ -291,7 +286,7 @@ class EventPage(ListView[RunEvent]):
     """Events of a run, by number."""
 
 
-class DecisionBody(Contract, defer_build=False):
+class DecisionBody(Contract):
     """A person's answer to a call that waits."""
 
     approved: bool
@@ -304,18 +299,18 @@ class DecisionBody(Contract, defer_build=False):
     """The output of the call that took effect."""
 
 
-class SettleBody(OutcomeTold, defer_build=False):
+class SettleBody(OutcomeTold):
     """Whether a call with an unknown outcome took effect."""
 
 
-class AnswerBody(Answer, defer_build=False):
+class AnswerBody(Answer):
     """The answer to a question of a run."""
 
     position: str | None = None
     """Of the question that is meant; the one that waits if null."""
 
 
-class CancelBody(Contract, defer_build=False):
+class CancelBody(Contract):
     """Why a run is cancelled, for the record."""
 
     reason: str | None = Field(default=None, max_length=2000)

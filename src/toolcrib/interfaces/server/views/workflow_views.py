@@ -24,7 +24,7 @@ DOCUMENT: Final[dict[int | str, dict[str, Any]]] = {200: {"content": {"applicati
 """Answers of routes that give a definition as its author would write it."""
 
 
-class WorkflowBody(WorkflowDefinition, defer_build=False):
+class WorkflowBody(WorkflowDefinition):
     """A workflow, as an author sends it."""
 
 
@@ -89,7 +89,7 @@ class WorkflowValidity(Contract):
         return cls(valid=valid, problems=graph.problems, graph=graph)
 
 
-class DraftBody(Contract, defer_build=False):
+class DraftBody(Contract):
     """A draft, as an author sends it."""
 
     definition: Document
@@ -101,7 +101,7 @@ class DraftPage(ListView[WorkflowDraft]):
     """Drafts by name."""
 
 
-class PublishBody(Contract, defer_build=False):
+class PublishBody(Contract):
     """What is published."""
 
     definition: Document | None = None
@@ -125,13 +125,13 @@ class PublicationView(View):
         return cls.project(publication, workflow=WorkflowView.of_revision(publication.tool))
 
 
-class RevertBody(Contract, defer_build=False):
+class RevertBody(Contract):
     """The revision that becomes the newest one again."""
 
     revision: int = Field(ge=1)
 
 
-class MaterializeBody(PastCall, defer_build=False):
+class MaterializeBody(PastCall):
     """A call that an agent has made, and the step that it becomes."""
 
     step: StepName
@@ -145,7 +145,7 @@ class Undone(Contract):
     """Null if there was none before."""
 
 
-class StartBody(Contract, defer_build=False):
+class StartBody(Contract):
     """What a workflow is run with."""
 
     input: JsonObject = Field(default_factory=dict)
@@ -154,7 +154,7 @@ class StartBody(Contract, defer_build=False):
     """False: respond at once; the run continues in the background."""
 
 
-class RerunBody(Contract, defer_build=False):
+class RerunBody(Contract):
     """The step from which a run is repeated."""
 
     step: StepName
@@ -163,7 +163,7 @@ class RerunBody(Contract, defer_build=False):
     """False: respond at once; the run continues in the background."""
 
 
-class ResumeBody(Contract, defer_build=False):
+class ResumeBody(Contract):
     """How a run is continued."""
 
     repeat_unknown: bool = False
@@ -172,7 +172,7 @@ class ResumeBody(Contract, defer_build=False):
     """False: respond at once; the run continues in the background."""
 
 
-class SignalBody(Contract, defer_build=False):
+class SignalBody(Contract):
     """What is said to a run that waits for it."""
 
     name: StepName

@@ -28,7 +28,7 @@ from pydantic import BaseModel
 import toolcrib
 from tests.twins import MASTER_KEYS
 from toolcrib import Crib, EgressPolicy, ScriptedModel, contracts, tool
-from toolcrib.contracts import Json, JsonObject
+from toolcrib.contracts import Json, JsonObject, Record
 from toolcrib.crib.crib import ActingCrib
 from toolcrib.crib.definitions import Definer
 from toolcrib.crib.runs.retention import Retention
@@ -110,7 +110,7 @@ def exported() -> Iterator[Documented]:
     """Every name of `toolcrib`."""
     for name in toolcrib.__all__:
         value = getattr(toolcrib, name)
-        if inspect.isclass(value) and issubclass(value, BaseModel):
+        if inspect.isclass(value) and issubclass(value, BaseModel | Record):
             blocks = examples_of(sys.modules[value.__module__].__doc__)
             yield Documented(name, tuple(block for block in blocks if re.search(rf"\b{name}\b", block)))
         else:

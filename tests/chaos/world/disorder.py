@@ -96,7 +96,8 @@ class Disorder:
             await self._settle()
             assert all(child.is_alive for child in self._serving), "a process that serves has ended by itself"
             await self._cut_off()
-            assert await self._listener.ended() == 0
+            code = await self._listener.ended()
+            assert code == 0, f"who listens to the end has ended with {code}"
 
     async def dismiss(self) -> None:
         """End all processes that are left."""

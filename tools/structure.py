@@ -1,6 +1,6 @@
 """Hold the source to what a newcomer can find: `python -m tools.structure [ROOT]`.
 
-- A folder of `src/toolcrib` has at most 12 entries, and all of it at most 600 modules.
+- A folder of `src/toolcrib` has at most 12 entries beside `__init__.py` and `py.typed`, and all of it at most 680 modules.
 - No two modules of one package have one name, and no public class name stands twice.
 - No constructor takes more than 8 arguments: an `__init__`, or the fields of a data class that has methods. What
   has none is data, and may have as many fields as it needs.
@@ -26,10 +26,12 @@ SOURCE = Path("src/toolcrib")
 GLOSSARY = Path("docs/glossary.md")
 SPECIFICATIONS = Path("docs/specifications.md")
 ENTRIES_LIMIT = 12
-MODULES_LIMIT = 600
+MODULES_LIMIT = 680
+"""600 for the engine; the rest for testing, projects, doors and operation (docs/decisions/0046)."""
 ARGUMENTS_LIMIT = 8
 INDEXED_LINES = 150
 """From this length on, a module has a line in the glossary's tables of decisions."""
+_OF_EVERY_PACKAGE = {"__pycache__", "__init__.py", "py.typed"}
 KEPT = {"ToolError": "the code in a sandbox catches it by this name, as callers of tools do by the contract's"}
 """Public class names that may stand twice, each with the reason."""
 
@@ -115,7 +117,7 @@ def _decisions(modules: Mapping[Path, Path], decisions: Mapping[Path, str]) -> I
 
 def _folders(root: Path) -> Iterator[str]:
     for folder in sorted({path.parent for path in (root / SOURCE).rglob("*.py")}):
-        entries = [each for each in folder.iterdir() if each.name != "__pycache__"]
+        entries = [each for each in folder.iterdir() if each.name not in _OF_EVERY_PACKAGE]
         if len(entries) > ENTRIES_LIMIT:
             place = folder.relative_to(root)
             yield f"{place}: {len(entries)} entries; the limit is {ENTRIES_LIMIT}; divide it by subject"

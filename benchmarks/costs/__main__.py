@@ -128,7 +128,7 @@ def _arguments() -> argparse.Namespace:
     record = commands.add_parser("record", help="rewrite the last values")
     record.add_argument("--reason", help="why costs grew by more than 1 %%")
     record.add_argument(
-        "--lower-ceilings", action="store_true", help="to 5 %% above what is recorded, where that is less"
+        "--lower-ceilings", action="store_true", help="to 20 %% above what is recorded, where that is less"
     )
     commands.add_parser("count", help="print the counts as JSON, in this process")
     for name in ("where", "follow"):

@@ -21,7 +21,7 @@ PYTHON: Final = (3, 11)
 TOLERANCE: Final = 0.01
 FIRST_CEILING: Final = 1.02
 """Of a new cost, times its first value."""
-LOWERED_CEILING: Final = 1.05
+LOWERED_CEILING: Final = 1.2
 """Times the recorded value, where a ceiling is lowered."""
 RECORD: Final = "python -m benchmarks.costs record"
 WHERE: Final = "python -m benchmarks.costs where"

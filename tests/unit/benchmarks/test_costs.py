@@ -110,7 +110,7 @@ def test_a_growth_is_recorded_with_its_reason_only_and_never_above_the_ceiling()
 @pytest.mark.requirement("benchmarks.costs_gate")
 def test_a_ceiling_is_lowered_with_what_was_saved_and_never_raised():
     saved = recorded(KEPT, {NAME: 500}, lower_ceilings=True)
-    assert saved == {NAME: Cost(500, 525, "first count")}
+    assert saved == {NAME: Cost(500, 600, "first count")}
     assert recorded(KEPT, {NAME: 1000}, lower_ceilings=True) == KEPT
 
 
@@ -128,10 +128,10 @@ def test_the_file_is_read_as_it_was_written_and_a_malformed_one_is_told():
 
 @pytest.mark.requirement("benchmarks.costs_history")
 def test_a_ceiling_above_any_earlier_one_is_refused():
-    versions = [Version("b2", {NAME: Cost(500, 525, "first count")}), Version("a1", KEPT)]
+    versions = [Version("b2", {NAME: Cost(500, 600, "first count")}), Version("a1", KEPT)]
 
     assert list(history_problems(KEPT, KEPT, iter(versions))) == [
-        f"{NAME}: the ceiling is 1020, and was 525 in commit b2; set it back"
+        f"{NAME}: the ceiling is 1020, and was 600 in commit b2; set it back"
     ]
     assert list(history_problems({}, KEPT, iter(versions))) == [
         f"{NAME}: gone, but commit b2 has a ceiling for it, 525; count it again"

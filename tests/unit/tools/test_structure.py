@@ -38,7 +38,7 @@ def write(root: Path, path: str, text: str) -> None:
 
 @pytest.mark.requirement("repository.structure")
 def test_a_tree_that_keeps_the_rules_passes(root: Path):
-    for number in range(10):
+    for number in range(11):
         write(root, f"src/toolcrib/m{number}.py", f"class C{number}: ...\n")
     write(root, "docs/page.md", "A desk is a word that names alone may not have; `shelf` is code, and so is `004`.\n")
     write(root, "src/toolcrib/again.py", "def begin_anew(): ...\n")
@@ -49,8 +49,9 @@ def test_a_tree_that_keeps_the_rules_passes(root: Path):
 
 @pytest.mark.requirement("repository.structure")
 def test_a_folder_with_too_many_entries_is_named(root: Path):
-    for number in range(12):
+    for number in range(13):
         write(root, f"src/toolcrib/m{number}.py", "")
+    write(root, "src/toolcrib/py.typed", "")
 
     assert list(structure.check(root)) == ["src/toolcrib: 13 entries; the limit is 12; divide it by subject"]
 

@@ -134,7 +134,7 @@ def test_a_ceiling_above_any_earlier_one_is_refused():
         f"{NAME}: the ceiling is 1020, and was 600 in commit b2; set it back"
     ]
     assert list(history_problems({}, KEPT, iter(versions))) == [
-        f"{NAME}: gone, but commit b2 has a ceiling for it, 525; count it again"
+        f"{NAME}: gone, but commit b2 has a ceiling for it, 600; count it again"
     ]
     assert list(history_problems({NAME: Cost(500, 510, "first count")}, KEPT, iter(versions))) == []
 

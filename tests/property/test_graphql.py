@@ -224,7 +224,7 @@ def test_every_operation_is_valid_and_what_fits_goes_there_and_comes_back(seed: 
         arguments = random_object(tool.input_schema, tool.input_schema.get("$defs", {}), chance)
         validator = compile_schema(tool.input_schema)
         assert not validator.problems(arguments)
-        assert not validator.invalid_defaults()
+        assert not validator.invalid_defaults
         parsed: Any = document.definitions[0]
         coerced = get_variable_values(schema, parsed.variable_definitions or [], arguments)
         assert not isinstance(coerced, list), coerced

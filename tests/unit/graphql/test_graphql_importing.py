@@ -290,7 +290,7 @@ def test_defaults_are_said_as_json(declared: str, default: Any) -> None:
     sdl = f"type Query {{ a(x: {declared}): Int }} enum E {{ X }} input I {{ n: Int! i: I }} scalar Any "
     tool = one(f"{sdl} input O @oneOf {{ b: Int c: Int }}")
     assert tool.input_schema["properties"]["x"]["default"] == default
-    assert not compile_schema(tool.input_schema).invalid_defaults()
+    assert not compile_schema(tool.input_schema).invalid_defaults
 
 
 @pytest.mark.requirement("graphql.schemas")

@@ -97,11 +97,11 @@ def is_simple(value: Json) -> bool:
     """Whether a value is JSON of strings with ASCII names, 64-bit integers, booleans and nulls, and nothing else.
 
     Most schemas, definitions and arguments are. Such a value can be written and read again by any encoder without a
-    change. One level is looked at after the other, with all its keys at once.
+    change. One level is looked at after the other, and all keys at once.
     """
     level: list[Json] = [value]
+    keys: list[Any] = []
     for _ in range(_MOST_LEVELS):
-        keys: list[Any] = []
         ahead: list[Json] = []
         for node in level:
             kind = cast("type[object]", type(node))
@@ -112,11 +112,9 @@ def is_simple(value: Json) -> bool:
                 ahead += node
             elif kind not in _WHOLE and not (kind is int and -(2**63) <= node < 2**64):
                 return False
-        if keys and not _are_ascii(keys):
-            return False
         level = [node for node in ahead if type(node) is not str]
         if not level:
-            return True
+            return _are_ascii(keys)
     return False
 
 

@@ -372,7 +372,10 @@ class Catalogue:
             NotFound: There is no such account.
             PermissionDenied: The author has no grant for one of them.
         """
-        for name in _accounts_of(definition.implementation):
+        accounts = _accounts_of(definition.implementation)
+        if not accounts:
+            return
+        for name in accounts:
             self._accounts.require(who.realm, name)
         for problem in self._account_problems(definition, who):
             raise PermissionDenied(problem)
@@ -437,5 +440,5 @@ def _accounts_of(implementation: Implementation) -> list[str]:
         case WorkflowImplementation(steps=steps):
             named = [step.principal_ref for step in steps]
         case _:
-            named = []
+            return []
     return list(dict.fromkeys(name for name in named if name is not None))

@@ -11,7 +11,7 @@ from contextlib import suppress
 from datetime import datetime
 from difflib import get_close_matches
 from types import MappingProxyType
-from typing import cast
+from typing import Final, cast
 
 import orjson
 from pydantic import ValidationError
@@ -148,7 +148,9 @@ class Registry:
             if after is not None:
                 await self._refresh(realm)
             newest_known = self._require_current(realm, definition.name, after)
-            revision = self._revision(await self._definitions.save(new, after=newest_known))
+            revision = self._revision(
+                await self._definitions.save(new, after=newest_known), _as_stored(definition, new)
+            )
             self._indexes[realm].put(revision)
             self._by_hash[realm, revision.content_hash] = revision
         return revision
@@ -359,6 +361,21 @@ class Registry:
             made_by=stored.made_by,
             created_at=stored.created_at,
         )
+
+
+_FIXED: Final = frozenset({str, int, float, bool, type(None)})
+"""Types of values that nothing can change."""
+
+
+def _as_stored(definition: ToolDefinition, stored: Definition) -> ToolDefinition | None:
+    """The definition with the schemas that are stored, which no change of its own reaches.
+
+    Null if more than its schemas can be changed from outside: then it is read from what is stored.
+    """
+    if definition.examples or not all(type(value) in _FIXED for value in vars(definition.implementation).values()):
+        return None
+    schemas = {"input_schema": stored.body["input_schema"], "output_schema": stored.body["output_schema"]}
+    return definition.model_copy(update=schemas)
 
 
 class SchemaCopies:

@@ -5,6 +5,7 @@ What only one kind of tool can say is checked in the folder of that kind.
 
 import re
 from collections.abc import Callable, Sequence
+from functools import partial
 from typing import Final, TypeVar
 
 from toolcrib.contracts import (
@@ -103,23 +104,18 @@ def check_definition(definition: ToolDefinition) -> None:
     Raises:
         InvalidDefinition: Names the tool, the fields, what is wrong and what to do.
     """
-    name, found = definition.name, DefinitionFaults(f"tool {definition.name!r}")
-    found.attempt(lambda: Version.parse(definition.version), None, "/version")
-    found.attempt(lambda: _check_category(definition), None, "/category")
-    found.attempt(lambda: _check_security(definition), None, "/security_uri")
-    found.attempt(lambda: _check_secrets(definition), None, "/secrets")
-    schema, output_schema = definition.input_schema, definition.output_schema
-    validator = found.attempt(lambda: _check_schema(name, "input_schema", schema), None, "/input_schema")
-    if output_schema is not None:
-        found.attempt(lambda: _check_schema(name, "output_schema", output_schema), None, "/output_schema")
-    if validator is not None:  # else the schema is told
-        found.attempt(lambda: _check_defaults(name, validator), None, "/input_schema")
-    found.attempt(lambda: _check_path(name, "select", definition.select), None, "/select")
-    found.attempt(lambda: _check_path(name, "cost_from", definition.cost_from), None, "/cost_from")
-    found.attempt(lambda: _check_rules(definition), None, "/error_handling")
-    found.attempt(lambda: _check_type(definition), None, "/input_schema/type")
-    found.attempt(lambda: _check_cache(definition), None, "/cache")
-    found.tell()
+    try:
+        for check, _ in _CHECKS:
+            check(definition)
+    except (InvalidInput, NotFound, InvalidSettings):
+        found = DefinitionFaults(f"tool {definition.name!r}")
+        for check, path in _CHECKS:
+            found.attempt(partial(check, definition), None, path)
+        found.tell()
+
+
+def _check_version(definition: ToolDefinition) -> None:
+    Version.parse(definition.version)
 
 
 def _check_type(definition: ToolDefinition) -> None:
@@ -181,6 +177,28 @@ def _check_schema(name: str, field: str, schema: JsonSchema) -> SchemaValidator:
         raise InvalidDefinition(msg) from error
 
 
+def _check_input_schema(definition: ToolDefinition) -> None:
+    """With its defaults: they are filled in first, so an invalid one would refuse the calls that leave it out."""
+    name, validator = definition.name, _check_schema(definition.name, "input_schema", definition.input_schema)
+    wrong = validator.invalid_defaults
+    if wrong:
+        msg = f"tool {name!r}: the default of {wrong[0].path} in input_schema is not valid: {wrong[0].problem}"
+        raise InvalidDefinition(f"{msg}; correct it or take it away")
+
+
+def _check_output_schema(definition: ToolDefinition) -> None:
+    if definition.output_schema is not None:
+        _check_schema(definition.name, "output_schema", definition.output_schema)
+
+
+def _check_select(definition: ToolDefinition) -> None:
+    _check_path(definition.name, "select", definition.select)
+
+
+def _check_cost(definition: ToolDefinition) -> None:
+    _check_path(definition.name, "cost_from", definition.cost_from)
+
+
 def _check_path(name: str, field: str, path: str | None) -> None:
     if path is None:
         return
@@ -191,9 +209,17 @@ def _check_path(name: str, field: str, path: str | None) -> None:
         raise InvalidDefinition(msg) from error
 
 
-def _check_defaults(name: str, validator: SchemaValidator) -> None:
-    """A default is filled in before arguments are checked: an invalid one would refuse the calls that leave it out."""
-    wrong = validator.invalid_defaults()
-    if wrong:
-        msg = f"tool {name!r}: the default of {wrong[0].path} in input_schema is not valid: {wrong[0].problem}"
-        raise InvalidDefinition(f"{msg}; correct it or take it away")
+_CHECKS: Final[Sequence[tuple[Callable[[ToolDefinition], None], str]]] = (
+    (_check_version, "/version"),
+    (_check_category, "/category"),
+    (_check_security, "/security_uri"),
+    (_check_secrets, "/secrets"),
+    (_check_input_schema, "/input_schema"),
+    (_check_output_schema, "/output_schema"),
+    (_check_select, "/select"),
+    (_check_cost, "/cost_from"),
+    (_check_rules, "/error_handling"),
+    (_check_type, "/input_schema/type"),
+    (_check_cache, "/cache"),
+)
+"""What is checked, and the place in the definition that is named if it is wrong."""

@@ -94,10 +94,13 @@ def concerns(tool: ToolRevision, registry: Registry) -> tuple[str, ...]:
         tool: As it was saved, or its status changed.
         registry: Has it, and the workflows.
     """
+    of_kind = registry.index(tool.realm).having("kind", "workflow")
+    if not of_kind:
+        return ()
     found: dict[GraphState, set[str]] = {"ok": set(), "held": set(), "broken": set()}
     workflows = [
         (known, implementation)
-        for name in sorted(registry.index(tool.realm).having("kind", "workflow"))
+        for name in sorted(of_kind)
         if (known := registry.find_by_ref(tool.realm, name)) is not None
         and isinstance(implementation := known.definition.implementation, WorkflowImplementation)
     ]

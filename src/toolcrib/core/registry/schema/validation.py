@@ -12,7 +12,7 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from copy import deepcopy
 from dataclasses import dataclass
 from difflib import get_close_matches
-from functools import lru_cache
+from functools import cached_property, lru_cache
 from typing import Final, cast
 from urllib.parse import unquote
 
@@ -217,6 +217,7 @@ class SchemaValidator:
         """The object with the defaults of absent properties filled in, also in nested objects."""
         return cast("JsonObject", self._fill(self.schema, value)) if self.has_defaults else value
 
+    @cached_property
     def invalid_defaults(self) -> Sequence[SchemaProblem]:
         """The defaults, of properties and nested properties, that the schema itself refuses."""
         if not self.has_defaults:

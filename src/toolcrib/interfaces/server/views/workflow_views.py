@@ -3,7 +3,6 @@
 import json
 from typing import Annotated, Any, Final, Literal, Self, TypeAlias
 
-import yaml
 from fastapi import Response
 from pydantic import Field
 
@@ -54,6 +53,8 @@ def document_of(workflow: WorkflowDefinition, form: DocumentFormat) -> Response:
     content = workflow.document()
     if form == "json":
         return Response(json.dumps(content, indent=2, ensure_ascii=False), media_type="application/json")
+    import yaml  # noqa: PLC0415 - most servers never need it
+
     return Response(yaml.safe_dump(content, sort_keys=False, allow_unicode=True), media_type="application/yaml")
 
 

@@ -13,9 +13,7 @@ from typing import Any, TypeAlias, cast
 
 import orjson
 
-from toolcrib.agents.evidence.plan_schema import StepPlan
 from toolcrib.agents.model.json_answers import UnusableAnswer, model_failure, read_object
-from toolcrib.agents.planner.planning import first_plan
 from toolcrib.agents.prepare.agentic_tool import Models, RunPreparer, Setup
 from toolcrib.agents.toolset.allocation import allocation, meant
 from toolcrib.agents.toolset.default_prompt import default_prompt, reference_names
@@ -345,6 +343,9 @@ class PromptTestProgram:
         return RunEnd(output=found)
 
     async def _plan(self, setup: Setup) -> JsonObject:
+        from toolcrib.agents.evidence.plan_schema import StepPlan  # noqa: PLC0415 - a server starts without planning
+        from toolcrib.agents.planner.planning import first_plan  # noqa: PLC0415
+
         plan, doubts = await first_plan(setup)
         calls: list[JsonObject] = []
         for step in setup.implementation.steps:

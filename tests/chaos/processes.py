@@ -6,6 +6,7 @@ of the others longer than its job.
 """
 
 import asyncio
+import faulthandler
 import json
 import multiprocessing
 import os
@@ -121,6 +122,8 @@ def _command(output: Any, command: Callable[..., None], arguments: tuple[str, ..
 
 
 def _work(answer: Path, job: Job, arguments: tuple[Any, ...], patience_s: float) -> None:
+    faulthandler.enable()
+
     async def hurried() -> Json:
         async with asyncio.timeout(patience_s):
             return await job(*arguments)

@@ -1,11 +1,15 @@
-"""The pages of the documentation: every page is in the navigation, and every link leads somewhere."""
+"""The site of the documentation: its navigation, its links, its build, and the references that are made from code."""
 
+import re
 from pathlib import Path
 from typing import Final
 
 import pytest
 
-from tools.docs import pages
+import toolcrib
+from toolcrib.contracts import MODEL_ERROR_KINDS
+from toolcrib.contracts.base.errors import ErrorCode, Reason
+from tools.docs import commands, pages, python_reference, reference, site
 
 ROOT: Final = Path(__file__).parents[2]
 
@@ -42,3 +46,104 @@ def test_a_link_to_a_page_or_a_heading_that_is_missing_is_found(tmp_path: Path) 
 def test_a_page_that_is_missing_is_left_out_of_the_navigation_with_its_section() -> None:
     nav: pages.Nav = [{"A": "a.md"}, {"B": [{"C": "c.md"}]}, {"D": [{"E": "e.md"}, {"F": "f.md"}]}]
     assert pages.prune(nav, {"a.md", "f.md"}) == [{"A": "a.md"}, {"D": [{"F": "f.md"}]}]
+
+
+@pytest.fixture(scope="module")
+def built(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """The site."""
+    return site.build(ROOT, tmp_path_factory.mktemp("docs"))
+
+
+@pytest.mark.requirement("docs.site")
+def test_the_site_is_built_without_a_warning_and_every_page_is_in_it(built: Path) -> None:
+    written = {page.removesuffix(".md") + ".html" for page in pages.pages(ROOT)}
+    assert {page for page in written if not (built / page).is_file()} == set()
+    assert "search" in (built / "index.html").read_text(encoding="utf-8")
+    assert (built / "search.json").stat().st_size > 100_000
+
+
+@pytest.mark.requirement("docs.site")
+def test_nothing_in_the_site_is_loaded_from_another_host(built: Path) -> None:
+    assert list(site.foreign_loads(built)) == []
+    addresses = {
+        address
+        for script in built.rglob("*.js")
+        for address in re.findall(r"https?://[\w.-]+", script.read_text(encoding="utf-8"))
+    }
+    assert addresses <= {"http://www.w3.org"}
+
+
+@pytest.mark.requirement("docs.site")
+@pytest.mark.parametrize(
+    ("name", "text"),
+    [
+        ("a.html", '<script src="https://cdn.example/x.js"></script>'),
+        ("a.html", "<link rel=stylesheet href=//fonts.example/x.css>"),
+        ("a.html", '<img alt="" src="http://images.example/x.png">'),
+        ("a.css", "@import 'https://fonts.example/x.css';"),
+        ("a.css", "p { background: url(https://images.example/x.png) }"),
+        ("a.js", 'load("https://cdn.example/x.js")'),
+    ],
+)
+def test_what_would_be_loaded_from_another_host_is_found(tmp_path: Path, name: str, text: str) -> None:
+    (tmp_path / name).write_text(text, encoding="utf-8")
+    (tmp_path / "b.html").write_text('<a href="https://other.example">a link</a>', encoding="utf-8")
+    assert len(list(site.foreign_loads(tmp_path))) == 1
+
+
+@pytest.mark.requirement("docs.site")
+def test_a_link_to_nothing_ends_the_build(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    (tmp_path / "docs" / "schemas").mkdir(parents=True)
+    (tmp_path / "docs" / "decisions").mkdir()
+    (tmp_path / "docs" / "index.md").write_text("# Home\n\n[nothing](gone.md)\n", encoding="utf-8")
+    (tmp_path / "mkdocs.yml").write_text("site_name: A\nnav: [index.md]\n", encoding="utf-8")
+
+    def no_references(_: Path) -> dict[str, str]:
+        return {}
+
+    monkeypatch.setattr(site, "references", no_references)
+    with pytest.raises(RuntimeError, match=r"gone\.md"):
+        site.build(tmp_path, tmp_path / "build")
+
+
+@pytest.mark.requirement("docs.references")
+def test_the_references_name_everything() -> None:
+    made = site.references(ROOT)
+    python = made["generated/python.md"]
+    assert [name for name in toolcrib.__all__ if f"### {name}\n" not in python and name != "Crib"] == []
+    for attribute, part in python_reference.parts():
+        missing = [name for name, _ in python_reference.methods(part) if f"### crib.{attribute}.{name}\n" not in python]
+        assert missing == []
+    for path, operations in reference.rest_document()["paths"].items():
+        for method in operations:
+            assert f"### `{method.upper()} {path}`\n" in made["generated/rest.md"]
+    for one in commands.tree():
+        assert not one.words or f"# toolcrib {' '.join(one.words)}\n" in made["generated/commands.md"]
+        assert all(re.search(rf"[` ]{option}[`,]", made["generated/commands.md"]) for option in one.options)
+    schemas = sorted((ROOT / "docs" / "schemas").glob("*.json"))
+    assert [file.stem for file in schemas if f"## {file.stem}\n" not in made["generated/contracts.md"]] == []
+
+
+@pytest.mark.requirement("docs.troubleshooting")
+def test_troubleshooting_has_every_code_reason_exception_and_failure_of_a_model() -> None:
+    page = pages.pages(ROOT)["troubleshooting.md"]
+    sections = {part.partition("\n")[0]: part for part in page.split("\n## ")}
+    assert [code for code in ErrorCode if code not in sections] == []
+    tables = "".join(sections[code] for code in ErrorCode)
+    assert [reason for reason in Reason if f"`{reason}`" not in tables] == []
+    assert [each for each in reference.exceptions() if f"| `{each.code}` | `{each.__name__}` |" not in page] == []
+    assert [kind for kind in MODEL_ERROR_KINDS if f"`{kind}`" not in sections["Failures of models"]] == []
+    named = set(re.findall(r"`([a-z]+(?:_[a-z]+)*)`", "".join(re.findall(r"^\| (.*?) \|", tables, re.MULTILINE))))
+    assert named <= {str(reason) for reason in Reason}
+
+
+@pytest.mark.requirement("docs.commands")
+@pytest.mark.parametrize("path", [*pages.pages(ROOT), "../README.md"])
+def test_every_command_and_option_of_a_page_exists(path: str) -> None:
+    text = (ROOT / pages.DOCS / path).read_text(encoding="utf-8")
+    lines = re.findall(r"^(?:    )?\$? ?(?:uvx )?toolcrib ([a-z][^#\n]*)|`toolcrib ([a-z][^`]*)`", text, re.MULTILINE)
+    for line in (block or inline for block, inline in lines):
+        found = commands.find(line.split())
+        assert found is not None, f"toolcrib {line}"
+        known = {*found.options, "--help"}
+        assert set(re.findall(r"(?<![\w-])--[a-z]+(?:-[a-z]+)*", line)) <= known, f"toolcrib {line}"

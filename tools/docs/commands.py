@@ -24,9 +24,8 @@ class Command(NamedTuple):
     @property
     def options(self) -> frozenset[str]:
         """Its options as they are written: `--json`."""
-        return frozenset(
-            option for parameter in self.command.params for option in (*parameter.opts, *parameter.secondary_opts)
-        )
+        names = [name for parameter in self.command.params for name in (*parameter.opts, *parameter.secondary_opts)]
+        return frozenset(name for name in names if name.startswith("-"))
 
 
 def tree() -> Iterator[Command]:

@@ -7,7 +7,7 @@
 - No module, class or function of the source is named with a word that `docs/glossary.md` bans in names, and no page of
   `docs/` uses one that it bans in pages. Decision records keep the words of their time.
 - The glossary's tables of decisions name every module of at least 150 lines; each module and number in them exists.
-- Only `docs/specifications.md` names the specifications by number.
+- Only `docs/specifications.md` and the pages below it name the specifications by number.
 
 There are no waivers, but for names that a stored document or another process depends on (`KEPT`).
 """
@@ -223,9 +223,10 @@ def _specification_numbers(root: Path) -> Iterator[str]:
 
 
 def _prose(root: Path, exception: Path) -> Iterator[tuple[str, str]]:
-    """The lines of all pages but one, without inline code, each with its place."""
-    for page in sorted([*(root / "docs").glob("*.md"), *root.glob("README.md")]):
-        if page != root / exception:
+    """The lines of all pages but one and those below it, without inline code, each with its place."""
+    records, below = root / "docs" / "decisions", (root / exception).with_suffix("")
+    for page in sorted([*(root / "docs").rglob("*.md"), *root.glob("README.md")]):
+        if page != root / exception and not {records, below} & {*page.parents}:
             for number, line in enumerate(page.read_text(encoding="utf-8").splitlines(), 1):
                 yield f"{page.relative_to(root)}:{number}", re.sub(r"`[^`]*`", "", line)
 

@@ -147,3 +147,17 @@ def test_every_command_and_option_of_a_page_exists(path: str) -> None:
         assert found is not None, f"toolcrib {line}"
         known = {*found.options, "--help"}
         assert set(re.findall(r"(?<![\w-])--[a-z]+(?:-[a-z]+)*", line)) <= known, f"toolcrib {line}"
+
+
+@pytest.mark.requirement("docs.specifications")
+def test_every_route_that_a_page_about_a_specification_maps_to_exists() -> None:
+    paths = reference.rest_document()["paths"]
+    routes = {f"{method.upper()} {path.removeprefix('/api/v1')}" for path, found in paths.items() for method in found}
+    count = 0
+    for path, text in pages.pages(ROOT).items():
+        if path.startswith("specifications/"):
+            for row in re.findall(r"^\|.*\| (.*) \|$", text, re.MULTILINE):
+                named = set(re.findall(r"`((?:GET|POST|PUT|PATCH|DELETE) /[^`]*)`", row))
+                assert named <= routes, path
+                count += len(named)
+    assert count >= 40

@@ -10,6 +10,7 @@ import toolcrib
 from toolcrib.contracts import MODEL_ERROR_KINDS
 from toolcrib.contracts.base.errors import ErrorCode, Reason
 from tools.docs import commands, pages, python_reference, reference, site
+from tools.structure import banned_words
 
 ROOT: Final = Path(__file__).parents[2]
 
@@ -161,3 +162,36 @@ def test_every_route_that_a_page_about_a_specification_maps_to_exists() -> None:
                 assert named <= routes, path
                 count += len(named)
     assert count >= 40
+
+
+@pytest.mark.requirement("docs.words")
+@pytest.mark.parametrize("page", ["python", "rest", "commands", "errors"])
+def test_the_references_use_no_word_that_the_glossary_bans(page: str) -> None:
+    banned = [word for word, each in banned_words(pages.pages(ROOT)["glossary.md"]).items() if each.in_pages]
+    text = re.sub(r"```.*?```|`[^`]*`", "", site.references(ROOT)[f"generated/{page}.md"], flags=re.DOTALL)
+    assert re.findall(rf"\b({'|'.join(map(re.escape, banned))})\b.*", text, re.IGNORECASE) == []
+
+
+ODD: Final = (
+    "second thing that you define", "a process that dies", "is to be had", "merely lies", "and then judges",
+    "how runs of workflows stand", "take out runs", "job that attacks", "events of a run again", "hold two runs",
+    "if nobody knew", "whom a workflow concerns", "has to be told", "in earnest", "a schema that is none",
+    "circle of agents", "of the many, nobody", "what came of it stands", "who has read what",
+    "list is parted by commas",
+    "shall not lie", "is said to be so", "that is no json", "what their words are", "so it is no tool",
+    "begins anew", "losses matter to calls",
+)  # fmt: skip
+"""The odd phrases that new readers have found, in small letters."""
+
+
+@pytest.mark.requirement("docs.words")
+def test_no_page_reference_or_text_of_the_source_has_an_odd_phrase_that_readers_found() -> None:
+    sources = {str(file): file.read_text("utf-8") for file in (ROOT / "src").rglob("*.py")}
+    readme = {"README.md": (ROOT / "README.md").read_text("utf-8")}
+    found = [
+        (path, phrase)
+        for path, text in {**pages.pages(ROOT), **readme, **sources}.items()
+        for phrase in ODD
+        if path != "glossary.md" and phrase in " ".join(text.lower().split())
+    ]
+    assert found == []

@@ -195,3 +195,21 @@ def test_no_page_reference_or_text_of_the_source_has_an_odd_phrase_that_readers_
         if path != "glossary.md" and phrase in " ".join(text.lower().split())
     ]
     assert found == []
+
+
+@pytest.mark.requirement("docs.words")
+def test_a_page_links_a_term_to_the_glossary_where_it_first_uses_it() -> None:
+    not_checked = ("glossary.md", "specifications", "comparisons")
+    found = {
+        path: [term for term, _, _ in pages.first_uses(text)]
+        for path, text in pages.pages(ROOT).items()
+        if not path.startswith(not_checked)
+    }
+    assert {path: terms for path, terms in found.items() if terms} == {}
+
+
+@pytest.mark.requirement("docs.words")
+def test_a_first_use_is_found_outside_of_code_headings_and_links() -> None:
+    text = "# A realm\n\n`realm` [the realm](x.md) and an envelope.\n\n    a lease\n"
+    assert [term for term, _, _ in pages.first_uses(text)] == ["envelope"]
+    assert [text[begin:end] for _, begin, end in pages.first_uses(text)] == ["envelope"]

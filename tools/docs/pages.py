@@ -103,3 +103,39 @@ def broken_links(folder: Path, text: str) -> Iterator[str]:
         is_missing = target is not None and not target.exists()
         if is_missing or (anchor and anchor not in anchors(target.read_text(encoding="utf-8") if target else text)):
             yield link
+
+
+TERMS: Final = {
+    "loss report": "tools-and-definitions",
+    "revision": "tools-and-definitions",
+    "envelope": "runs",
+    "idempotency key": "runs",
+    "journal": "runs",
+    "lease": "runs",
+    "unknown outcome": "runs",
+    "principal": "rules-and-rights",
+    "realm": "rules-and-rights",
+    "tainted": "rules-and-rights",
+}
+"""Terms that a reader may not know, with their section of the glossary. A page links the first use of each."""
+
+_UNREAD: Final = (
+    re.compile(r"^ *```.*?^ *```$", re.DOTALL | re.MULTILINE),
+    re.compile(r"^(?:    .*|#.*)$", re.MULTILINE),
+    re.compile(r"`[^`\n]*`"),
+    re.compile(r"\]\([^)]*\)"),
+)
+"""Code, headings and the targets of links."""
+
+
+def first_uses(text: str) -> Iterator[tuple[str, int, int]]:
+    """The first use of each term that is not linked there: the term, and where it begins and ends."""
+    read = text
+    for unread in _UNREAD:
+        read = unread.sub(lambda found: re.sub(r"[^\n]", " ", found.group()), read)
+    linked = [(found.start(), found.end()) for found in re.finditer(r"\[[^\]]*\](?=\()", text)]
+    for term in TERMS:
+        words = term.replace(" ", r"\s")
+        found = re.search(rf"(?<![\w-]){words}s?(?![\w-])", read, re.IGNORECASE)
+        if found and not any(begin < found.start() < end for begin, end in linked):
+            yield term, found.start(), found.end()

@@ -52,11 +52,20 @@ def is_left_out(line: str) -> bool:
     return any(re.match(pattern, line) for pattern in NOT_RUN)
 
 
+def pages_with_tests() -> set[str]:
+    """Pages whose own tests, outside of this folder, read them: they run what is on them."""
+    sources = (file for file in (ROOT / "tests").rglob("test_*.py") if file.parent != Path(__file__).parent)
+    of_tests = re.compile(r'"docs(?:/|" / ")([a-z/-]+\.md)"')
+    reserved = set(pages.config(ROOT)["extra"]["reserved"])
+    return {page for file in sources for page in of_tests.findall(file.read_text(encoding="utf-8"))} & reserved
+
+
 def commands() -> Iterator[tuple[str, list[str]]]:
     """The commands that are run, by page."""
+    tested = FOLLOWED.keys() | pages_with_tests()
     for path, text in pages.pages(ROOT).items():
         lines = [line for line in lines_of(text) if not is_left_out(line)]
-        if lines and path not in FOLLOWED:
+        if lines and path not in tested:
             yield path, lines
 
 

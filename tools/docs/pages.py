@@ -1,6 +1,10 @@
-"""The pages of the documentation and their links: which there are, what they link to, and which link leads nowhere."""
+"""The pages of the documentation and their links: which there are, what they link to, and which link leads nowhere.
+
+`python -m tools.docs.pages` links the first use of each term of `TERMS` to the glossary, where a page does not.
+"""
 
 import re
+import sys
 from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import Any, Final, TypeAlias
@@ -139,3 +143,33 @@ def first_uses(text: str) -> Iterator[tuple[str, int, int]]:
         found = re.search(rf"(?<![\w-]){words}s?(?![\w-])", read, re.IGNORECASE)
         if found and not any(begin < found.start() < end for begin, end in linked):
             yield term, found.start(), found.end()
+
+
+def checks_terms(path: str) -> bool:
+    """Whether a page must link terms: not the glossary itself, nor pages that speak in the words of others."""
+    return path != "glossary.md" and not path.startswith(("specifications", "comparisons"))
+
+
+def with_links(path: str, text: str) -> str:
+    """A page with a link at the first use of each term.
+
+    >>> with_links("tutorials/a.md", "A realm is a tenant.")
+    'A [realm](../glossary.md#rules-and-rights) is a tenant.'
+    """
+    up = "../" * path.count("/")
+    for term, begin, end in sorted(first_uses(text), key=lambda use: -use[1]):
+        text = f"{text[:begin]}[{text[begin:end]}]({up}glossary.md#{TERMS[term]}){text[end:]}"
+    return text
+
+
+def main(root: Path) -> int:
+    """Link the terms of all pages; prints which pages were changed."""
+    for path, text in pages(root).items():
+        if checks_terms(path) and (linked := with_links(path, text)) != text:
+            (root / DOCS / path).write_text(linked, encoding="utf-8")
+            print(f"linked terms in {DOCS / path}")
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main(Path.cwd()))

@@ -1,6 +1,7 @@
 """Hold the source to what a newcomer can find: `python -m tools.structure [ROOT]`.
 
-- A folder of `src/toolcrib` has at most 12 entries beside `__init__.py` and `py.typed`, and all of it 680 modules.
+- A folder of `src/toolcrib` has at most 12 entries beside `__init__.py` and `py.typed`; all of it has at most 680
+  modules.
 - No two modules of one package have one name, and no public class name stands twice.
 - No constructor takes more than 8 arguments: an `__init__`, or the fields of a data class that has methods. What
   has none is data, and may have as many fields as it needs.

@@ -16,7 +16,7 @@ export PYTHONDONTWRITEBYTECODE :=
 
 CHANGED = $(shell $(BIN)/python -m tools.quick --changed)
 
-.PHONY: help demo demo-local model live test quick lint static types format bench agent-suites soak deps-system deps-bench clean
+.PHONY: help demo demo-local model live test quick lint static types format docs bench agent-suites soak deps-system deps-bench clean
 
 help: ## List the commands
 	@grep -E '^[a-z-]+:.*## ' Makefile | sed -E 's/^([a-z-]+):.*## /make \1\t/' | expand -t 20
@@ -62,6 +62,9 @@ format: $(READY) ## Format the code and fix what can be fixed safely
 	$(BIN)/ruff check --fix .
 	$(BIN)/ruff format .
 
+docs: $(READY) ## Build the documentation into build/site, without a warning
+	@$(BIN)/python -m tools.docs.site
+
 bench: $(READY) deps-bench ## Measure instructions and CPU of a call, a large catalogue, reading calls from text, workflows, durable steps, and the agent loop beside its peers
 	$(BIN)/python -m benchmarks.ratios
 	$(BIN)/python -m benchmarks.executor_call
@@ -95,5 +98,5 @@ define install
 endef
 
 clean: ## Remove what the commands made, the environment included
-	rm -rf .venv .tools .pytest_cache .ruff_cache .hypothesis .import_linter_cache .coverage .coverage.* htmlcov dist
+	rm -rf .venv .tools .pytest_cache .ruff_cache .hypothesis .import_linter_cache .coverage .coverage.* htmlcov dist build
 	find src tests tools examples benchmarks -name __pycache__ -prune -exec rm -rf {} +

@@ -131,7 +131,7 @@ def readers(paths: Iterable[str], tests: Collection[str]) -> Iterator[str]:
     """The tests that read changed files which no code imports."""
     for path in paths:
         folder, nearest = PurePosixPath(path).parts[0], str(PurePosixPath(path).parent)
-        if path == "README.md" or folder == "docs":
+        if path in {"README.md", "mkdocs.yml"} or folder == "docs" or nearest == "tools/docs":
             yield from (test for test in tests if test.startswith("tests/docs/"))
         elif folder in {"tools", "pyproject.toml", "Makefile"} or nearest == "tests":
             yield from (test for test in tests if test.startswith("tests/unit/tools/"))

@@ -7,8 +7,9 @@
   has none is data, and may have as many fields as it needs.
 - No module, class or function of the source is named with a word that `docs/glossary.md` bans in names, and no page of
   `docs/` uses one that it bans in pages. Decision records keep the words of their time.
+- No text of the source that a person may see, docstrings apart, has a word that it bans in pages, but for `KEPT_TEXTS`.
 - The glossary's tables of decisions name every module of at least 150 lines; each module and number in them exists.
-- Only `docs/specifications.md` names the specifications by number.
+- Only `docs/specifications.md` and the pages below it name the specifications by number.
 
 There are no waivers, but for names that a stored document or another process depends on (`KEPT`).
 """
@@ -36,6 +37,30 @@ _OF_EVERY_PACKAGE = {"__pycache__", "__init__.py", "py.typed"}
 KEPT = {"ToolError": "the code in a sandbox catches it by this name, as callers of tools do by the contract's"}
 """Public class names that may stand twice, each with the reason."""
 
+KEPT_TEXTS = (
+    "agents/evidence/second_reading.py",
+    "agents/planner/outline_prompts.py",
+    "agents/planner/step_results.py",
+    "agents/evidence/value_sources.py",
+    "agents/prepare/memory.py",
+    "agents/turn/turns.py",
+    "core/engines/driver.py",
+    "core/engines/outcomes.py",
+    "core/executor/approval.py",
+    "core/executor/envelope.py",
+    "core/policy/budget.py",
+    "core/registry/links/locks.py",
+    "core/runs/context/unknown_outcomes.py",
+    "core/runs/interrupts/recovery.py",
+    "crib/workflows/authoring.py",
+    "kinds/*/runtime.py",
+    "kinds/*/runtime/*.py",
+    "kinds/entity/importer/generation.py",
+    "llm/text/*.py",
+    "workflows/run/waits.py",
+)
+"""Modules whose texts are prompts, or are recorded in journals: with other words an old run would not replay."""
+
 _BANNED_HEADING = "## Words that we do not use"
 _DECISIONS_HEADING = "## Where decisions are made"
 _NUMBER = re.compile(r"(?<![\w.~^-])\d+(?:,\d{3})*(?:\.\d+)?(?![\w.%])")
@@ -58,6 +83,7 @@ def check(root: Path) -> Iterator[str]:
         yield from _decisions(modules, decisions_by_module(glossary))
     yield from _banned_names(trees, banned)
     yield from _banned_prose(root, banned)
+    yield from _banned_texts(trees, banned)
     yield from _specification_numbers(root)
 
 
@@ -217,6 +243,28 @@ def _banned_prose(root: Path, banned: Mapping[str, Banned]) -> Iterator[str]:
             yield f"{place}: {word!r}; say {banned[word].instead}"
 
 
+def _banned_texts(trees: Mapping[Path, ast.Module], banned: Mapping[str, Banned]) -> Iterator[str]:
+    words = [re.escape(word) for word, each in banned.items() if each.in_pages]
+    if not words:
+        return
+    pattern = re.compile(rf"\b({'|'.join(words)})\b", re.IGNORECASE)
+    for path, tree in trees.items():
+        if not any(path.match(kept) for kept in KEPT_TEXTS):
+            for line, text in _texts(tree):
+                for found in pattern.finditer(text):
+                    word = found.group(1).lower()
+                    yield f"{SOURCE / path}:{line}: {word!r} in a text; say {banned[word].instead}"
+
+
+def _texts(tree: ast.Module) -> Iterator[tuple[int, str]]:
+    """The string constants of several words, docstrings apart, each with its line."""
+    docstrings = {id(node.value) for node in ast.walk(tree) if isinstance(node, ast.Expr)}
+    for node in ast.walk(tree):
+        text = node.value if isinstance(node, ast.Constant) and id(node) not in docstrings else None
+        if isinstance(node, ast.Constant) and isinstance(text, str) and " " in text.strip():
+            yield node.lineno, text
+
+
 def _specification_numbers(root: Path) -> Iterator[str]:
     for place, line in _prose(root, SPECIFICATIONS):
         for found in _SPECIFICATION.finditer(line):
@@ -224,9 +272,10 @@ def _specification_numbers(root: Path) -> Iterator[str]:
 
 
 def _prose(root: Path, exception: Path) -> Iterator[tuple[str, str]]:
-    """The lines of all pages but one, without inline code, each with its place."""
-    for page in sorted([*(root / "docs").glob("*.md"), *root.glob("README.md")]):
-        if page != root / exception:
+    """The lines of all pages but one and those below it, without inline code, each with its place."""
+    records, below = root / "docs" / "decisions", (root / exception).with_suffix("")
+    for page in sorted([*(root / "docs").rglob("*.md"), *root.glob("README.md")]):
+        if page != root / exception and not {records, below} & {*page.parents}:
             for number, line in enumerate(page.read_text(encoding="utf-8").splitlines(), 1):
                 yield f"{page.relative_to(root)}:{number}", re.sub(r"`[^`]*`", "", line)
 

@@ -1,27 +1,44 @@
-"""What the README shows: its examples run, its commands exist, its files are there."""
+"""What the README shows: its example runs, its commands exist, its files are there, and it fits two screens."""
 
+import io
 import json
 import re
 from contextlib import redirect_stdout
 from io import StringIO
 from pathlib import Path
-from typing import Any
+from typing import Any, Final
 
 import pytest
-import typer
+from rich.console import Console
+from rich.markdown import Markdown
 
 import toolcrib
-from toolcrib.interfaces.cli.app import app
-from toolcrib.llm import Request
+from toolcrib.llm import Message, Request, ToolCall
+from tools.docs import commands, picture
 
-ROOT = Path(__file__).parents[2]
-README = (ROOT / "README.md").read_text(encoding="utf-8")
-SNIPPETS = re.findall(r"^```python\n(.*?)^```$", README, re.DOTALL | re.MULTILINE)
-MODEL = "anthropic:claude-sonnet-4"
+ROOT: Final = Path(__file__).parents[2]
+README: Final = (ROOT / "README.md").read_text(encoding="utf-8")
+FEATURES: Final = (ROOT / "docs/features.md").read_text(encoding="utf-8")
+SNIPPETS: Final = re.findall(r"^```python\n(.*?)^```$", README, re.DOTALL | re.MULTILINE)
+MODEL: Final = "anthropic:claude-sonnet-4"
+COLUMNS: Final = 120
+SCREEN: Final = 50
+"""Lines of a screen: 1,200 pixels with lines of 24."""
+LINE: Final = 24
+PIXELS: Final = 900
+"""Width of the page, which a picture is scaled to, as wide as 120 columns."""
 
 
-def script(request: Request) -> str:
-    """What a model would answer to the README's example."""
+def desk(request: Request) -> Message | str:
+    """What a model would say in the README's example."""
+    last = request.messages[-1]
+    if last.text:
+        return Message("assistant", (ToolCall("a", "search_deals", '{"company": "Acme"}'),))
+    return "Acme has the deals d1 and d2."
+
+
+def deals(request: Request) -> str:
+    """What a model would say in the example of the features."""
     if request.output_name != "plan":
         return json.dumps({"summary": "Moved 2 deals."})
     reading = [
@@ -36,55 +53,83 @@ def script(request: Request) -> str:
     return json.dumps({"reading": reading, **plan})
 
 
-@pytest.mark.requirement("readme.snippets")
-@pytest.mark.parametrize("snippet", SNIPPETS, ids=lambda snippet: snippet.split()[1])
-def test_an_example_runs(snippet: str) -> None:
+def printed_by(snippet: str, **options: Any) -> str:
+    """What a snippet prints, whose crib is in memory."""
+
     def crib() -> toolcrib.Crib:
-        return toolcrib.Crib("memory://", models={MODEL: toolcrib.ScriptedModel(script, name="readme")})
+        return toolcrib.Crib("memory://", **options)
 
     assert "Crib()" in snippet
-    names: dict[str, Any] = {"__name__": "readme", "scripted_crib": crib}
+    names: dict[str, Any] = {"__name__": "readme", "prepared_crib": crib}
     printed = StringIO()
     with redirect_stdout(printed):
-        exec(compile(snippet.replace("Crib()", "scripted_crib()"), "README.md", "exec"), names)
-    assert printed.getvalue() == (
+        exec(compile(snippet.replace("Crib()", "prepared_crib()"), "README.md", "exec"), names)
+    return printed.getvalue()
+
+
+@pytest.mark.requirement("readme.snippets")
+def test_the_example_runs_and_there_is_one() -> None:
+    [snippet] = SNIPPETS
+    printed = printed_by(snippet, models={MODEL: toolcrib.ScriptedModel(desk, name="readme")})
+    assert printed == "Acme has the deals d1 and d2.\n"
+
+
+@pytest.mark.requirement("readme.snippets")
+def test_without_a_key_the_example_prints_which_variable_to_set() -> None:
+    assert printed_by(SNIPPETS[0], environment={}).startswith("ANTHROPIC_API_KEY is not set")
+
+
+@pytest.mark.requirement("readme.snippets")
+def test_the_example_of_the_features_runs() -> None:
+    [snippet] = re.findall(r"^```python\n(.*?)^```$", FEATURES, re.DOTALL | re.MULTILINE)
+    printed = printed_by(snippet, models={MODEL: toolcrib.ScriptedModel(deals, name="features")})
+    assert printed == (
         "{'summary': 'Moved 2 deals.'} 0 ['llm_call', 'progress', 'tool_call', 'tool_call', 'llm_call']\n"
         "{'moved': {'updated': 2}}\n"
     )
 
 
-@pytest.mark.requirement("readme.snippets")
-def test_there_is_one_example() -> None:
-    assert len(SNIPPETS) == 1
-
-
 @pytest.mark.requirement("readme.commands")
-def test_every_command_and_option_exists() -> None:
-    group = typer.main.get_command(app)
-    found = re.findall(r"(?:^    |`)toolcrib ((?:[a-z]+ ?)+)(.*?)(?:`|#|$)", README, re.MULTILINE)
-    assert len(found) > 5
-    for words, rest in found:
-        command: Any = group
-        for word in words.split():
-            command = getattr(command, "commands", {}).get(word, command)
-        assert command is not group, f"toolcrib {words}"
-        options = {option for parameter in command.params for option in parameter.opts}
-        assert set(re.findall(r"--[a-z-]+", rest)) <= options, f"toolcrib {words}{rest}"
+@pytest.mark.parametrize(("page", "least"), [(README, 2), (FEATURES, 30)], ids=["README", "features"])
+def test_every_command_and_option_exists(page: str, least: int) -> None:
+    lines = re.findall(r"(?:^    (?:uvx )?|`(?:uvx )?)toolcrib ([^`#\n]+)", page, re.MULTILINE)
+    assert len(lines) >= least
+    for line in lines:
+        found = commands.find(line.split())
+        assert found is not None, f"toolcrib {line}"
+        assert set(re.findall(r"--[a-z-]+", line)) <= found.options, f"toolcrib {line}"
 
 
 @pytest.mark.requirement("readme.commands")
 def test_make_knows_its_targets_and_linked_files_are_there() -> None:
     makefile = (ROOT / "Makefile").read_text(encoding="utf-8")
-    targets = re.findall(r"^    make (\w+)", README, re.MULTILINE)
+    targets = re.findall(r"`make (\w+)`", README)
     assert targets == ["demo", "test"]
     assert all(f"\n{target}:" in makefile for target in targets)
-    links = re.findall(r"\]\(([^)]+)\)", README)
-    assert [link for link in links if not (ROOT / link).exists()] == []
 
 
-@pytest.mark.requirement("docs.index")
-def test_the_readme_leads_to_every_page_and_no_link_of_a_page_is_broken() -> None:
-    pages = sorted((ROOT / "docs").glob("*.md"))
-    assert [page.name for page in pages if f"](docs/{page.name})" not in README] == []
-    links = [(page, link) for page in pages for link in re.findall(r"\]\(([^)#:]+)[^):]*\)", page.read_text("utf-8"))]
-    assert [(page.name, link) for page, link in links if not (page.parent / link).exists()] == []
+@pytest.mark.requirement("readme.commands")
+def test_the_package_is_installed_under_the_name_that_the_readme_says() -> None:
+    project = (ROOT / "pyproject.toml").read_text(encoding="utf-8")
+    assert '\nname = "toolcrib"\n' in project
+    assert '\ntoolcrib = "toolcrib.interfaces.cli:main"\n' in project
+    assert "    pip install toolcrib " in README
+
+
+@pytest.mark.requirement("readme.size")
+def test_the_readme_fits_two_screens() -> None:
+    console = Console(file=io.StringIO(), width=COLUMNS, record=True)
+    console.print(Markdown(README))
+    lines = len(console.export_text().splitlines())
+    svg = (ROOT / picture.PICTURE).read_text(encoding="utf-8")
+    width, height = map(float, re.findall(r'viewBox="0 0 ([\d.]+) ([\d.]+)"', svg)[0])
+    shown = lines + height * PIXELS / width / LINE
+    assert shown <= 2 * SCREEN, f"the README has {shown:.0f} lines of {COLUMNS} columns; move something to docs"
+
+
+@pytest.mark.requirement("readme.picture")
+async def test_the_picture_is_what_the_demonstration_draws_and_it_loads_nothing() -> None:
+    svg = (ROOT / picture.PICTURE).read_text(encoding="utf-8")
+    assert f"]({picture.PICTURE})" in README
+    assert svg == picture.svg_of(await picture.run()), "draw it again: python -m tools.docs.picture"
+    assert re.findall(r"https?://[^\"' ]+", svg) == ["http://www.w3.org/2000/svg"]

@@ -133,7 +133,7 @@ def check_agentic(definition: ToolDefinition, registry: Registry, realm: str) ->
     found = _faults_alone(name, implementation, definition.input_schema)
     if not (implementation.steps or implementation.tools) and implementation.status == "active":
         wanted = _work_field(implementation)
-        problem = f"mode {implementation.mode!r} works with {wanted[1:]}, and there are none"
+        problem = f"mode {implementation.mode!r} needs {wanted[1:]}"
         found.add(wanted, f"{problem}; name at least one, or save it with status 'draft'")
     found.attempt(lambda: _check_lists(name, implementation, registry, realm), None, "/context/reference_data")
     tools: list[ToolRevision] = []

@@ -454,7 +454,7 @@ class ActingCrib:
         return await runs.read_trace(self.store.journal, run_id)
 
     async def replay(self, run_id: str, *, parked: bool = False) -> Replay:
-        """Make the events of a run again from its recording alone, and report where they differ.
+        """Replay a run from its recording alone, and report where it diverges.
 
         No tool runs, no model is asked, nothing is written. With `parked`, a run that has not ended is replayed as far
         as it has come. `recorded_model` is for running it again for real.

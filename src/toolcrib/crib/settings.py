@@ -319,7 +319,7 @@ def _from_environment(environment: Mapping[str, str]) -> dict[str, Json]:
 
 
 def _from_text(field: FieldInfo, text: str) -> Json:
-    """A variable's value: a list is parted by commas, and an empty text is null where null is possible."""
+    """A variable's value: a list is comma-separated, and an empty string is null where null is possible."""
     if get_origin(field.annotation) is tuple:
         return [entry for part in text.split(",") if (entry := part.strip())]
     return None if not text and NoneType in get_args(field.annotation) else text

@@ -229,8 +229,8 @@ class Abilities:
         missing = [what async for tool in self._tools(run) for what in self._missing(tool, run)]
         if missing:
             msg = (
-                f"run {run.run_id} cannot go on in this process, which lacks {', '.join(missing)}; add it, unchanged, "
-                "or leave the run to a process that has it, such as toolcrib worker APP"
+                f"run {run.run_id} cannot continue in this process, which lacks {', '.join(missing)}; add it, "
+                "unchanged, or leave the run to a process that has it, such as toolcrib worker APP"
             )
             raise Unavailable(msg)
 

@@ -212,7 +212,7 @@ async def test_a_provider_that_fails_ends_the_run_with_what_was_done(before: tup
 
 @pytest.mark.requirement("agents.loop")
 async def test_an_agentic_tool_without_tools_is_refused_when_it_is_saved():
-    with pytest.raises(InvalidDefinition, match="mode 'agentic' works with tools, and there are none"):
+    with pytest.raises(InvalidDefinition, match="mode 'agentic' needs tools"):
         await run_agent(Crm(), tools=[])
 
 

@@ -160,7 +160,7 @@ async def test_an_empty_list_is_a_step_without_calls_to_a_model_that_must_give_a
 
 @pytest.mark.requirement("agents.sequence")
 async def test_a_sequence_without_steps_is_refused_when_it_is_saved():
-    with pytest.raises(InvalidDefinition, match="mode 'deterministic' works with steps, and there are none"):
+    with pytest.raises(InvalidDefinition, match="mode 'deterministic' needs steps"):
         await run_sequence(Crm(), steps=[])
 
 

@@ -50,7 +50,7 @@ def test_javascript_is_told_by_its_name(tmp_path: Path, store: str):
         (("broken.py",), "its code is no Python"),
         (("code.py", "--interpreter", "perl"), "implementation.code.interpreter: Input should be 'any'"),
         (("code.py", "--schema", "schema.json"), "schema.json cannot be read"),
-        (("code.py", "--schema", "code.py"), "code.py is no JSON"),
+        (("code.py", "--schema", "code.py"), "code.py is not JSON"),
     ],
 )
 def test_what_cannot_be_a_tool_is_refused_and_not_run(

@@ -57,8 +57,8 @@ def test_what_the_crib_itself_tells_has_lines_of_its_own(kind: str, data: Any, h
             "Step: look skipped",
             ["Reason: not wanted", "Taken over from: run_1"],
         ),
-        ("taken_up", {"run_id": "run_1", "steps": ["a", "b"]}, "Taken Up", ["Run: run_1", "Stands: a, b"]),
-        ("taken_up", {"run_id": "run_1", "steps": []}, "Taken Up", ["Run: run_1", "Stands: nothing"]),
+        ("taken_up", {"run_id": "run_1", "steps": ["a", "b"]}, "Continued", ["Run: run_1", "Stands: a, b"]),
+        ("taken_up", {"run_id": "run_1", "steps": []}, "Continued", ["Run: run_1", "Stands: nothing"]),
     ],
 )
 def test_what_a_workflow_tells_of_its_steps_has_lines_of_its_own(

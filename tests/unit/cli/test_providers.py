@@ -43,7 +43,7 @@ def test_a_secret_is_set_from_stdin_listed_without_its_value_rotated_and_removed
     told = json.loads(run("secret", "list", "--json", store=store).stdout)
     assert [entry["scope"] for entry in told] == ["realm", "org"]
     newer = f"{new_master_key('k2')},{MASTER_KEYS}"
-    assert run("secret", "rotate", store=store, keys=newer).stdout.startswith("2 sealed anew")
+    assert run("secret", "rotate", store=store, keys=newer).stdout.startswith("2 sealed again")
     assert run("secret", "remove", "KEY", store=store).exit_code == 0
     gone = run("secret", "remove", "KEY", store=store)
     assert (gone.exit_code, "there is no secret 'KEY'" in gone.stderr) == (1, True)

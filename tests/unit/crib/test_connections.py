@@ -190,7 +190,7 @@ async def test_a_person_connects_from_python() -> None:
 async def test_what_nobody_can_connect_to_in_a_browser_is_said_to_be() -> None:
     async with house() as crib:
         await crib.save_provider(ProviderDefinition(name="crm", base_url="https://api.test"))
-        with pytest.raises(InvalidInput, match="provider 'crm' authenticates by 'none': nobody connects in a browser"):
+        with pytest.raises(InvalidInput, match="provider 'crm' authenticates by 'none', without a browser"):
             await crib.connections.begin("crm", redirect_uri=REDIRECT)
         for secret in ("${env:NONE}", None):
             auth = AuthorizationCodeAuth(discovery_url="http://127.0.0.1:9/x", client_id="us", client_secret=secret)

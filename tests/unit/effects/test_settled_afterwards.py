@@ -62,7 +62,7 @@ async def test_a_call_of_a_nested_workflow_is_settled_in_its_own_run():
         await crib.acting_as(BEN).settlements.settle(nested.run_id, "ship", happened=True, output=SHIPPED)
         shown = await crib.trace(run_id)
         done = await crib.instances.resume(run_id)
-        with pytest.raises(Conflict, match=f"was taken up by {done.run_id}"):
+        with pytest.raises(Conflict, match=f"was continued by {done.run_id}"):
             await crib.settlements.settle(nested.run_id, "ship", happened=False)
 
     [below] = [each for each in shown.steps if isinstance(each, ToolStep)]
@@ -131,7 +131,7 @@ async def test_a_run_of_another_realm_is_none_and_who_may_not_decide_is_not_told
     [
         ({"happened": True, "output": {"sent": 7}}, "not what 'send' brings"),
         ({"happened": True, "output": object()}, "is not JSON"),
-        ({"happened": False, "output": {"sent": "x"}}, "has brought nothing"),
+        ({"happened": False, "output": {"sent": "x"}}, "has no output"),
     ],
 )
 async def test_an_output_must_be_what_the_tool_promises(said: dict[str, Any], problem: str):

@@ -34,8 +34,8 @@ def written(operation: str, *, required: tuple[str, ...] = ("label",), **changed
 @pytest.mark.parametrize(
     ("definition", "said"),
     [
-        (written("get", key=("id",)), "'id' is none of its columns"),
-        (written("update", version_field="etag"), "'etag' is none of its columns"),
+        (written("get", key=("id",)), "'id' is not among its columns"),
+        (written("update", version_field="etag"), "'etag' is not among its columns"),
         (written("get", columns={"label": EntityColumn(type="array")}), "needs items"),
         (written("get", required=()), "needs the argument 'label'"),
         (written("delete", version_field="row_version"), "needs the argument 'row_version'"),

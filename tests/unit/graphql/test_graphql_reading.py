@@ -53,7 +53,7 @@ REFUSED: list[tuple[Any, str]] = [
     ("hello", "no SDL that can be read"),
     ("\ud800", "no SDL that can be read"),
     (b"\xff\xfe", "no UTF-8 text"),
-    ("{", "begins as JSON does and is none"),
+    ("{", "begins as JSON does and is invalid"),
     ("{}", "holds no '__schema'"),
     ({"data": None}, "holds no '__schema'"),
     ({"data": [1]}, "holds no '__schema'"),

@@ -153,8 +153,8 @@ def test_parameters_that_cannot_be_sent_as_declared_are_reported() -> None:
     api = imported({"/x/{id}": {"get": {"parameters": parameters}}})
     assert list(api.tools[0].input_schema["properties"]) == ["id", "odd", "packed", "wordy"]
     assert whys(api, all_of_them=True) == {
-        "GET /x/{id} parameter": "has no name, or a place that is none of path, query, header and cookie",
-        "GET /x/{id} parameter elsewhere": "has no name, or a place that is none of path, query, header and cookie",
+        "GET /x/{id} parameter": "has no name, or a place other than path, query, header and cookie",
+        "GET /x/{id} parameter elsewhere": "has no name, or a place other than path, query, header and cookie",
         "GET /x/{id} reference '#/missing'": "leads to nothing known",
         "GET /x/{id} parameter gone": "the path has no place for it",
         "GET /x/{id} parameter odd": "written in style form: a query parameter has no 'simple'",

@@ -168,7 +168,7 @@ def test_what_cannot_be_loaded_is_refused_with_its_reason(name: str, points: dic
 
 @pytest.mark.requirement("plugins.runtimes")
 @pytest.mark.parametrize(
-    ("value", "why"), [("no_runtime", "made no runtime"), ("NoSchema", "is no JSON Schema 2020-12")]
+    ("value", "why"), [("no_runtime", "made no runtime"), ("NoSchema", "is not JSON Schema 2020-12")]
 )
 def test_what_a_plugin_makes_must_be_a_runtime(value: str, why: str):
     with pytest.raises(InvalidSettings, match=why):

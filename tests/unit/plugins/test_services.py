@@ -151,7 +151,7 @@ def test_a_stream_of_a_service_that_has_none_is_refused():
     [
         ("openai", {}, "model service 'openai' is taken"),
         ("He lix", {}, "has other characters than"),
-        ("helix", {"request": {"a": "${nobody}"}}, "uses \\$\\{nobody\\}, which nobody says"),
+        ("helix", {"request": {"a": "${nobody}"}}, "uses \\$\\{nobody\\}, which is unknown"),
         ("helix", {"request": {"a": "${("}}, "model service 'helix': "),
         ("helix", {"headers": {"a": "${model}"}}, "uses \\$\\{model\\}"),
         ("helix", {"text": "result"}, "model service 'helix': "),

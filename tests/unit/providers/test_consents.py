@@ -184,7 +184,7 @@ async def test_each_user_has_a_connection_of_their_own_which_their_agents_use() 
         for who in (OWNER, Principal(id="ann", realm="other")):
             failed = await failure(place, who)
             assert (failed.error.code, failed.error.reason) == (ErrorCode.AUTH_REQUIRED, Reason.RECONNECT_REQUIRED)
-            assert "nobody has connected to it yet; reconnect with `toolcrib provider connect crm`" in str(failed)
+            assert "there is no connection yet; reconnect with `toolcrib provider connect crm`" in str(failed)
 
 
 @pytest.mark.requirement("authentication.consent_users")
@@ -387,7 +387,7 @@ async def test_a_revoked_connection_is_gone_at_once_and_its_tokens_are_taken_bac
             "the connection to 'crm' is forgotten here, its tokens are revoked",
         )
         assert place.authority.revoked == [{"token": "refresh-token-1", "token_type_hint": "refresh_token"}]
-        assert "nobody has connected" in str(await failure(place))
+        assert "there is no connection" in str(await failure(place))
         with pytest.raises(NotFound, match="there is no connection to provider 'crm' of yours"):
             await place.consents.revoke("crm", OWNER, shared=False, way=None)
 
@@ -437,7 +437,7 @@ async def test_a_connection_that_is_revoked_while_it_is_refreshed_stays_revoked(
             await place.elsewhere().consents.revoke("crm", OWNER, shared=False, way=None)
 
         place.authority.before = meanwhile
-        assert "nobody has connected" in str(await failure(place))
+        assert "there is no connection" in str(await failure(place))
         assert await place.consents.list(OWNER) == []
 
 

@@ -394,8 +394,8 @@ async def test_a_refresh_under_way_does_not_bring_back_an_older_provider(store: 
         ({"cache": "forever"}, "tool 'search' writes, so its results cannot be cached; set cache to 'none'"),
         ({"category": ""}, "tool 'search': category '' is no segment of a security URI"),
         ({"category": "crm/deals"}, "tool 'search': category 'crm/deals' is no segment of a security URI"),
-        ({"security_uri": "crm"}, "tool 'search': security_uri 'crm' is none"),
-        ({"security_uri": "ai://tools/*/execute"}, "tool 'search': security_uri 'ai://tools/*/execute' is none"),
+        ({"security_uri": "crm"}, "tool 'search': security_uri 'crm' is invalid"),
+        ({"security_uri": "ai://tools/*/execute"}, "tool 'search': security_uri 'ai://tools/*/execute' is invalid"),
     ],
 )
 async def test_a_definition_that_could_not_run_is_refused_and_not_stored(

@@ -184,7 +184,7 @@ async def test_a_provider_that_can_be_used_is_stored(changes: Any) -> None:
     ("changes", "message"),
     [
         ({"base_url": "api.test"}, "base_url 'api.test' is not absolute"),
-        ({"base_url": "https://{region}.api.test"}, "base_url holds {region}, which is none of its variables"),
+        ({"base_url": "https://{region}.api.test"}, "base_url holds {region}, which its variables do not have"),
         (
             {
                 "base_url": "https://{r}.api.test",
@@ -192,7 +192,7 @@ async def test_a_provider_that_can_be_used_is_stored(changes: Any) -> None:
             },
             "variable 'r' is 'evil.test/'; it may be eu",
         ),
-        ({"security": ({"b": ()},)}, "security needs 'b', which is none of its schemes: none"),
+        ({"security": ({"b": ()},)}, "security needs 'b', which its schemes do not have: it has no schemes"),
         ({"auth": OAuth2Auth(**OAUTH)}, "auth: give either token_url or discovery_url"),
         (
             {"schemes": {"o": OAuth2Auth(token_url="https://a.test", discovery_url="https://a.test", **OAUTH)}},

@@ -33,8 +33,8 @@ async def test_a_frame_is_read_whole():
     [
         (struct.pack(">I", 2**31), "2147483648 bytes"),
         (framed(b"[1]"), "no object"),
-        (framed(b"{"), "no JSON"),
-        (framed(b"\xff\xfe"), "no JSON"),
+        (framed(b"{"), "not JSON"),
+        (framed(b"\xff\xfe"), "not JSON"),
     ],
 )
 async def test_a_frame_that_is_none_is_refused_before_it_is_kept(data: bytes, told: str):

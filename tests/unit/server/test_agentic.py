@@ -148,7 +148,7 @@ async def test_runs_under_way_are_named_when_their_tool_is_removed() -> None:
         gone = checked(await server.client.delete(f"{PATH}/deals"), 200)
 
     assert gone["under_way"] == [{"run_id": accepted["meta"]["run_id"], "status": "queued"}]
-    assert "1 runs that are under way go on" in gone["message"]
+    assert "1 active runs continue" in gone["message"]
 
 
 @pytest.mark.requirement("server.agentic_tools")

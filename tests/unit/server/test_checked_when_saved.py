@@ -77,8 +77,8 @@ async def test_finding_12_fields_that_are_always_there_may_be_read(server: Serve
 @pytest.mark.parametrize(
     ("body", "said"),
     [
-        ({**FIXED, "steps": []}, "mode 'deterministic' works with steps, and there are none; name at least one"),
-        ({**AGENTIC, "tools": []}, "mode 'agentic' works with tools, and there are none; name at least one"),
+        ({**FIXED, "steps": []}, "mode 'deterministic' needs steps; name at least one"),
+        ({**AGENTIC, "tools": []}, "mode 'agentic' needs tools; name at least one"),
     ],
 )
 async def test_finding_13_a_tool_with_nothing_to_work_with_is_saved_as_a_draft_only(

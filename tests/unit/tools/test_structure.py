@@ -123,13 +123,43 @@ def test_two_public_classes_of_one_name_are_named(root: Path):
             "As AGN-005 has it (0.004).",
             "docs/page.md:1: 'AGN-005'; describe it, and map the number in docs/specifications.md",
         ),
+        ("docs/deep/page.md", "It goes on.", "docs/deep/page.md:1: 'goes on'; say again"),
+        (
+            "src/toolcrib/m.py",
+            'def f():\n    raise ValueError(f"{1} goes on")',
+            "src/toolcrib/m.py:2: 'goes on' in a text; say again",
+        ),
     ],
-    ids=["module", "class", "function", "page", "phrase", "specification"],
+    ids=["module", "class", "function", "page", "phrase", "specification", "page in a folder", "message"],
 )
 def test_a_banned_word_is_named_with_what_to_say_instead(root: Path, path: str, text: str, finding: str):
     write(root, path, text)
 
     assert list(structure.check(root)) == [finding]
+
+
+@pytest.mark.requirement("repository.words")
+@pytest.mark.parametrize(
+    ("path", "text"),
+    [
+        ("docs/decisions/0001-first.md", "It goes on."),
+        ("docs/specifications/first.md", "As AGN-005 has it."),
+        ("src/toolcrib/m.py", '"""It goes on."""'),
+        ("src/toolcrib/m.py", 'x = 1\n"""It goes on."""'),
+        ("src/toolcrib/llm/text/m.py", 'x = "It goes on."'),
+    ],
+    ids=["decision record", "specification", "docstring", "docstring of a variable", "prompt"],
+)
+def test_records_specifications_docstrings_and_prompts_keep_their_words(root: Path, path: str, text: str):
+    write(root, path, text)
+
+    assert list(structure.check(root)) == []
+
+
+@pytest.mark.requirement("repository.words")
+def test_every_module_whose_texts_are_kept_exists():
+    source = ROOT / structure.SOURCE
+    assert [kept for kept in structure.KEPT_TEXTS if not list(source.glob(kept))] == []
 
 
 @pytest.mark.requirement("repository.words")

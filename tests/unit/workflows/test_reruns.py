@@ -281,7 +281,7 @@ async def test_nested_workflows_are_taken_up_at_any_depth():
         [middle_id] = step(resumed, "all").child_run_ids
         middle = await crib.instances.get(middle_id)
         [old_middle_id] = step(failed, "all").child_run_ids
-        with pytest.raises(Conflict, match="resume that, which takes up this one too"):
+        with pytest.raises(Conflict, match="resume that, which continues this one too"):
             await crib.instances.resume(old_middle_id)
 
     assert resumed.status == "completed"

@@ -192,9 +192,9 @@ async def test_of_two_that_resume_at_once_one_is_refused():
         await shop.reached.wait()
         [successor] = (await crib.instances.get(failed.run_id)).taken_up_by
 
-        with pytest.raises(Conflict, match=f"is taken up by {successor}, which is running"):
+        with pytest.raises(Conflict, match=f"is continued by {successor}, which is running"):
             await crib.instances.resume(failed.run_id)
-        with pytest.raises(Conflict, match=f"taken up by {successor}, which is running"):
+        with pytest.raises(Conflict, match=f"continued by {successor}, which is running"):
             await crib.instances.rerun(failed.run_id, "ship")
         await crib.instances.cancel(successor)
         assert (await first).run_id == successor
@@ -255,7 +255,7 @@ async def test_a_link_that_somebody_else_was_faster_to_leave_counts():
         resumed = await crib.instances.resume(failed.run_id)
         links = Successors(crib.store.journal, crib.clock)
 
-        with pytest.raises(Conflict, match=f"is taken up by {resumed.run_id}, which is failed"):
+        with pytest.raises(Conflict, match=f"is continued by {resumed.run_id}, which is failed"):
             await links.announce(Rerun(run_id=failed.run_id), "run_new", crib.principal)
 
 

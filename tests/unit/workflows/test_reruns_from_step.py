@@ -54,7 +54,7 @@ async def test_of_an_instance_that_has_failed_the_other_steps_go_on_as_if_it_was
         assert shop.done == ["reserve r", "pay a", "reserve r", "pay b"]
         assert set(shop.keys["pay b"]) == {f"{failed.run_id}/pay[1]"}
         assert len(set(shop.keys["reserve r"])) == 2
-        with pytest.raises(Conflict, match=f"taken up by {again.run_id}, which is completed"):
+        with pytest.raises(Conflict, match=f"continued by {again.run_id}, which is completed"):
             await crib.instances.rerun(failed.run_id, "pay")
 
 

@@ -104,7 +104,7 @@ async def resolve(agent: AgentImplementation, asker: ToolRequester, registry: Re
             if reason is None:
                 candidates.append(Candidate(tool, share))
             elif not share.many or permit(tool, asker.principal) is None:
-                left_out.append(_omission(share, tool, reason))  # of the many, nobody hears of what they may not run
+                left_out.append(_omission(share, tool, reason))  # else hidden: its pattern matched many
     shown = await _visible_names(candidates, agent.max_tools_in_context, asker, registry)
     return Resolution([item._replace(shown=item.tool.name in shown) for item in candidates], left_out)
 

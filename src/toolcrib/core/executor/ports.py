@@ -35,7 +35,7 @@ class CallRequest(Struct, frozen=True):
     """The journal's key: fixed before anything runs."""
     name: str
     input: Json
-    """Arguments; a string that is no JSON object stays what the model wrote, and is refused by validation."""
+    """Arguments; a string that is not a JSON object stays what the model wrote, and is refused by validation."""
     version: str | None = None
     """Semantic version range or content hash; null for what the policy or the registry offers."""
     idempotency_key: str | None = None

@@ -122,8 +122,8 @@ def refuse_closed(conversation: Conversation) -> None:
     """
     if conversation.status != "active":
         msg = (
-            f"conversation {conversation.conversation_id!r} is {conversation.status}; set its status to active to go "
-            "on with it, or begin a new one"
+            f"conversation {conversation.conversation_id!r} is {conversation.status}; set its status to active to "
+            "continue it, or begin a new one"
         )
         raise Conflict(msg)
 

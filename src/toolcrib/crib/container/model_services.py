@@ -93,7 +93,7 @@ def _check(name: str, service: ModelService) -> None:
     except InvalidExpression as problem:
         raise InvalidSettings(f"model service {name!r}: {problem}") from None
     if unknown:
-        msg = f"model service {name!r} uses ${{{unknown[0]}}}, which nobody says; in the request it may use"
+        msg = f"model service {name!r} uses ${{{unknown[0]}}}, which is unknown; the request may use"
         raise InvalidSettings(f"{msg} {', '.join(sorted(_SAID))}, and in headers key")
 
 

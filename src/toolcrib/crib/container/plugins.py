@@ -124,7 +124,7 @@ def _check_runtime(name: str, runtime: object) -> PluginRuntime:
     try:
         compile_schema(runtime.config_schema)
     except InvalidDefinition as problem:
-        raise InvalidSettings(f"plugin {name!r}: its config_schema is no JSON Schema 2020-12: {problem}") from None
+        raise InvalidSettings(f"plugin {name!r}: its config_schema is not JSON Schema 2020-12: {problem}") from None
     return runtime
 
 

@@ -234,7 +234,7 @@ class Connections:
         ways = _ways(provider)
         if not ways:
             kind = provider.auth.kind
-            raise InvalidInput(f"provider {provider.name!r} authenticates by {kind!r}: nobody connects in a browser")
+            raise InvalidInput(f"provider {provider.name!r} authenticates by {kind!r}, without a browser")
         return ways[0]
 
     async def _client(self, provider: ProviderDefinition, auth: AuthorizationCodeAuth, who: Principal) -> Client:

@@ -58,7 +58,7 @@ class Secrets:
         """Remove a secret.
 
         Raises:
-            NotFound: There is none of this name in this scope.
+            NotFound: The scope has no secret of this name.
 
         Example:
             await crib.secrets.set("CRM_TOKEN", "t0k3n", scope="user")

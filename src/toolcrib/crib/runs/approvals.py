@@ -138,7 +138,7 @@ class Approvals:
         """An approval, with what would happen.
 
         Raises:
-            NotFound: There is none of this id that the principal may see.
+            NotFound: No approval that the principal may see has this id.
 
         Example:
             await crib.invoke("send_offer", {"deal": "d1"})
@@ -186,7 +186,7 @@ class Approvals:
             The approval as it is now.
 
         Raises:
-            NotFound: There is none of this id.
+            NotFound: The id is unknown.
             PermissionDenied: The principal may not decide on it.
             InvalidInput: The arguments do not fit the schema; the request stays open.
             Conflict: It was answered or withdrawn, or its time is over.
@@ -290,7 +290,7 @@ class Approvals:
         if answer.happened is None:
             msg = (
                 f"the question is whether the call of {approval.tool!r} took effect: say happened=true with its "
-                "output, or happened=false to have it made once more; reject it if nobody can tell"
+                "output, or happened=false to have it made once more; reject it if that is unknown"
             )
             raise InvalidInput(msg)
         if answer.edited_input is not None or (answer.output is not None and not answer.happened):

@@ -269,7 +269,7 @@ _IN_MEMORY: Final = 16 * 1024 * 1024
 
 
 async def replay_run(parts: CribServices, run_id: str, *, parked: bool = False) -> Replay:
-    """Make the events of a run again from its store, and report where they differ.
+    """Replay a run from its store, and report where it diverges.
 
     A nested run is replayed with its callers, whose budget it used; the result is about the nested run only.
 
@@ -295,7 +295,7 @@ async def replay_run(parts: CribServices, run_id: str, *, parked: bool = False) 
 
 
 async def replay_file(file: IO[bytes], name: str = "bundle") -> Replay:
-    """Make the events of a run again from its bundle alone, and report where they differ.
+    """Replay a run from its bundle alone, and report where it diverges.
 
     Nothing of the machine is needed but this package: no store, no settings, no functions of an application.
 

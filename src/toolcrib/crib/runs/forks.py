@@ -310,7 +310,7 @@ def _input(given: Json, events: Sequence[RunEvent], fork: Fork, wanted: Wanted) 
         msg = f"what the run knew at event {fork.at} was made of the input that it had; change the input at event 1"
         raise InvalidInput(msg)
     if not isinstance(current, dict):
-        raise InvalidInput("the input of the run is no JSON object, so it has no fields to change")
+        raise InvalidInput("the input of the run is not a JSON object, so it has no fields to change")
     return {**cast("JsonObject", current), **wanted.input}
 
 

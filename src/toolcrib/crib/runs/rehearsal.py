@@ -106,7 +106,7 @@ def reason_of_ability(run: Run, missing: str) -> RehearsalReason:
 def reason_of_failure(run: Run, failure: Exception) -> RehearsalReason:
     """The reason for a run that no process could drive."""
     next_step = "put back what is missing, or cancel the run"
-    message = f"the run cannot be carried on: {failure}"
+    message = f"the run cannot be continued: {failure}"
     return _reason("fails", run, run.request.tool, message, next_step, verdict="will_strand")
 
 
@@ -114,7 +114,7 @@ def reason_of_divergence(run: Run, found: Divergence) -> RehearsalReason:
     """The reason for a run whose code would now make different calls than recorded."""
     message = (
         f"event {found.event} of run {found.run_id} has {found.field} = {_short(found.expected)}, and the code would "
-        f"now have {_short(found.got)}: it goes on with what was recorded, if it can"
+        f"now have {_short(found.got)}: it continues with what was recorded, if it can"
     )
     next_step = "let it end under the release that has begun it, before that is replaced"
     return _reason("diverges", run, run.request.tool, message, next_step)
@@ -162,7 +162,7 @@ def _reason_of_refusal(run: Run, envelope: ToolEnvelope) -> RehearsalReason:
     why = envelope.error.message if envelope.error is not None else envelope.status
     tool = f"{envelope.name}@{envelope.version}" if envelope.version else envelope.name
     message = f"the call {envelope.position} of {tool} is refused: {why}"
-    next_step = "undo what refuses it, or tell whoever waits for the run that it comes out differently"
+    next_step = "undo what refuses it, or tell those who wait for the run that its result will differ"
     return _reason("call_refused", run, tool, message, next_step, position=envelope.position)
 
 

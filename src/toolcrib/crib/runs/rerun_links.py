@@ -74,4 +74,4 @@ class Successors:
 
 def under_way(run: Run, earlier_id: str) -> Conflict:
     """The error for a run that is already continued."""
-    return Conflict(f"instance {earlier_id} is taken up by {run.run_id}, which is {run.status}; look at that one")
+    return Conflict(f"instance {earlier_id} is continued by {run.run_id}, which is {run.status}; look at that one")

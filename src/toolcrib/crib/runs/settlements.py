@@ -88,7 +88,7 @@ class Settlements:
             tool = await self._registry.get_revision(run.realm, envelope.content_hash or "")
             output = validate_output(tool, output)
         elif output is not None:
-            msg = f"a call of {envelope.name!r} that did not take effect has brought nothing; leave output out"
+            msg = f"a call of {envelope.name!r} that did not take effect has no output; leave output out"
             raise InvalidInput(msg)
         return await self._leave(run_id, position, OutcomeTold(happened=happened, output=output, reason=reason), who.id)
 
@@ -127,7 +127,7 @@ class Settlements:
             raise Conflict(f"{call} is no question: its outcome is known, and is {envelope.status!r}")
         last = await self._successors.last(await self._outermost(run))
         if last.run_id != (run.request.root_run_id or run.run_id):
-            msg = f"{call} was taken up by {last.run_id}, which is {last.status}; look at the same call there"
+            msg = f"{call} was continued by {last.run_id}, which is {last.status}; look at the same call there"
             raise Conflict(msg)
 
     async def _outermost(self, run: Run) -> Run:

@@ -149,7 +149,7 @@ class NamedThings(Generic[ItemT]):
         """The newest revision.
 
         Raises:
-            NotFound: There is none of this name.
+            NotFound: The name is unknown.
 
         Example:
             from toolcrib.contracts import ServiceAccount
@@ -172,7 +172,7 @@ class NamedThings(Generic[ItemT]):
         """Remove one. Runs that have started keep their fragments; an account is removed with immediate effect.
 
         Raises:
-            NotFound: There is none of this name.
+            NotFound: The name is unknown.
 
         Example:
             is_won = ConditionBinding(name="is_won", parameters=("stage",), expression="${stage == 'Won'}")
@@ -191,4 +191,4 @@ def check_grants(account: ServiceAccount, who: Principal) -> None:
     lacking = [grant for grant in account.grants if not permits(who.grants, grant)]
     if lacking:
         msg = f"account {account.name!r} would have the grant {lacking[0]!r}, which {who.id!r} has not"
-        raise PermissionDenied(f"{msg}; leave it out, or have somebody save the account who has it")
+        raise PermissionDenied(f"{msg}; leave it out, or ask a principal that has it to save the account")

@@ -206,11 +206,11 @@ class Instances:
         who = await self._actor.authorize(newest=True)
         run = await self._run_for(run_id, who, "execute", "read")
         if not run.ended:
-            msg = f"instance {run_id} is {run.status}; wait for its end, or cancel it, and run it anew from a step then"
+            msg = f"instance {run_id} is {run.status}; wait for its end, or cancel it, then rerun it from a step"
             raise Conflict(msg)
         last = await self._successors.last(run)
         if last.run_id != run_id:
-            msg = f"instance {run_id} was taken up by {last.run_id}, which is {last.status}; run that one anew"
+            msg = f"instance {run_id} was continued by {last.run_id}, which is {last.status}; rerun that one"
             raise Conflict(msg)
         tool = await self._tool(run)
         _check_step(tool, step)
@@ -328,7 +328,7 @@ class Instances:
             return
         parent = await self._journal.run(parent_id)
         if parent.request.kind == "workflow":
-            msg = f"instance {run.run_id} is a step of instance {parent_id}; resume that, which takes up this one too"
+            msg = f"instance {run.run_id} is a step of instance {parent_id}; resume that, which continues this one too"
             raise Conflict(msg)
 
     async def _read(self, run: Run) -> WorkflowInstance:
@@ -379,7 +379,7 @@ def _nothing_left(run: Run, requested_id: str) -> Conflict:
     which = (
         f"instance {requested_id}"
         if run.run_id == requested_id
-        else f"instance {run.run_id}, which has taken up {requested_id},"
+        else f"instance {run.run_id}, which continues {requested_id},"
     )
     return Conflict(
         f"{which} has succeeded; there is nothing to resume. To do a part of it again, use rerun with a step"
@@ -391,4 +391,4 @@ def _waits(instance: WorkflowInstance) -> Conflict:
     waits = [(step.step, wait) for step in instance.steps for wait in step.waits_for]
     lines = [f"step {step!r} for {wait.whom} {wait.name!r}" for step, wait in waits[:5]]
     whom = "; ".join(lines) or instance.status.replace("_", " ")
-    return Conflict(f"instance {instance.run_id} is {instance.status} and waits: {whom}. Answer it, and it goes on")
+    return Conflict(f"instance {instance.run_id} is {instance.status} and waits: {whom}. Answer it, and it continues")

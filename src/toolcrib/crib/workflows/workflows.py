@@ -117,7 +117,7 @@ class Drafts:
             revision: The number that it must have; null for any.
 
         Raises:
-            NotFound: There is none of this name.
+            NotFound: The name is unknown.
             InvalidDefinition: As `find`.
             Conflict: It has another number.
         """
@@ -133,7 +133,7 @@ class Drafts:
         """The newest revision, behind the one before it, or null if it is the first.
 
         Raises:
-            NotFound: There is none of this name.
+            NotFound: The name is unknown.
             InvalidDefinition: As `find`.
         """
         last = await self.require(realm, name)
@@ -263,7 +263,7 @@ class Workflows:
         """A draft, with what is wrong with it by now.
 
         Raises:
-            NotFound: There is none of this name.
+            NotFound: The name is unknown.
             InvalidDefinition: Another release has saved it, and this one cannot read it.
 
         Example:
@@ -280,7 +280,7 @@ class Workflows:
         """Take a draft out; the published workflow of its name stays.
 
         Raises:
-            NotFound: There is none of this name.
+            NotFound: The name is unknown.
 
         Example:
             await crib.workflows.draft(move.definition)

@@ -55,7 +55,7 @@ async def read_frame(stream: asyncio.StreamReader, *, largest: int) -> JsonObjec
     try:
         frame: Json = orjson.loads(await stream.readexactly(length))
     except orjson.JSONDecodeError:
-        raise BadFrame("a frame that is no JSON") from None
+        raise BadFrame("a frame that is not JSON") from None
     if not isinstance(frame, dict):
         raise BadFrame("a frame that is no object")
     return cast("JsonObject", frame)

@@ -260,7 +260,7 @@ async def _try_all(backend: Backend, dialect: Dialect) -> str | None:
 
 
 async def _try(backend: Backend, dialect: Dialect, source: str) -> str | None:
-    """Run a job that attacks; why it cannot be run, or what it could do."""
+    """Run an escape test; why it cannot be run, or what it could do."""
     arguments = {"host_file": __file__, "most": _QUOTAS.processes}
     job = CodeJob(source, arguments, _STARTED, seed="probe", limits=_QUOTAS)
     try:

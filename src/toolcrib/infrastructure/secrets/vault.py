@@ -161,7 +161,7 @@ class Vault:
         """Remove a secret.
 
         Raises:
-            NotFound: There is none of this name in this scope.
+            NotFound: The scope has no secret of this name.
         """
         if not await self._safe.remove(_place(name, scope, principal)):
             msg = f"there is no secret {name!r} of scope {scope!r}; `toolcrib secret list` shows all"

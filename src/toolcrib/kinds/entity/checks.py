@@ -22,7 +22,7 @@ def _problems(definition: ToolDefinition, entity: EntityImplementation) -> Itera
     known = {*entity.columns, ROW_VERSION}
     unknown = next((name for name in (*entity.key, version or ROW_VERSION) if name not in known), None)
     if unknown is not None:
-        yield f"{unknown!r} is none of its columns; add it to them, or correct the key or version_field"
+        yield f"{unknown!r} is not among its columns; add it to them, or correct the key or version_field"
     arrays = [name for name, column in entity.columns.items() if (column.type == "array") != (column.items is not None)]
     if arrays:
         yield f"column {arrays[0]!r} needs items if it is an array, and has none otherwise"

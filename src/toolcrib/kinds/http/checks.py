@@ -69,7 +69,7 @@ def _body_problems(body: HttpBody) -> Iterator[str]:
         yield f"a body of encoding {body.encoding!r} is one argument; name it in body.argument"
     encoding_name = next((name for name, media in _MEDIA.items() if body.content_type.lower().startswith(media)), None)
     if encoding_name is not None and body.encoding == "json":
-        yield f"a body of type {body.content_type!r} is no JSON; give it the encoding {encoding_name!r}"
+        yield f"a body of type {body.content_type!r} is not JSON; give it the encoding {encoding_name!r}"
     media = _MEDIA.get(body.encoding)
     if media and not body.content_type.lower().startswith(media):
         yield f"a body of encoding {body.encoding!r} has a content type {media}…, not {body.content_type!r}"

@@ -443,7 +443,7 @@ def _hashed_fields(model: str, request: Request) -> dict[str, Any]:
 class GrowingHash:
     """The hashes of the requests of one conversation, of which each message is encoded and hashed once.
 
-    They are those of `hash_request`. A request with other settings than the last one begins anew.
+    They are those of `hash_request`. A request with other settings than the last one starts a new one.
     """
 
     __slots__ = ("_after", "_known", "_model", "_settings", "_state")

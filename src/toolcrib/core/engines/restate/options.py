@@ -55,7 +55,7 @@ node-name = "toolcrib-1"                 # must stay the same: the data belong t
 base-dir = {folder}
 
 disable-telemetry = true                 # else it reports to restate.gateway.scarf.sh every day
-bind-ip = "{host}"                     # the default is every interface; ingress and admin ask nobody who they are
+bind-ip = "{host}"                     # the default is every interface; ingress and admin do not authenticate callers
 advertised-host = "{host}"
 bind-port = {node}
 listen-mode = "tcp"

@@ -39,7 +39,7 @@ def make_app(drive: Drive, options: RestateOptions) -> Any:
     """
     runs = restate.VirtualObject(
         SERVICE,
-        description="Drives the runs of a Toolcrib store. The keys are run ids; what a run is stands in that store.",
+        description="Drives the runs of a Toolcrib store. The keys are run ids; the runs themselves are in that store.",
         inactivity_timeout=timedelta(seconds=options.inactivity_s),
         abort_timeout=timedelta(seconds=options.abort_s),
         journal_retention=timedelta(seconds=options.retention_s),

@@ -263,7 +263,7 @@ class Consents:
         """The connection at a place, and its version, if it can be used or refreshed."""
         found = await self._safe.take(place)
         if found is None:
-            raise _reconnect(provider, "nobody has connected to it yet")
+            raise _reconnect(provider, "there is no connection yet")
         kept = msgspec.json.decode(found.value, type=SealedConnection)
         if kept.binding != binding:
             raise _reconnect(provider, "its address or its authorization server has been changed since")

@@ -155,7 +155,7 @@ def _check_category(definition: ToolDefinition) -> None:
 def _check_security(definition: ToolDefinition) -> None:
     """Permissions name a tool by its URI, so that must be one, and no pattern."""
     if definition.security_uri is not None and not _SECURITY_URI.fullmatch(definition.security_uri):
-        msg = f"tool {definition.name!r}: security_uri {definition.security_uri!r} is none"
+        msg = f"tool {definition.name!r}: security_uri {definition.security_uri!r} is invalid"
         raise InvalidDefinition(f"{msg}; write e.g. ai://tools/crm/search_deals/execute, without *")
 
 

@@ -58,7 +58,7 @@ def _provider_problems(provider: ProviderDefinition) -> Iterator[str]:
             yield f"variable {name!r} is {used!r}; it may be {', '.join(variable.enum)}"
     unknown = [name for name in _PLACEHOLDER.findall(provider.base_url) if name not in provider.variables]
     if unknown:
-        yield f"base_url holds {{{unknown[0]}}}, which is none of its variables; define it, or write the value"
+        yield f"base_url holds {{{unknown[0]}}}, which its variables do not have; define it, or write the value"
     else:
         yield from _address_problems(provider)
     yield from _authentication_problems(provider)
@@ -144,7 +144,8 @@ def _authentication_problems(provider: ProviderDefinition) -> Iterator[str]:
         yield from (f"{name}: {problem}" for problem in _problems(auth, provider))
     for requirement in provider.security or ():
         for name in set(requirement) - set(provider.schemes):
-            yield f"security needs {name!r}, which is none of its schemes: {', '.join(provider.schemes) or 'none'}"
+            known = ", ".join(provider.schemes) or "it has no schemes"
+            yield f"security needs {name!r}, which its schemes do not have: {known}"
     for name in provider.headers:
         if _CREDENTIAL.search(name):
             yield f"the default header {name!r} would hold a credential; give it as auth, by {_HINT}"

@@ -138,7 +138,7 @@ class _Side:
             case ApprovalRequested() as event:
                 self.inputs.setdefault(event.position, event.input)
             case ApprovalDecided(position=position, decision=decision):
-                answer = "nobody in time" if decision is None else "approved" if decision.approved else "rejected"
+                answer = "expired" if decision is None else "approved" if decision.approved else "rejected"
                 self.decisions[position, "approval"] = answer
             case ModelStarted(model=model):
                 self._models[model] = None

@@ -262,7 +262,7 @@ class _Sealed:
 
     async def reseal(self, old: SealedValue, sealed: str) -> bool:
         del old, sealed
-        raise _unchangeable("seals values anew")
+        raise _unchangeable("seals values again")
 
     async def remove(self, place: SealedKey) -> bool:
         known = await self.get(place)

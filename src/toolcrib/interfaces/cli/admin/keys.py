@@ -61,7 +61,7 @@ async def remove(crib: "Crib", name: Name, scope: Scope = "realm") -> None:
 
 
 @secrets_app.command("rotate")
-@says("{found} sealed anew; the other master keys are not needed any more")
+@says("{found} sealed again; the other master keys are not needed any more")
 async def rotate(crib: "Crib") -> int:
     """Seal all secrets and connections under the first key of TOOLCRIB_MASTER_KEYS."""
     return await crib.secrets.rotate()

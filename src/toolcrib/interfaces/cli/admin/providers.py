@@ -74,7 +74,7 @@ async def landing(port: int = 0) -> AsyncGenerator[Landing]:
 
 
 def _answer(*, known: bool) -> bytes:
-    text = "This window can be closed; go on in the terminal." if known else "Nobody waits for this."
+    text = "You can close this window; continue in the terminal." if known else "No command waits for this."
     page = _PAGE.format(text=text).encode()
     status = "200 OK" if known else "400 Bad Request"
     head = f"HTTP/1.1 {status}\r\nContent-Type: text/html\r\nContent-Length: {len(page)}\r\nConnection: close\r\n\r\n"
@@ -185,7 +185,7 @@ def connect(name: Name, port: Port = 0, paste: Paste = False, store: Store = DEF
     except TimeoutError:
         from toolcrib.contracts import Conflict
 
-        raise Conflict("nobody came back from the authorization server in time; connect again") from None
+        raise Conflict("the authorization server sent no answer in time; connect again") from None
     print(f"provider {name} is connected for {consent.user or 'the whole realm'}")
 
 

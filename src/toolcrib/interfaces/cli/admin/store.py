@@ -95,8 +95,8 @@ def _print_pruned(pruned: "Pruned") -> None:
         ("conversations", str(counts.conversations)),
         ("expired results", str(pruned.expired_results)),
         ("blobs", f"{pruned.blobs} of {pruned.blob_bytes} bytes"),
-        ("kept: something goes on", str(kept.unfinished)),
-        ("kept: needed by a run that goes on", str(kept.needed)),
+        ("kept: not ended", str(kept.unfinished)),
+        ("kept: needed by an open run", str(kept.needed)),
         ("kept: in a conversation that stays", str(kept.in_conversation)),
     ]
     print_rows(

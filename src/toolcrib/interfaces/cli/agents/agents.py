@@ -31,7 +31,7 @@ File = Annotated[Path, typer.Argument(metavar="FILE.yaml", help="The definition,
 Message = Annotated[str, typer.Argument(metavar="MESSAGE", help="What it is asked.", show_default=False)]
 About = Annotated[str | None, typer.Option("--message", metavar="TEXT", help="What it would be asked.")]
 Talk = Annotated[
-    str | None, typer.Option("--conversation", metavar="ID", help="The conversation that goes on.", show_default=False)
+    str | None, typer.Option("--conversation", metavar="ID", help="The conversation to continue.", show_default=False)
 ]
 Stream = Annotated[bool, typer.Option("--stream", help="Print the answer while it is generated.")]
 DryRun = Annotated[bool, typer.Option("--dry-run", help="Skip every call that would write.")]

@@ -65,7 +65,7 @@ Database = Annotated[
         metavar="PATH",
         dir_okay=False,
         show_default=False,
-        help="The CRM's database; made if there is none. One that is there is judged with all its earlier changes.",
+        help="The CRM's database; created if it does not exist. An existing one keeps all its earlier changes.",
     ),
 ]
 Journal = Annotated[

@@ -39,7 +39,7 @@ _HEADINGS = {
     "schema_drift": "Schema Drift",
     "tools_allotted": "Tools Allotted",
     "tools_found": "Tools Found",
-    TAKEN_UP: "Taken Up",
+    TAKEN_UP: "Continued",
 }
 _SHORT_ID = 12
 """Characters of a snapshot's id."""

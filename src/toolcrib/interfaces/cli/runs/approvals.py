@@ -33,7 +33,7 @@ Edit = Annotated[
 Happened = Annotated[
     bool, typer.Option("--happened/--not", help="It took effect; or it did not, and is made once more.")
 ]
-Output = Annotated[str | None, typer.Option("--output", metavar="JSON", help="What it has brought, if it happened.")]
+Output = Annotated[str | None, typer.Option("--output", metavar="JSON", help="Its output, if it took effect.")]
 Who = Annotated[
     str | None,
     typer.Option("--as", metavar="ID", help="Who decides; must have no part in the run. The operator if not given."),
@@ -163,4 +163,4 @@ def settle_run(
 
     with_crib(store, leave)
     then = "stands with that output" if happened else "may be made once more"
-    print(f"settled {position} of {run_id}: whoever takes up the run goes by it, and the call {then}")
+    print(f"settled {position} of {run_id}: the process that continues the run uses it, and the call {then}")

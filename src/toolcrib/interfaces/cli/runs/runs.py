@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 
 app = typer.Typer(help="Inspect, approve, resume, cancel, fork, replay and export runs.", no_args_is_help=True)
 
-Follow = Annotated[bool, typer.Option("--follow", help="Go on until the run ends.")]
+Follow = Annotated[bool, typer.Option("--follow", help="Continue until the run ends.")]
 Tool = Annotated[str | None, typer.Option(metavar="NAME", help="Runs of this tool only.", show_default=False)]
 Limit = Annotated[int, typer.Option(min=1, max=1000, help="The most runs.")]
 Why = Annotated[str | None, typer.Option("--reason", metavar="TEXT", help="Why, for the record.", show_default=False)]
@@ -135,7 +135,7 @@ def cancel(run_id: RunId, reason: Why = None, store: Store = DEFAULT_STORE) -> N
     async def end(crib: "Crib") -> "Run":
         first = await crib.cancel(run_id, reason=reason)
         if not first:
-            print(f"toolcrib: somebody else has cancelled {run_id} before", file=sys.stderr)
+            print(f"toolcrib: {run_id} was cancelled before", file=sys.stderr)
             raise typer.Exit(1)
         return await crib.store.journal.run(run_id)
 
@@ -170,6 +170,6 @@ def reject(run_id: RunId, position: Position, reason: Why = None, store: Store =
 def _decide(store: str | None, run_id: str, position: str, *, approve: bool, **more: Any) -> None:
     first = with_crib(store, lambda crib: crib.decide(run_id, position, approve=approve, **more))
     if not first:
-        print(f"toolcrib: somebody else has decided on {position} of {run_id} before", file=sys.stderr)
+        print(f"toolcrib: {position} of {run_id} was decided before", file=sys.stderr)
         raise typer.Exit(1)
     print(f"{'approved' if approve else 'rejected'} {position}; carry the run on with: toolcrib run resume {run_id}")

@@ -93,7 +93,7 @@ def _schema(file: Path) -> "JsonSchema":
     try:
         return json.loads(text_of(file))
     except ValueError as problem:
-        raise InvalidInput(f"{file} is no JSON: {problem}") from None
+        raise InvalidInput(f"{file} is not JSON: {problem}") from None
 
 
 Ref = Annotated[str, typer.Argument(metavar="NAME", help="`name` or `name@range`.")]

@@ -19,7 +19,7 @@ from toolcrib.interfaces.server.http.keys import Authenticator
 _logger = logging.getLogger(__name__)
 
 _STOPPING: Final = (
-    "the server stops; a run that was started goes on when one serves the store again: GET /api/v1/executions finds it"
+    "the server stops; a started run continues when the store is served again: GET /api/v1/executions finds it"
 )
 _NO_KEY: Final = "this path needs an API key; send the header 'Authorization: Bearer tcb_…'"
 

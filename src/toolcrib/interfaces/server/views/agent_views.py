@@ -331,7 +331,7 @@ async def remove_tool(crib: ActingCrib, caller: Principal, tool: ToolRevision) -
     ]
     message = f"{tool.name} is gone from the catalogue and cannot be started any more"
     if under_way:
-        message += f"; {len(under_way)} runs that are under way go on with the revision that they began with"
+        message += f"; {len(under_way)} active runs continue with the revision that they began with"
     return RemovalView(name=tool.name, message=message, under_way=tuple(under_way))
 
 

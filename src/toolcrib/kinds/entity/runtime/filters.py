@@ -43,7 +43,7 @@ def read_order(text: str, fields: Mapping[str, BoundField], *, dialect: str) -> 
     """What rows are ordered by. Null comes before everything else, as in OData 4.01 (URL conventions, 5.1.5).
 
     Args:
-        text: Fields, each with `asc` or `desc`, parted by commas.
+        text: Fields, each with `asc` or `desc`, comma-separated.
         fields: Those of the tool.
         dialect: Name of the database's.
 

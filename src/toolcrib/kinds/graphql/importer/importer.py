@@ -136,7 +136,7 @@ class _SchemaReader:
         losses = Losses()
         tool: ToolDefinition | None = None
         if root.name in _INFRASTRUCTURE:
-            losses.add_dropped(root.place, "operation", "operation", "left out: a gateway asks it, and nobody else")
+            losses.add_dropped(root.place, "operation", "operation", "left out: only a gateway asks it")
         else:
             try:
                 tool = self._tool(root, name, losses)

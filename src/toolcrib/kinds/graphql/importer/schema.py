@@ -114,7 +114,7 @@ def read_schema(source: SchemaSource) -> SchemaReading:
     try:
         found = orjson.loads(text)
     except orjson.JSONDecodeError as problem:
-        msg = f"the schema begins as JSON does and is none: {str(problem)[:_SHOWN]}; give SDL or introspection JSON"
+        msg = f"the schema begins as JSON does and is invalid: {str(problem)[:_SHOWN]}; give SDL or introspection JSON"
         raise InvalidDefinition(msg) from None
     return _read_introspection(found)
 

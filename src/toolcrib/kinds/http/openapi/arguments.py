@@ -258,7 +258,7 @@ class Arguments:
             place = self.places[name]
             owner = place.rpartition("/properties/")[0]
             for pointer in (place, f"{owner}/required") if owner else (place,):
-                losses.add_changed(pointer, "annotation", f"argument {name}", "said anew: pages are followed")
+                losses.add_changed(pointer, "annotation", f"argument {name}", "rewritten: pages are followed")
         properties = {
             name: {**_without_default(schemas.follow(schema)), "description": freed[name]} if name in freed else schema
             for name, schema in self.properties.items()

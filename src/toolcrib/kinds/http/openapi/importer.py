@@ -256,7 +256,7 @@ def account_document(document: Document, losses: Losses) -> None:
             losses.add_changed(entry.place, "annotation", key, "holds for the operations that do not say it themselves")
     account(root.get("components"), COMPONENTS, losses)
     if not root.get("paths").object:
-        losses.add_dropped("/paths", "operation", "paths", "there is none: no tool comes of this document")
+        losses.add_dropped("/paths", "operation", "paths", "missing: the document has no tools")
 
 
 def account_components(document: Document, losses: Losses) -> None:

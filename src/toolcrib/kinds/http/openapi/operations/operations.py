@@ -78,7 +78,7 @@ class OpenApi3:
             name = source.text("name")
             if not name or place not in PLACES:
                 if source.value is not None:
-                    why = "has no name, or a place that is none of path, query, header and cookie"
+                    why = "has no name, or a place other than path, query, header and cookie"
                     losses.add_dropped(source.place, "invalid", f"parameter {name}".rstrip(), why)
                 continue
             key = (place, _same(place, name))
@@ -239,7 +239,7 @@ class OpenApi2:
                 name = name or "body"
             if not name or place not in {*PLACES, "formdata", "body"}:
                 if source.value is not None:
-                    why = "has no name, or a place that is none of path, query, header, formData and body"
+                    why = "has no name, or a place other than path, query, header, formData and body"
                     losses.add_dropped(source.place, "invalid", f"parameter {name}".rstrip(), why)
                 continue
             key = (place, "" if place == "body" else _same(place, name))

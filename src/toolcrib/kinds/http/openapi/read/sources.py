@@ -108,13 +108,13 @@ class _Builder:
         plain = event.implicit[0] if event.tag is None else event.tag != _STR and event.implicit[0]
         value = _plain(text) if plain or (event.tag is not None and event.tag != _STR) else text
         if event.tag is not None and not event.tag.startswith("tag:yaml.org,2002:") and event.tag != "!":
-            raise yaml.YAMLError(f"tag {event.tag!r} is none of JSON's types")
+            raise yaml.YAMLError(f"tag {event.tag!r} is not a type of JSON")
         self._name(event.anchor, value, 1)
         self._put(value, 1)
 
     def _start(self, event: Any) -> None:
         if event.tag is not None and event.tag not in {"tag:yaml.org,2002:map", "tag:yaml.org,2002:seq", "!"}:
-            raise yaml.YAMLError(f"tag {event.tag!r} is none of JSON's types")
+            raise yaml.YAMLError(f"tag {event.tag!r} is not a type of JSON")
         self._bounds.check_depth(len(self._open) + 1)
         place = ""
         if self._open:

@@ -360,7 +360,7 @@ class SchemaConverter:
             if keyword != "required":
                 losses.add_dropped(node.place, "invalid", f"keyword {keyword}", "has no valid value")
         else:
-            losses.add_dropped(node.place, "invalid", f"keyword {keyword}", "is none of JSON Schema 2020-12")
+            losses.add_dropped(node.place, "invalid", f"keyword {keyword}", "is not in JSON Schema 2020-12")
 
     def _annotate(self, result: JsonSchema, keyword: str, node: Node, losses: Losses) -> None:
         """Examples that are short, and defaults, tell a caller what to send."""

@@ -1,0 +1,138 @@
+"""The Python on the pages about runs, rules and evaluations runs as it stands there, and what it defines is called."""
+
+import re
+from collections.abc import AsyncIterator
+from pathlib import Path
+from types import SimpleNamespace
+from typing import Any, Final, cast
+
+import pytest
+
+from tests.docs.test_docstrings import make_crib, prepare_environment, prepare_names, search_deals
+from tests.docs.test_snippets import run, shown, snippets
+from tests.docs.test_walkthroughs import PAGES as FOLLOWED
+from toolcrib import Crib, EgressPolicy, tool
+from toolcrib.contracts import EvaluationDataset, ToolcribError
+from toolcrib.core.policy import GuardedCall, Objection
+from tools.docs import pages
+
+pytestmark = pytest.mark.requirement("docs.snippets")
+
+ROOT: Final = Path(__file__).parents[2]
+
+
+@pytest.fixture
+async def crib(tmp_path: Path) -> AsyncIterator[Crib]:
+    """A crib with the tools, agents and scripted models of the docstrings' examples."""
+    async with make_crib(prepare_environment(tmp_path)) as made:
+        await prepare_names(made)
+        yield made
+
+
+async def test_an_agentic_tool_is_asked_and_becomes_a_workflow(crib: Crib) -> None:
+    names: dict[str, Any] = {"crib": crib, "deals": crib.agentic_tool("moves", **_MOVES)}
+    for snippet in snippets("agentic-tools"):
+        await run(snippet.replace('"deals"', '"moves"').replace("Globex deals to Rafael", "Acme"), names)
+    assert names["result"].run_id
+    assert (await crib.workflows.get(names["definition"].name)).revision == 1
+
+
+_MOVES: Final[dict[str, Any]] = {
+    "mode": "deterministic",
+    "model": "anthropic:claude-sonnet-4",
+    "steps": ["search_deals", "update_deals"],
+}
+
+
+async def test_two_versions_are_evaluated(capsys: pytest.CaptureFixture[str]) -> None:
+    @tool(name="order-desk", version="1.0.0", side_effects="reads")
+    def old(number: int) -> str:
+        return "open" if number == 7 else "unknown"
+
+    @tool(name="order-desk", version="1.1.0", side_effects="reads")
+    def new(number: int) -> str:
+        return "open"
+
+    task = {"id": "eight", "input": {"number": 8}, "checks": [{"kind": "exact", "value": "open"}]}
+    async with Crib("memory://") as crib:
+        crib.add(old, new)
+        names = await shown("evaluations", crib)
+        await names["compare"](crib, EvaluationDataset.model_validate({"name": "orders", "tasks": [task]}))
+    assert capsys.readouterr().out == "[('eight', 'improvement')]\n"
+
+
+async def test_a_run_is_forked_replayed_and_recorded(crib: Crib, capsys: pytest.CaptureFixture[str]) -> None:
+    desk = crib.agent("asked", model="anthropic:claude-sonnet-4", tools=["search_deals"])
+    answer = await desk("Which deals has Acme?")
+    forks = await shown("forks", crib)
+    await run(snippets("forks")[0].replace('"turn:3"', '"turn:2"'), forks)
+    await forks["what_if"](crib, answer.run_id)
+    replays = await shown("replay", crib)
+    await replays["check"](crib, answer.run_id)
+    recorded = await replays["again"](crib, answer.run_id)
+    async with recorded:
+        assert isinstance(recorded, Crib)
+    assert "event" not in capsys.readouterr().out, "the replay diverged"
+
+
+async def test_a_guardrail_of_ones_own_asks(crib: Crib) -> None:
+    names = await shown("guardrails", crib)
+    check = names["make"]({"most": 10})
+    revision = cast("Any", SimpleNamespace(ref="pay@1.0.0"))
+    within, above = (
+        GuardedCall(tool=revision, arguments={"amount": amount}, realm="default", principal="ann") for amount in (5, 50)
+    )
+    assert check(within) is None
+    assert check(above) == Objection("more than 10", outcome="ask", facts={"most": 10})
+    assert [rule.type for rule in names["rules"]][:2] == ["max_cost", "no_delete"]
+
+
+async def test_old_runs_are_deleted(crib: Crib, capsys: pytest.CaptureFixture[str]) -> None:
+    names = await shown("retention", crib)
+    await names["tidy"](crib)
+    assert capsys.readouterr().out == "0 runs, 0 bytes of blobs\n"
+
+
+async def test_an_answer_is_streamed(crib: Crib, capsys: pytest.CaptureFixture[str]) -> None:
+    names = await shown("streaming", crib)
+    await names["show"](crib, "desk", "Which deals has Acme?")
+    assert capsys.readouterr().out == "Acme has two deals."
+
+
+async def test_a_change_is_rehearsed(crib: Crib) -> None:
+    @tool(side_effects="writes")
+    def refund(usd: float) -> str:
+        return f"{usd}"
+
+    crib.add(refund)
+    names = await shown("upgrading", crib)
+    definition = search_deals.definition
+    assert await names["safe_to_save"](crib, definition) is True
+
+
+async def test_the_import_of_the_page_about_graphql_goes_out_under_the_egress_policy() -> None:
+    call, shape = snippets("graphql")
+    async with Crib("memory://", egress=EgressPolicy(hosts=())) as crib:
+        with pytest.raises(ToolcribError, match="egress denied"):
+            await run(call, {"crib": crib})
+        await run(shape, {})
+
+
+async def test_the_methods_of_the_page_about_python_functions_become_tools() -> None:
+    async with Crib("memory://") as crib:
+        names = await shown("python-tools", crib)
+        account = names["Account"]()
+        names["use"](crib, account)
+        paid = await crib.call("top_up", amount=5)
+        converted = await crib.call("convert", amount=10, currency="USD")
+    assert (paid.output, account.balance) == ({"balance": 5}, 5)
+    assert converted.output == pytest.approx(11)
+
+
+def test_every_page_with_python_is_run_by_a_test() -> None:
+    sources = {file: file.read_text(encoding="utf-8") for file in (ROOT / "tests").rglob("test_*.py")}
+    named = {f"{page}.md" for text in sources.values() for page in re.findall(r'(?:shown|snippets)\("([a-z-]+)"', text)}
+    of_tests = re.compile(r'"docs(?:/|" / ")([a-z/-]+\.md)"')
+    own = {page for text in sources.values() for page in of_tests.findall(text)}
+    with_python = {path for path, text in pages.pages(ROOT).items() if "\n```python" in text}
+    assert with_python - named - own - FOLLOWED.keys() == set(), "run the blocks of these pages"

@@ -18,6 +18,7 @@ if TYPE_CHECKING:
     from toolcrib.testing.example_values import example_value
     from toolcrib.testing.frozen_clock import FrozenClock
     from toolcrib.testing.model_overrides import ModelExchange, capture_messages, override_models
+    from toolcrib.testing.recordings import RecordMode, record_models
 else:
     __getattr__ = names_on_use(
         __name__,
@@ -31,6 +32,7 @@ else:
             "toolcrib.testing.example_values": "example_value",
             "toolcrib.testing.frozen_clock": "FrozenClock",
             "toolcrib.testing.model_overrides": "ModelExchange capture_messages override_models",
+            "toolcrib.testing.recordings": "RecordMode record_models",
         },
     )
 
@@ -38,6 +40,7 @@ __all__ = [
     "CallsEachTool",
     "FrozenClock",
     "ModelExchange",
+    "RecordMode",
     "ScriptedModel",
     "advance",
     "approve",
@@ -51,6 +54,7 @@ __all__ = [
     "fails",
     "new_crib",
     "override_models",
+    "record_models",
     "reject",
     "restart",
     "says",

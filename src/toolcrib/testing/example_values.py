@@ -234,8 +234,8 @@ def _resolve(root: JsonSchema, reference: str) -> Json:
     part: Any = root  # compiling has shown that the reference leads somewhere
     for step in reference.removeprefix("#").split("/")[1:]:
         name = step.replace("~1", "/").replace("~0", "~")
-        part = cast("list[Any]", part)[int(name)] if isinstance(part, list) else part[name]
-    return cast("Json", part)
+        part = cast("Any", part[int(name)] if isinstance(part, list) else part[name])
+    return part
 
 
 def _merged(one: JsonObject, other: JsonObject) -> JsonObject:

@@ -8,6 +8,7 @@ Example:
     print(sent.output)
 """
 
+import asyncio
 from collections.abc import Callable, Mapping, Sequence
 from functools import partial
 from typing import TypeAlias, TypeVar, cast
@@ -63,6 +64,17 @@ def new_crib(
     )
     made.models.substitute(partial(_scripted_only, models or {}))
     return made
+
+
+def close(crib: Crib, clock: FrozenClock) -> None:
+    """Close a crib after its test: in the event loop that still waits for its clock, or in a new one."""
+    left = clock.loop
+    loop = left or asyncio.new_event_loop()
+    try:
+        loop.run_until_complete(crib.close())
+    finally:
+        if left is None:
+            loop.close()
 
 
 async def advance(

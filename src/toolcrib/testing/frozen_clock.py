@@ -53,6 +53,12 @@ class FrozenClock:
         """Seconds since the start."""
         return self._elapsed.total_seconds()
 
+    @property
+    def loop(self) -> asyncio.AbstractEventLoop | None:
+        """The event loop in which something waits for `advance`; null if nothing does, or the loop is closed."""
+        loops = (news.get_loop() for _, news in self._waiting)
+        return next((loop for loop in loops if not loop.is_closed()), None)
+
     async def sleep(self, seconds: float) -> None:
         """Move the clock by so many seconds, after other tasks had a turn."""
         task = asyncio.current_task()

@@ -67,6 +67,7 @@ SHOWN_BY: Final = {
     "Crib.close": "Crib",
     "Crib.open": "Crib",
     "ModelExchange": "capture_messages",
+    "RecordMode": "record_models",
 }
 """Short forms, and the name whose example shows them."""
 REQUIRED: Final = {"in": "query", "required": True, "schema": {"type": "string"}}

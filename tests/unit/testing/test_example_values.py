@@ -60,6 +60,7 @@ SCHEMAS: list[dict[str, Any]] = [
     {"type": "string", "examples": ["Acme"]},
     {"type": "integer", "default": 7},
     {"items": {"type": "integer"}, "minItems": 1},
+    {"allOf": [True, {"const": 1}]},
 ]
 
 
@@ -130,6 +131,7 @@ def test_any_schema_of_ordinary_parts_gets_a_value(schema: dict[str, Any], seed:
         ({"type": "integer", "minimum": 3, "maximum": 4, "multipleOf": 5}, "no multiple of 5 is between 3 and 4"),
         ({"properties": {"a": {"$ref": "#"}}, "required": ["a"]}, "contains itself without an end"),
         ({"$ref": "#/$defs/a", "$defs": {"a": {"$ref": "#/$defs/a"}}}, "refers to itself without an end"),
+        ({"type": "array", "items": {"const": 1}, "minItems": 2, "uniqueItems": True}, "write the value yourself"),
         ({"type": "string", "pattern": "^a{3}$", "maxLength": 2}, "no text was found for the pattern '^a{3}$'"),
     ],
 )

@@ -67,9 +67,10 @@ def test_twice(crib, scripted):
 def test_pause(crib, frozen_clock):
     asyncio.run(pause(crib, frozen_clock))
 
-def test_a_loop_that_stays_open(crib, frozen_clock):
+def test_a_loop_that_stays_open(crib, scripted, frozen_clock):
     loop = asyncio.new_event_loop()
-    loop.run_until_complete(pause(crib, frozen_clock))
+    loop.run_until_complete(use(crib, scripted))
+    assert frozen_clock.loop is loop
     test_a_loop_that_stays_open.loop = loop
 
 def test_close():

@@ -68,13 +68,12 @@ def new_crib(
 
 def close(crib: Crib, clock: FrozenClock) -> None:
     """Close a crib after its test: in the event loop that still waits for its clock, or in a new one."""
-    left = clock.loop
-    loop = left or asyncio.new_event_loop()
-    try:
+    loop = clock.loop
+    if loop is None:
+        with asyncio.Runner(loop_factory=asyncio.new_event_loop) as runner:
+            runner.run(crib.close())
+    else:
         loop.run_until_complete(crib.close())
-    finally:
-        if left is None:
-            loop.close()
 
 
 async def advance(

@@ -100,7 +100,12 @@ def test_without_extras_it_is_light(installed: Installed):
 @pytest.mark.requirement("packaging.extras")
 def test_a_missing_extra_is_named_with_its_command(installed: Installed, tmp_path: Path):
     said = json.loads(installed.run("python", str(HERE / "without_extras.py"), cwd=tmp_path).stdout)
-    commands = {"up": "server", "key add --principal ann": "server", "demo research": "research"}
+    commands = {
+        "up": "server",
+        "key add --principal ann": "server",
+        "demo research": "research",
+        "tool import-mcp https://mcp.example.com/mcp --name mcp": "mcp",
+    }
     for command in commands:
         done = installed.run("toolcrib", *command.split(), cwd=tmp_path, check=False)
         said[command] = done.stderr + done.stdout

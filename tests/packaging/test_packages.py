@@ -2,6 +2,7 @@
 
 import json
 import re
+import sys
 import tarfile
 import tomllib
 import zipfile
@@ -33,9 +34,7 @@ def built(tmp_path_factory: pytest.TempPathFactory) -> Built:
 @pytest.fixture(scope="module")
 def installed(built: Built, tmp_path_factory: pytest.TempPathFactory) -> Installed:
     """The package without extras, on the Python of the tests."""
-    python = builds.find_python("3.11")
-    assert python is not None
-    return builds.install(str(built.wheel), python, tmp_path_factory.mktemp("plain") / "venv")
+    return builds.install(str(built.wheel), Path(sys.executable), tmp_path_factory.mktemp("plain") / "venv")
 
 
 def package(built: Built, extras: str = "") -> str:
@@ -87,6 +86,17 @@ def test_it_installs_without_a_compiler_and_runs(built: Built, version: str, tmp
 @pytest.mark.parametrize("version", RESOLVED)
 def test_every_dependency_has_wheels_with_all_extras_too(built: Built, version: str, tmp_path: Path):
     assert builds.resolve(package(built, "[all]"), version, (*SUPPORTED, *ALSO_RESOLVED), tmp_path) == {}
+
+
+@pytest.mark.slow
+@pytest.mark.requirement("packaging.pythons")
+def test_with_all_extras_every_module_loads_on_the_newest_python(built: Built, tmp_path: Path):
+    python = next(found for version in reversed(TESTED) if (found := builds.find_python(version)) is not None)
+    environment = builds.install(package(built, "[all]"), python, tmp_path / "venv")
+    done = json.loads(environment.run("python", str(HERE / "every_module.py"), cwd=tmp_path).stdout)
+
+    assert done["failed"] == {}
+    assert done["loaded"] > 500
 
 
 @pytest.mark.slow

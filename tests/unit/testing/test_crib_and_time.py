@@ -357,3 +357,24 @@ async def test_of_many_calls_the_first_are_shown(office: Crib):
 
     with pytest.raises(AssertionError, match=r"\.\.\. and 2 more calls of it"):
         await assert_called(office, result, "search_deals", company="Bolt")
+
+
+@pytest.mark.requirement("testing.crashes")
+async def test_a_person_is_asked_whether_a_call_took_effect():
+    @tool(side_effects="writes", on_unknown="ask", timeout_s=30)
+    async def ship(parcel: str) -> str:
+        """Ship a parcel."""
+        return f"shipped {parcel}"
+
+    async with new_crib() as crib:
+        crib.add(ship)
+        with crash(crib, after="ship"):
+            await crib.invoke("ship", {"parcel": "p1"})
+        await restart(crib)
+        await advance(crib, seconds=30)
+        [question] = (await crib.approvals.page()).items
+        await crib.approvals.decide(question.approval_id, approve=True, happened=True, output="shipped p1")
+        result = await crib.resume(question.run_id)
+
+    assert question.question == "outcome"
+    assert result.output == "shipped p1"

@@ -7,8 +7,6 @@ import asyncio
 import tempfile
 from pathlib import Path
 
-import obstore
-
 from tests.chaos import crm, desk
 from tests.chaos.ledger import Ledger, script, tools
 from tests.chaos.world import jobs
@@ -16,7 +14,7 @@ from toolcrib import Crib, ScriptedModel
 from toolcrib.infrastructure.store.database import sqlite
 from toolcrib.infrastructure.store.sql import sql_store
 
-__all__ = ["crm", "desk", "jobs", "obstore", "sql_store", "sqlite"]
+__all__ = ["crm", "desk", "jobs", "sql_store", "sqlite"]
 
 
 async def _once() -> None:

@@ -99,7 +99,8 @@ async def test_a_model_that_writes_its_calls_answers_in_the_format_of_its_page()
 
 async def test_the_agents_of_their_page_answer_and_are_saved():
     looks = Message("assistant", (ToolCall("a", "search_deals", '{"company": "Acme"}'),))
-    async with Crib("memory://", models={"scripted:model": ScriptedModel([looks, "One.", "That one."])}) as crib:
+    model = ScriptedModel([looks, "One.", "That one."])
+    async with Crib("memory://", models={"anthropic:claude-sonnet-4": model}) as crib:
         crib.add(search_people)
         await crib.workflows.draft({"name": "restock", "steps": [{"name": "look", "output": 1}]}, authored_by="scribe")
         names = await shown("agents", crib, search_deals=search_deals)

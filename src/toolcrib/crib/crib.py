@@ -83,7 +83,7 @@ class ActingCrib:
         self.store, self.clock = outside.store, outside.clock
         self.sandbox, self.egress = outside.sandbox, outside.egress
         self.registry, self.providers = parts.registry, parts.providers
-        self.executor, self.engine = parts.executor, parts.engine
+        self.executor, self.engine, self.models = parts.executor, parts.engine, parts.models
 
     async def authorize(self, *, newest: bool = False) -> Principal:
         """Read the realm's definitions and return the principal; `newest` includes what other processes saved."""

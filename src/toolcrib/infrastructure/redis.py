@@ -21,6 +21,7 @@ from msgspec import Struct
 from pydantic_core import from_json, to_json
 
 from toolcrib.contracts import SCHEMA_VERSION, InvalidSettings, JsonObject, RateLimit, Unavailable
+from toolcrib.contracts.base.errors import missing_extra
 from toolcrib.infrastructure.store import Charge, Reserved
 
 __all__ = [
@@ -173,7 +174,7 @@ def _address(url: str) -> str:
     if database and not database.isdecimal():
         raise InvalidSettings("the database in the URL of Redis must be a number")
     if importlib.util.find_spec("redis") is None:
-        raise InvalidSettings("the client of Redis is not installed; pip install 'toolcrib[redis]'")
+        raise InvalidSettings(missing_extra("a Redis server", "redis", "redis"))
     return f"{parts.hostname}:{port}/{database or 0}"
 
 

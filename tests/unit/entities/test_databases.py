@@ -163,7 +163,11 @@ REFUSED_IMPORTS = {
         ("sqlite:////nowhere/swordfish.db", ErrorCode.AUTH_REQUIRED, "does not exist"),
         ("sqlite://", ErrorCode.AUTH_REQUIRED, "does not exist"),
         ("postgresql://user:swordfish@127.0.0.1:1/shop", ErrorCode.NETWORK_ERROR, "cannot be reached"),
-        ("mysql+pymysql://user:swordfish@127.0.0.1/shop", ErrorCode.UNKNOWN, "need the driver pymysql"),
+        (
+            "mysql+pymysql://user:swordfish@127.0.0.1/shop",
+            ErrorCode.UNKNOWN,
+            "needs the driver 'pymysql', which is not installed: pip install pymysql",
+        ),
     ],
 )
 async def test_a_reference_that_leads_to_no_database_is_told_without_what_it_holds(

@@ -97,4 +97,4 @@ async def test_a_package_that_is_missing_is_named(database_url: str, monkeypatch
         refusal = await shop.refused("count_orders")
 
     assert (refusal.code, refusal.reason) == (ErrorCode.UNKNOWN, Reason.RUNTIME_MISSING)
-    assert "install toolcrib[entities]" in refusal.message
+    assert "pip install 'toolcrib[entities]'" in refusal.message

@@ -97,8 +97,8 @@ async def test_without_the_packages_a_call_and_an_import_say_what_to_install(mon
         monkeypatch.setitem(sys.modules, "toolcrib.kinds.grpc.runtime.calls", None)
         await crib.refresh()
         envelope = await crib.call("Orders_Place", number=1)
-        with pytest.raises(InvalidSettings, match=r"install toolcrib\[grpc\]"):
+        with pytest.raises(InvalidSettings, match=r"pip install 'toolcrib\[grpc\]'"):
             await crib.imports.grpc("grpcs://old.example", name="old", descriptors=descriptor_set(old()))
     assert envelope.error is not None
     assert (envelope.error.code, envelope.error.reason) == (ErrorCode.UNKNOWN, Reason.RUNTIME_MISSING)
-    assert "install toolcrib[grpc]" in envelope.error.message
+    assert "pip install 'toolcrib[grpc]'" in envelope.error.message

@@ -34,6 +34,10 @@ def test_a_reference_names_provider_and_model(reference: str, provider: str, mod
         ("openai:", "not written provider:model"),
         ("", "not written provider:model"),
         ("opena:gpt-4o", "'opena' is not a known provider, did you mean 'openai'?; known providers are anthropic"),
+        (
+            "scripted:desk",
+            "model 'scripted:desk' is not registered; pass it to the crib: Crib(models={'scripted:desk': …})",
+        ),
         ("zzz:x", "'zzz' is not a known provider; known providers are anthropic"),
         ("openai-compatible:x", "needs base_url, for example http://localhost:8000/v1"),
     ],

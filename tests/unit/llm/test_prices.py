@@ -80,7 +80,7 @@ def test_without_the_package_every_price_is_unknown(monkeypatch: pytest.MonkeyPa
     cost = Prices().cost(TokenUsage(10, 10), "openai", "gpt-4o-not-asked-before", NOON)
 
     assert cost.usd is None
-    assert "install the extra toolcrib[prices]" in cost.source
+    assert "pip install 'toolcrib[prices]'" in cost.source
 
 
 def test_configured_rates_win_over_shipped_ones():

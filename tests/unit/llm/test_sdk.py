@@ -8,6 +8,7 @@ import sys
 from collections.abc import AsyncGenerator
 from contextlib import asynccontextmanager
 from datetime import UTC, datetime, timedelta
+from importlib import import_module
 from typing import Any
 
 import google.auth
@@ -438,10 +439,10 @@ async def test_a_missing_package_is_named_with_what_to_install(
 ):
     package, _, module = absent.rpartition(".")
     monkeypatch.setitem(sys.modules, absent, None)
-    monkeypatch.delattr(sys.modules[package], module, raising=False)
+    monkeypatch.delattr(import_module(package), module, raising=False)
     _, base, _, _ = PLACES.get(reference) or PLACES["bedrock-anthropic:anthropic.m-v1:0"]
     async with cloud() as here, opened(here, reference, {**AWS, **GCP}, base) as model:
-        with pytest.raises(InvalidSettings, match=rf"install toolcrib\[{extra}\]") as caught:
+        with pytest.raises(InvalidSettings, match=rf"pip install 'toolcrib\[{extra}\]'") as caught:
             await model.request(ASK)
 
     assert reference.partition(":")[0] in str(caught.value)

@@ -183,7 +183,7 @@ def test_without_the_driver_the_extra_is_named(monkeypatch: pytest.MonkeyPatch):
     monkeypatch.setitem(sys.modules, "psycopg", None)
     monkeypatch.delitem(sys.modules, "toolcrib.infrastructure.store.database.postgres")
 
-    with pytest.raises(Unavailable, match=r"needs psycopg: pip install 'toolcrib\[postgres\]'"):
+    with pytest.raises(Unavailable, match=r"needs 'psycopg', .*: pip install 'toolcrib\[postgres\]'"):
         open_store("postgresql://owner@host/crib")
 
 

@@ -279,6 +279,17 @@ RETRYABLE_MODEL_ERRORS: frozenset[str] = frozenset(
 """The kinds after which the loop tries the same request again, with back-off."""
 
 
+def missing_extra(what: str, package: str | None, extra: str) -> str:
+    """The message for something that needs packages which are not installed, with the command that installs them.
+
+    Args:
+        what: What needs them.
+        package: The package that was looked for; null if that is not known.
+        extra: The extra of Toolcrib that has them.
+    """
+    return f"{what} needs {package or extra!r}, which is not installed: pip install 'toolcrib[{extra}]'"
+
+
 class ModelError(ToolcribError):
     """A model provider failed. The layer never retries; the loop decides by `kind` and journals every attempt.
 

@@ -4,10 +4,14 @@ import asyncio
 import contextlib
 from collections.abc import Callable, Sequence
 from datetime import timedelta
+from typing import Final
 
 from toolcrib.contracts import CANCEL, Fenced, Unavailable
 from toolcrib.core.executor import Clock
 from toolcrib.infrastructure.store import Claim, Journal, Lease
+
+HEARTBEAT: Final = "toolcrib-heartbeat"
+"""Name of the task that renews leases: while it sleeps, nothing waits for it."""
 
 
 class Stopped(Exception):
@@ -171,7 +175,7 @@ class Leases:
         """Renew the lease of a claimed run from now on, until it is dropped."""
         self._kept[hold.run_id] = hold
         if self._heart is None or self._heart.done():
-            self._heart = asyncio.create_task(self._beat())
+            self._heart = asyncio.create_task(self._beat(), name=HEARTBEAT)
 
     def drop(self, hold: LeaseGuard) -> None:
         """Renew a lease no longer."""

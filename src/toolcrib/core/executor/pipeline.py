@@ -12,7 +12,8 @@ others go through `_run`, which is the reference for both; replays always do, as
 import asyncio
 import logging
 import traceback
-from collections.abc import Awaitable, Callable, Mapping, Sequence
+from collections.abc import Awaitable, Callable, Generator, Mapping, Sequence
+from contextlib import contextmanager
 from decimal import Decimal
 from typing import Final, NamedTuple, TypeVar, cast
 
@@ -336,6 +337,15 @@ class Executor:
             await capping.settle(self.caps, builder, definition, made=reservation.dispatched, paid=reservation.paid)
         envelope = await self._finish(builder, tool, outcome, schemas.output)
         return await self._results.keep(key, builder, tool, envelope)
+
+    @contextmanager
+    def intercepted(self, intercept: Callable[[Dispatcher], Dispatcher]) -> Generator[None]:
+        """Have another dispatcher run the tools for a while, made from the one that does: for tests."""
+        own, self._dispatcher = self._dispatcher, intercept(self._dispatcher)
+        try:
+            yield
+        finally:
+            self._dispatcher = own
 
     # An ordinary call -------------------------------------------------------------------------------------------------
 

@@ -16,6 +16,7 @@ from typing import Final, Generic, Protocol, TypeVar
 import orjson
 
 from toolcrib.contracts import Isolation, SandboxLimits, Unavailable
+from toolcrib.contracts.base.errors import missing_extra
 from toolcrib.infrastructure.sandbox.cgroups import find_cgroups
 from toolcrib.infrastructure.sandbox.jail import PYTHON, Ground, Jail, find_bwrap, find_interpreter, quotas
 from toolcrib.infrastructure.sandbox.jail_session import JailedSession
@@ -176,5 +177,5 @@ def _origin(module: str) -> Path:
     """The file of a module that is not imported here."""
     found = importlib.util.find_spec(module)
     if found is None or found.origin is None:
-        raise Unavailable(f"{module.lstrip('_')} is not installed; pip install 'toolcrib[sandbox]'")
+        raise Unavailable(missing_extra("this sandbox", module.lstrip("_"), "sandbox"))
     return Path(found.origin)

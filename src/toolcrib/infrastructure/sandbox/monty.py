@@ -20,6 +20,7 @@ from typing import Any, Final, Self
 import orjson
 
 from toolcrib.contracts import Isolation, Json, SandboxLimits, Unavailable
+from toolcrib.contracts.base.errors import missing_extra
 from toolcrib.infrastructure.sandbox.bwrap import Ready, find_ground, fits
 from toolcrib.infrastructure.sandbox.cgroups import Cgroup
 from toolcrib.infrastructure.sandbox.jail import JAIL_UID, Ground, memory_file
@@ -313,7 +314,7 @@ def _library() -> Any:
     try:
         return import_module("pydantic_monty")
     except ModuleNotFoundError as missing:
-        raise Unavailable("Monty is not installed; pip install 'toolcrib[sandbox]'") from missing
+        raise Unavailable(missing_extra("Monty", "pydantic_monty", "sandbox")) from missing
 
 
 def _program() -> Path:

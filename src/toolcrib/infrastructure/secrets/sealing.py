@@ -19,6 +19,7 @@ import msgspec
 import orjson
 
 from toolcrib.contracts import InvalidSettings
+from toolcrib.contracts.base.errors import missing_extra
 from toolcrib.infrastructure.store import SealedKey
 
 if TYPE_CHECKING:
@@ -170,6 +171,5 @@ def _cipher(key: bytes) -> "AESGCM":
     try:
         from cryptography.hazmat.primitives.ciphers.aead import AESGCM  # noqa: PLC0415 - of the extra `vault`
     except ModuleNotFoundError as missing:
-        msg = f"the vault needs {missing.name!r}: pip install 'toolcrib[vault]'"
-        raise InvalidSettings(msg) from missing
+        raise InvalidSettings(missing_extra("the vault", missing.name, "vault")) from missing
     return AESGCM(key)

@@ -3,6 +3,7 @@
 from pathlib import Path
 
 from toolcrib.contracts import InvalidSettings, Unavailable
+from toolcrib.contracts.base.errors import missing_extra
 from toolcrib.infrastructure.store.blobs.files import FolderObjects, open_objects
 from toolcrib.infrastructure.store.memory.memory_store import MemoryStore
 from toolcrib.infrastructure.store.ports.store import Store
@@ -61,6 +62,5 @@ def _postgres(url: str, blobs: str | None) -> Store:
     try:
         from toolcrib.infrastructure.store.database.postgres import Postgres  # noqa: PLC0415 - an optional driver
     except ModuleNotFoundError as missing:
-        msg = f"a store on PostgreSQL needs {missing.name}: pip install 'toolcrib[postgres]'"
-        raise Unavailable(msg) from missing
+        raise Unavailable(missing_extra("a store on PostgreSQL", missing.name, "postgres")) from missing
     return SqlStore(Postgres(url), blobs=None if blobs is None else open_objects(blobs))

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Annotated, Any, Self
 from pydantic import Field
 
 from toolcrib.contracts import InvalidInput, InvalidSettings, NoAuth, ProviderAuth, ProviderDefinition
+from toolcrib.contracts.base.errors import missing_extra
 from toolcrib.core.kinds import ImportContext, Importer, ImportSource, Option
 from toolcrib.kinds.graphql.shape import GraphqlImplementation
 
@@ -85,10 +86,7 @@ async def import_graphql_api(source: GraphqlSource, context: ImportContext) -> "
         from toolcrib.kinds.graphql.importer.schema import introspect, read_schema
         from toolcrib.kinds.graphql.importer.selections import SelectionLimits
     except ImportError as problem:
-        msg = (
-            f"the import of a GraphQL API needs a package that is not installed ({problem}); install toolcrib[graphql]"
-        )
-        raise InvalidSettings(msg) from problem
+        raise InvalidSettings(missing_extra("the import of a GraphQL API", problem.name, "graphql")) from problem
     provider = _provider(source, context.provider)
     check_provider(provider)
     try:

@@ -202,7 +202,7 @@ def _package_rates(provider: str, model: str, hour: int) -> _Rates | Cost:
         from genai_prices import Usage as NoUsage  # noqa: PLC0415 - an optional package of 170 ms
         from genai_prices import calc_price  # noqa: PLC0415 - as above
     except ImportError:
-        return Cost(None, "unknown: install the extra toolcrib[prices], or configure the model's price")
+        return Cost(None, "unknown: pip install 'toolcrib[prices]', or configure the model's price")
     version = metadata.version("genai-prices")
     billed = _BILLED_AS.get(provider, provider)
     try:

@@ -20,7 +20,7 @@ from typing import Any, Final, Protocol, cast
 
 import orjson
 
-from toolcrib.contracts.base.errors import InvalidSettings, ModelError
+from toolcrib.contracts.base.errors import InvalidSettings, ModelError, missing_extra
 from toolcrib.infrastructure.net import HttpResponse, HttpStream, Timeouts
 from toolcrib.llm.local.installable import find_model
 
@@ -81,8 +81,7 @@ def load_engine(path: Path, threads: int) -> TextGenerator:
     try:
         library: Any = import_module("xllamacpp")  # an optional package of 34 MB
     except ImportError:
-        msg = "local models need the extra 'local': pip install 'toolcrib[local]'"
-        raise InvalidSettings(msg) from None
+        raise InvalidSettings(missing_extra("a local model", "xllamacpp", "local")) from None
     params = library.CommonParams()
     params.model.path = str(path)
     params.n_ctx = CONTEXT_TOKENS

@@ -8,8 +8,9 @@ from collections.abc import AsyncGenerator, Callable, Generator, Mapping
 from contextlib import aclosing, contextmanager
 from dataclasses import replace
 from datetime import datetime
+from functools import partial
 from itertools import count
-from typing import Final, NamedTuple
+from typing import Final, NamedTuple, TypeAlias
 from urllib.parse import urlsplit
 
 from msgspec import structs
@@ -78,6 +79,10 @@ MOST_OPENED: Final = 1_000
 """Models that are kept; a configuration beyond them takes the place of the oldest."""
 
 
+Substitute: TypeAlias = Callable[[LLMConfig, Callable[[], LanguageModel]], LanguageModel]
+"""Chooses the model of a configuration; the second argument opens the model that would be used otherwise."""
+
+
 class ModelPool:
     """Opens models and keeps them.
 
@@ -111,6 +116,8 @@ class ModelPool:
         self._trusted_urls: set[str] = set()
         self._trusted: dict[str, HttpSession] = {}
         self._opened: dict[tuple[str | bool | None, ...], LanguageModel] = {}
+        self._substitutes: tuple[Substitute, ...] = ()
+        self._observers: tuple[Substitute, ...] = ()
 
     def trust(self, base_url: str) -> None:
         """Let models be reached at an address that the application named in code, a local one too."""
@@ -126,13 +133,34 @@ class ModelPool:
         finally:
             del self._given[reference]
 
+    def substitute(self, substitute: Substitute, *, observes: bool = False) -> Callable[[], None]:
+        """Have a function choose the models from now on, also those of requests that are made in other tasks.
+
+        Args:
+            substitute: Chooses; of several, the one that was added last decides.
+            observes: It only wraps the model that is used in the end, whichever other functions choose.
+
+        Returns:
+            Takes it back.
+        """
+        if observes:
+            self._observers += (substitute,)
+        else:
+            self._substitutes += (substitute,)
+
+        def take_back() -> None:
+            self._observers = tuple(each for each in self._observers if each is not substitute)
+            self._substitutes = tuple(each for each in self._substitutes if each is not substitute)
+
+        return take_back
+
     def check(self, llm: LLMConfig, realm: str) -> None:
         """Compare a configuration with the catalogue and the variables released to a realm; nothing is opened.
 
         Raises:
             InvalidSettings: The reference is malformed, its provider unknown, or its key is not released.
         """
-        if llm.model not in self._given:
+        if llm.model not in self._given and not self._substitutes:
             self._endpoint(llm, realm)
 
     def unpriced(self, llm: LLMConfig, realm: str, at: datetime) -> UnpricedModel | None:
@@ -141,7 +169,7 @@ class ModelPool:
         Raises:
             InvalidSettings: As `check`.
         """
-        given = self._given.get(llm.model)
+        given = self.model(llm) if self._substitutes else self._given.get(llm.model)
         if given is not None:
             cost = given.cost(_ONE_OF_EACH, at)
             return None if cost.usd is not None else UnpricedModel(llm.model, cost.source)
@@ -153,14 +181,20 @@ class ModelPool:
         is_unknown = llm.base_url is None and not is_own and is_sold(endpoint.provider)
         return UnpricedModel(llm.model, cost.source, is_own=is_own, is_unknown=is_unknown)
 
-    def model(self, llm: LLMConfig) -> LanguageModel:
+    def model(self, llm: LLMConfig, *, own: bool = False) -> LanguageModel:
         """The model that a configuration names; the same one for the same configuration.
 
         Whether a realm may use it is checked when a definition is saved and before a run begins (`check`).
 
+        Args:
+            llm: The configuration.
+            own: Whether functions that were given to `substitute` are passed over.
+
         Raises:
             InvalidSettings: As `check`.
         """
+        if not own and (self._substitutes or self._observers):
+            return self._substituted(llm)
         given = self._given.get(llm.model)
         if given is not None:
             return TextProtocol(given, llm.on_malformed) if llm.tool_calling == "text" else given
@@ -177,6 +211,12 @@ class ModelPool:
         """Let go of all connections that the pool made."""
         for session in self._trusted.values():
             await session.close()
+
+    def _substituted(self, llm: LLMConfig) -> LanguageModel:
+        choose: Callable[[], LanguageModel] = partial(self.model, llm, own=True)
+        for substitute in (*self._substitutes, *self._observers):
+            choose = partial(substitute, llm, choose)
+        return choose()
 
     def _open(self, llm: LLMConfig, *, trusted: bool) -> LanguageModel:
         endpoint = self._endpoint(llm, None)

@@ -6,7 +6,7 @@ Raises:
     InvalidSettings: The SDK is not installed, or has no credentials.
 """
 
-from toolcrib.contracts.base.errors import InvalidSettings
+from toolcrib.contracts.base.errors import InvalidSettings, missing_extra
 from toolcrib.llm.base.transport import Transport
 from toolcrib.llm.sdk.cloud_addresses import SdkSettings
 from toolcrib.llm.sdk.sdk_transport import Post
@@ -67,6 +67,4 @@ def foundry_anthropic(inner: Transport, settings: SdkSettings) -> Post:
 
 
 def _missing(settings: SdkSettings, extra: str, error: ImportError) -> InvalidSettings:
-    return InvalidSettings(
-        f"{settings.provider} needs a package that is not installed ({error}); install toolcrib[{extra}]"
-    )
+    return InvalidSettings(missing_extra(settings.provider, error.name, extra))

@@ -21,7 +21,7 @@ def entra_token(settings: SdkSettings, scope: str) -> Callable[[], Awaitable[str
     except ImportError as error:
         raise InvalidSettings(
             f"{settings.provider} has no API key, and for the machine's identity a package is missing ({error}); "
-            "export the key, or install toolcrib[azure]"
+            "export the key, or pip install 'toolcrib[azure]'"
         ) from error
     provide = get_bearer_token_provider(DefaultAzureCredential(), scope)
 

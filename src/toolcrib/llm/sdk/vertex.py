@@ -9,7 +9,7 @@ from collections.abc import AsyncGenerator, Mapping
 from contextlib import asynccontextmanager
 from typing import TYPE_CHECKING, Any, cast
 
-from toolcrib.contracts.base.errors import InvalidSettings, ModelError
+from toolcrib.contracts.base.errors import InvalidSettings, ModelError, missing_extra
 from toolcrib.infrastructure.net import HttpResponse, HttpStream, Timeouts
 from toolcrib.llm.base.transport import Transport
 from toolcrib.llm.sdk.cloud_addresses import SdkSettings
@@ -64,9 +64,7 @@ class VertexTransport:
             from google.auth.exceptions import GoogleAuthError  # noqa: PLC0415 - as above
             from google.auth.transport.requests import Request  # noqa: PLC0415 - as above
         except ImportError as error:
-            raise InvalidSettings(
-                f"{self._settings.provider} needs a package that is not installed ({error}); install toolcrib[google]"
-            ) from error
+            raise InvalidSettings(missing_extra(self._settings.provider, error.name, "google")) from error
         try:
             if credentials is None:
                 credentials, _ = cast("tuple[Credentials, str]", cast("Any", google.auth).default(scopes=[_SCOPE]))

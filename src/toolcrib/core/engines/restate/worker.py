@@ -15,6 +15,7 @@ from ipaddress import ip_address
 from typing import Any, Final
 
 from toolcrib.contracts import InvalidSettings, ToolcribError
+from toolcrib.contracts.base.errors import missing_extra
 from toolcrib.core.engines.restate.drives import RestateDriver
 from toolcrib.core.engines.restate.ingress import RestateClient
 from toolcrib.core.engines.restate.options import RestateOptions
@@ -137,8 +138,7 @@ class RestateWorker:
 def _require() -> None:
     missing = [name for name in ("hypercorn", "restate") if importlib.util.find_spec(name) is None]
     if missing:
-        msg = f"a worker of Restate needs {missing[0]!r}, which is not installed: pip install 'toolcrib[restate]'"
-        raise InvalidSettings(msg)
+        raise InvalidSettings(missing_extra("a worker of Restate", missing[0], "restate"))
 
 
 def _listen(host: str, port: int) -> socket.socket:

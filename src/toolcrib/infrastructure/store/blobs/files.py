@@ -5,17 +5,16 @@ A storage keeps bytes under paths and never overwrites them. It knows no realm a
 
 import asyncio
 import os
+import tempfile
 from collections.abc import Sequence
 from contextlib import suppress
+from importlib.util import find_spec
 from pathlib import Path
-from typing import TYPE_CHECKING, Protocol
+from typing import Protocol
 from urllib.parse import unquote, urlsplit
 
 from toolcrib.contracts import InvalidSettings
-from toolcrib.contracts.base.errors import StoreUnavailable
-
-if TYPE_CHECKING:
-    from obstore.store import LocalStore
+from toolcrib.contracts.base.errors import StoreUnavailable, missing_extra
 
 _CHOICES = "use file:///path/to/folder or s3://bucket/prefix?region=…&endpoint=…"
 
@@ -102,26 +101,20 @@ class FolderObjects:
         return str(self._folder / path)
 
     def _write(self, path: str, data: bytes) -> None:
-        import obstore  # noqa: PLC0415 - a binary module, needed with the first blob
-        from obstore.exceptions import AlreadyExistsError, BaseError  # noqa: PLC0415 - as above
-
+        file = self._folder / path
         try:
-            with suppress(AlreadyExistsError):
-                obstore.put(self._files(), path, data, mode="create")
+            self._folder.parent.mkdir(parents=True, exist_ok=True)
+            self._folder.mkdir(mode=0o700, exist_ok=True)  # no one else reads what is in it
+            file.parent.mkdir(parents=True, exist_ok=True)
+            if not file.exists():
+                _put(file, data)
             self._sync(path)
-        except (BaseError, OSError) as error:
+        except OSError as error:
             msg = f"cannot write to the blobs' folder {self._folder}: {error}"
             raise StoreUnavailable(msg) from error
 
-    def _files(self) -> "LocalStore":
-        from obstore.store import LocalStore  # noqa: PLC0415 - a binary module, needed with the first blob
-
-        self._folder.parent.mkdir(parents=True, exist_ok=True)
-        self._folder.mkdir(mode=0o700, exist_ok=True)  # nobody else reads what is in it
-        return LocalStore(self._folder)
-
     def _sync(self, path: str) -> None:
-        """Make the file and the names that lead to it survive a loss of power, which obstore leaves to us."""
+        """Make the file and the names that lead to it survive a loss of power."""
         file = self._folder / path
         for place in (file, *file.parents[: path.count("/") + 1]):
             descriptor = os.open(place, os.O_RDONLY)
@@ -129,6 +122,18 @@ class FolderObjects:
                 os.fsync(descriptor)
             finally:
                 os.close(descriptor)
+
+
+def _put(file: Path, data: bytes) -> None:
+    """Write a file in one step, unless there is one: a link fails if its name is taken."""
+    descriptor, aside = tempfile.mkstemp(prefix=f"{file.name}.", dir=file.parent)
+    try:
+        with os.fdopen(descriptor, "wb") as written:
+            written.write(data)
+        with suppress(FileExistsError):
+            os.link(aside, file)
+    finally:
+        Path(aside).unlink()
 
 
 def open_objects(url: str) -> Objects:
@@ -150,6 +155,8 @@ def open_objects(url: str) -> Objects:
     if parts.scheme == "s3":
         from toolcrib.infrastructure.store.blobs.buckets import bucket_of  # noqa: PLC0415 - only who asks for a bucket loads it
 
+        if find_spec("obstore") is None:
+            raise InvalidSettings(missing_extra("a bucket for blobs", "obstore", "s3"))
         return bucket_of(parts)
     msg = f"URL of blobs with scheme {parts.scheme!r} that names no folder or bucket; {_CHOICES}"
     raise InvalidSettings(msg)

@@ -91,13 +91,13 @@ Who = Annotated[str, typer.Option("--principal", metavar="ID", help="Who its hol
 def add_key(scopes: Scopes = None, days: Days = None, who: Who = "owner", store: Store = DEFAULT_STORE) -> None:
     """Print a new key, which is shown nowhere else and never again."""
     from toolcrib.contracts import InvalidSettings
+    from toolcrib.contracts.base.errors import missing_extra
     from toolcrib.crib.settings import load_settings
 
     try:
         from toolcrib.interfaces.server import KeyRing, read_pepper
     except ModuleNotFoundError as missing:
-        msg = f"keys are of the server, which needs {missing.name!r}: pip install 'toolcrib[server]'"
-        raise InvalidSettings(msg) from missing
+        raise InvalidSettings(missing_extra("a key of the server", missing.name, "server")) from missing
 
     url = load_settings({"store": store}).settings.store
 

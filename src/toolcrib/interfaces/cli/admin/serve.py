@@ -21,13 +21,13 @@ ServerPort = Annotated[
 def up(host: ServerHost = None, port: ServerPort = None, store: Store = DEFAULT_STORE) -> None:
     """Serve the REST interface and drive the runs of the store, until interrupted."""
     from toolcrib.contracts import InvalidSettings
+    from toolcrib.contracts.base.errors import missing_extra
     from toolcrib.crib.settings import load_settings
 
     try:
         from toolcrib.interfaces.server import serve
     except ModuleNotFoundError as missing:
-        msg = f"the server needs {missing.name!r}, which is not installed: pip install 'toolcrib[server]'"
-        raise InvalidSettings(msg) from missing
+        raise InvalidSettings(missing_extra("the server", missing.name, "server")) from missing
     serve(load_settings({"store": store, "server.host": host, "server.port": port}).settings)
 
 

@@ -1,19 +1,23 @@
 """The output of the demos: as text, and as one JSON document."""
 
+from __future__ import annotations
+
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import Self
+from typing import TYPE_CHECKING, Self
 
 from rich.text import Text
 
 from examples.crm.demo import Outcome
 from examples.crm.verify import StageVerdict
-from examples.research.demo import Outcome as OutcomeOfResearch_report
-from examples.research.verify import Verdict
 from toolcrib.contracts import Json, JsonObject, Trace
 from toolcrib.interfaces.cli.render.console import console, plain
 from toolcrib.interfaces.cli.render.tree import draw
+
+if TYPE_CHECKING:  # they need the extra `research`
+    from examples.research.demo import Outcome as OutcomeOfResearch_report
+    from examples.research.verify import Verdict
 
 
 @dataclass(frozen=True, slots=True)

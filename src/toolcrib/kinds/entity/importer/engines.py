@@ -17,6 +17,7 @@ from sqlalchemy.exc import ArgumentError, NoSuchModuleError
 from sqlalchemy.pool import PoolProxiedConnection, SingletonThreadPool, StaticPool
 
 from toolcrib.contracts import InvalidDefinition, InvalidSettings, Unavailable
+from toolcrib.contracts.base.errors import missing_extra
 from toolcrib.kinds.entity.importer.reflection import read_table
 from toolcrib.kinds.entity.shape import EntityImplementation
 
@@ -197,8 +198,10 @@ def open_engine(text: str, *, address: str | None = None) -> sa.Engine:
         )
     except ImportError as problem:
         driver = problem.name or url.get_driver_name()
-        package = f"toolcrib[{_EXTRAS[driver]}]" if driver in _EXTRAS else driver
-        msg = f"databases of {url.get_backend_name()} need the driver {driver}; install {package}"
+        what = f"a database of {url.get_backend_name()}"
+        msg = f"{what} needs the driver {driver!r}, which is not installed: pip install {driver}"
+        if driver in _EXTRAS:
+            msg = missing_extra(what, driver, _EXTRAS[driver])
         raise Unavailable(msg) from None
     if engine.dialect.name == "sqlite":
         event.listen(engine, "connect", _keep_references)

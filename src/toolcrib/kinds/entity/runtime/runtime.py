@@ -16,6 +16,7 @@ from toolcrib.contracts import (
     ToolcribError,
     Unavailable,
 )
+from toolcrib.contracts.base.errors import missing_extra
 from toolcrib.core.executor import CallFailed, Clock, Dispatch, Outcome, error
 from toolcrib.core.providers import ProviderAccess
 from toolcrib.core.providers.request_errors import count_request, meaning_of, request_limit_s
@@ -74,7 +75,7 @@ class EntityRuntime:
         try:
             from toolcrib.kinds.entity.runtime.operations import EntityRequest, perform  # noqa: PLC0415 - loads SQLAlchemy
         except ImportError as problem:
-            message = f"tools of databases need a package that is not here ({problem}); install toolcrib[entities]"
+            message = missing_extra("a tool of a database", problem.name, "entities")
             raise CallFailed(error(ErrorCode.UNKNOWN, Reason.RUNTIME_MISSING, message)) from problem
         request = EntityRequest(tool.name, made, dispatch.input, self._clock.now(), dispatch.idempotency_key)
         return await self._work(

@@ -3,6 +3,7 @@
 from typing import TYPE_CHECKING
 
 from toolcrib.contracts import ErrorCode, InvalidSettings, Reason
+from toolcrib.contracts.base.errors import missing_extra
 from toolcrib.core.executor import CallFailed, Dispatch, Outcome, error
 from toolcrib.core.providers import ProviderAccess
 from toolcrib.infrastructure.net import HttpSession
@@ -58,8 +59,7 @@ class GrpcRuntime:
             try:
                 from toolcrib.kinds.grpc.runtime.calls import GrpcCalls  # noqa: PLC0415 - loads grpcio
             except ImportError as problem:
-                msg = f"tools of gRPC servers need a package that is not here ({problem}); install toolcrib[grpc]"
-                raise InvalidSettings(msg) from problem
+                raise InvalidSettings(missing_extra("a tool of a gRPC server", problem.name, "grpc")) from problem
             self._calls = GrpcCalls(self._session, self._providers, self._blobs)
         return self._calls
 

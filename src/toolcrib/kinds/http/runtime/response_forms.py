@@ -16,6 +16,7 @@ from typing import Final, NamedTuple, assert_never, cast
 import orjson
 
 from toolcrib.contracts import AttachmentKind, InvalidSettings, Json, JsonObject
+from toolcrib.contracts.base.errors import missing_extra
 from toolcrib.infrastructure.net import HttpResponse
 from toolcrib.kinds.http.runtime.media import decode_text, is_json, media_type
 from toolcrib.kinds.http.runtime.response_bodies import BadBody, content_type, read_body
@@ -94,7 +95,7 @@ def check_reader() -> None:
         InvalidSettings: Names the extra to install.
     """
     if find_spec("selectolax") is None:
-        raise InvalidSettings("reading HTML needs selectolax; install it with: pip install 'toolcrib[web]'")
+        raise InvalidSettings(missing_extra("a readable HTML page", "selectolax", "web"))
 
 
 async def read_html(html: str, url: str) -> JsonObject:

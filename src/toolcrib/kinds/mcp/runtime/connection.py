@@ -10,6 +10,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Final, cast
 
 from toolcrib.contracts import JsonObject
+from toolcrib.contracts.base.errors import missing_extra
 from toolcrib.kinds.mcp.importer import ServerListing
 from toolcrib.kinds.mcp.runtime.failures import TransportTroubles, connection_failure, late
 from toolcrib.kinds.mcp.runtime.server_target import ServerTarget
@@ -155,7 +156,10 @@ class Connection:
         self.has_ended = True
         self._timer.cancel()
         if not task.cancelled() and (problem := task.exception()) is not None and self._troubles.last is None:
-            why = type(_leaf(problem)).__name__
+            cause = _leaf(problem)
+            why = type(cause).__name__
+            if isinstance(cause, ModuleNotFoundError):
+                why = missing_extra("an MCP server", "mcp", "mcp")
             self._troubles.last = connection_failure(self.reach.provider.name, why, self._troubles.output)
         self._decided.set()
 

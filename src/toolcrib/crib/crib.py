@@ -22,7 +22,7 @@ from types import TracebackType
 from typing import IO, TYPE_CHECKING, Self
 
 from toolcrib import contracts, llm
-from toolcrib.contracts import OWNER, Conflict
+from toolcrib.contracts import OWNER, Conflict, Unavailable
 from toolcrib.contracts import workflows as workflow_contracts
 from toolcrib.core import engines, runs
 from toolcrib.crib import agents as agent_parts
@@ -296,6 +296,9 @@ class ActingCrib:
     ) -> runs.Result:
         """Run a tool of any kind and wait until the run ends or suspends.
 
+        If this process lacks a Python function that the run needs, a worker on the same store drives the run. Without
+        a worker, the result is `queued` after some seconds (`SharingOptions.worker_wait_s`), and `warnings` says why.
+
         Args:
             ref: `name` or `name@range`.
             arguments: The tool's input.
@@ -321,7 +324,7 @@ class ActingCrib:
             as_call=as_call,
             test=test,
         )
-        driven = self.engine.start(request) if refusal is None else self.engine.refuse(request, refusal)
+        driven = self._parts.start(request) if refusal is None else self.engine.refuse(request, refusal)
         return _result(await driven)
 
     async def submit(
@@ -399,11 +402,14 @@ class ActingCrib:
         Raises:
             NotFound: No such tool.
             Conflict: The call waits for a person or a client; its run can be resumed.
+            Unavailable: The call waits for a worker that has the tool's Python function.
 
         Example:
             envelope = await crib.call("search_deals", company="Acme")
         """
         result = await self.invoke(ref, {**(arguments or {}), **keywords}, as_call=True)
+        if not result.envelopes and result.status == "queued":
+            raise Unavailable("; ".join(result.warnings))
         if not result.envelopes:
             msg = f"run {result.run_id} {result.summary.status.replace('_', ' ')}; decide it and resume it"
             raise Conflict(msg)
@@ -624,6 +630,7 @@ class Crib(ActingCrib, Definer):
                 redis=settings.redis,
                 budgets=settings.budgets,
                 lease_s=settings.lease_s,
+                worker_wait_s=settings.worker_wait_s,
                 keep_ended=settings.retention.keep,
                 restate=settings.restate if settings.engine == "restate" else None,
             ),

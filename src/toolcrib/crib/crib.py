@@ -15,7 +15,8 @@ Example:
 from __future__ import annotations
 
 import os
-from collections.abc import Awaitable, Callable, Mapping, Sequence
+from collections.abc import AsyncGenerator, Awaitable, Callable, Mapping, Sequence
+from contextlib import asynccontextmanager
 from dataclasses import replace
 from functools import cached_property
 from types import TracebackType
@@ -58,8 +59,10 @@ if TYPE_CHECKING:
     from toolcrib.core.export import ExportFormat
     from toolcrib.core.providers import ImportedApi
     from toolcrib.core.runs.journal.bundles import Manifest
+    from toolcrib.crib.container.catalogue import Addition
     from toolcrib.crib.settings import Settings
     from toolcrib.infrastructure.store import Store
+    from toolcrib.infrastructure.store.memory.shadow import ShadowStore
     from toolcrib.kinds.entity.commands import BoundDatabase, Mapped
 
 
@@ -647,6 +650,16 @@ class Crib(ActingCrib, Definer):
         """
         return ActingCrib(self._parts, container.Actor(self._catalogue, self.principal.realm, principal))
 
+    @property
+    def additions(self) -> Sequence[tuple[Addition, Principal]]:
+        """What was added and is not saved yet, and by which principal."""
+        return self._catalogue.additions
+
+    @property
+    def budgets(self) -> Sequence[str]:
+        """The caps on what many runs spend together."""
+        return self._parts.outside.sharing.budgets
+
     async def _ask(self, agent: str, request: AgentRequest) -> AgentResponse:
         return await self.executions.execute(agent, request)
 
@@ -701,29 +714,48 @@ class Crib(ActingCrib, Definer):
             report = await crib.rehearse(lambda shadow: shadow.save(update_deals.definition))
         """
         from toolcrib.contracts.pruning_and_rehearsal import RehearsalReport
+
+        clock = run_parts.ShiftedClock(self.clock)
+        async with self.shadow(clock) as (shadow, store):
+            if changes is not None:
+                await changes(shadow)
+            parts = shadow._parts  # noqa: SLF001 - of a crib too
+            rehearsal = run_parts.Rehearsal(self._parts, store, parts, clock, functions_here=functions_here)
+            return RehearsalReport(at=self.clock.now(), runs=await rehearsal.of_all(await self._realms()))
+
+    @asynccontextmanager
+    async def shadow(self, clock: Clock | None = None) -> AsyncGenerator[tuple[Crib, ShadowStore]]:
+        """A crib on a shadow of the store: it has the same definitions, and what is saved there is never stored.
+
+        Args:
+            clock: Its time; that of this crib if null.
+
+        Example:
+            async with crib.shadow() as (shadow, _):
+                await shadow.save(update_deals.definition)  # checked, and not stored
+        """
         from toolcrib.infrastructure.store.memory.shadow import ShadowStore
 
         await self.store.open()
-        outside, clock, store = self._parts.outside, run_parts.ShiftedClock(self.clock), ShadowStore(self.store)
+        outside, store = self._parts.outside, ShadowStore(self.store)
         shadow = Crib(
             store,
             principal=self.principal,
             models=outside.models,
             egress=outside.egress,
             environment=outside.environment,
-            clock=clock,
+            clock=clock or self.clock,
             definitions=replace(outside.definitions, sandbox=outside.sandbox),
         )
-        realms = await self.store.retention.realms()
         try:
-            await shadow._parts.begin_with(self._parts, store, realms)
+            await shadow._parts.begin_with(self._parts, store, await self._realms())
             await shadow.open()
-            if changes is not None:
-                await changes(shadow)
-            rehearsal = run_parts.Rehearsal(self._parts, store, shadow._parts, clock, functions_here=functions_here)
-            return RehearsalReport(at=self.clock.now(), runs=await rehearsal.of_all(realms))
+            yield shadow, store
         finally:
             await shadow._parts.let_go()
+
+    async def _realms(self) -> Sequence[str]:
+        return tuple(dict.fromkeys((*await self.store.retention.realms(), self.principal.realm)))
 
     async def refresh(self, realm: str | None = None) -> None:
         """Read definitions that other processes have saved.

@@ -14,6 +14,7 @@ from typer.core import TyperGroup
 from toolcrib.interfaces.cli.admin import keys, providers, serve, settings, store
 from toolcrib.interfaces.cli.agents import agents, evaluations, models, named
 from toolcrib.interfaces.cli.demo import demo
+from toolcrib.interfaces.cli.project import project
 from toolcrib.interfaces.cli.runs import approvals, replay, runs
 from toolcrib.interfaces.cli.tools import authoring, lifecycle, tools
 from toolcrib.interfaces.cli.workflows import instances, publishing, workflows
@@ -122,6 +123,7 @@ app.command("export")(tools.export)
 app.command("schema")(settings.schema)
 app.command("prune")(store.prune)
 app.command("settings")(settings.show_settings)
+app.command("apply")(project.apply)
 app.command("up")(serve.up)
 app.command("worker")(serve.worker)
 

@@ -21,7 +21,7 @@ import uvicorn
 from fastapi import FastAPI
 
 from toolcrib.contracts import InvalidSettings, Principal
-from toolcrib.core.engines.restate import RestateEngine
+from toolcrib.core.engines import LocalEngine
 from toolcrib.crib import Crib
 from toolcrib.crib.settings import ServerSettings, Settings
 from toolcrib.infrastructure.store import Store, open_store
@@ -76,7 +76,7 @@ def _require_same(crib: Crib, settings: Settings) -> None:
     Raises:
         InvalidSettings: It has; the message names both.
     """
-    engine = "restate" if isinstance(crib.engine, RestateEngine) else "local"
+    engine = "local" if isinstance(crib.engine, LocalEngine) else "restate"
     if engine != settings.engine:
         msg = f"the application's crib has the engine {engine!r} and the settings say {settings.engine!r}"
         raise InvalidSettings(f"{msg}; make it with Crib.from_settings(), so that both have the same")

@@ -1,6 +1,7 @@
 """Projects: folders of definitions in YAML and JSON that a store is made equal to, and written from.
 
-`documents` reads a folder, `saving` saves it into a crib, `planning` compares and applies, `writing` is the inverse.
+`documents` reads a folder, `saving` saves it into a crib, `planning` compares and applies, `exporting`
+and `writing` are the inverse.
 Used by `toolcrib apply`, `export`, `init` and `upgrade rehearse --apply`.
 """
 
@@ -10,6 +11,7 @@ from toolcrib.contracts.base import names_on_use
 
 if TYPE_CHECKING:
     from toolcrib.crib.project.documents import InvalidProject, Project, ProjectDocument, ProjectFault
+    from toolcrib.crib.project.exporting import project_files, write_files
     from toolcrib.crib.project.planning import PreparedPlan, prepare
     from toolcrib.crib.project.saving import Functions, functions_of, save_project
 else:
@@ -17,6 +19,7 @@ else:
         __name__,
         {
             "toolcrib.crib.project.documents": "InvalidProject Project ProjectDocument ProjectFault",
+            "toolcrib.crib.project.exporting": "project_files write_files",
             "toolcrib.crib.project.planning": "PreparedPlan prepare",
             "toolcrib.crib.project.saving": "Functions functions_of save_project",
         },
@@ -31,5 +34,7 @@ __all__ = [
     "ProjectFault",
     "functions_of",
     "prepare",
+    "project_files",
     "save_project",
+    "write_files",
 ]

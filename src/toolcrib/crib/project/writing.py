@@ -4,7 +4,8 @@ Fields at their defaults are left out, in the order of their contracts, so that 
 Secrets are references, as they are stored.
 """
 
-from typing import Final, cast
+from collections.abc import Sequence
+from typing import Any, Final, Literal, cast, get_args, get_origin
 
 from toolcrib.contracts import AgentDefinition, JsonObject, ToolDefinition
 from toolcrib.contracts.base.base import Contract
@@ -42,12 +43,31 @@ def _tool(definition: ToolDefinition) -> tuple[ProjectKind, JsonObject]:
     if kind == "agent":
         return "agent", _written(AgentDefinition.of(definition))
     if kind == "workflow":
-        return "workflow", WorkflowDefinition.of(definition).document()
+        workflow = WorkflowDefinition.of(definition)
+        return "workflow", _tagged(workflow, workflow.document())
     body = _written(definition)
-    body["implementation"] = {"kind": kind, **definition.implementation.content()}
     return "tool", body
 
 
 def _written(body: Contract) -> JsonObject:
-    fields = body.model_dump(mode="json", exclude_defaults=True)
+    fields = _tagged(body, body.model_dump(mode="json", exclude_defaults=True))
     return {name: value for name, value in fields.items() if name not in _FIRST}
+
+
+def _tagged(value: object, written: Any) -> Any:
+    """What was written of a value, with the tags that tell the shapes of its parts, which are defaults too."""
+    if isinstance(value, Contract) and isinstance(written, dict):
+        fields = cast("JsonObject", written)
+        tags = {
+            name: getattr(value, name)
+            for name, field in type(value).model_fields.items()
+            if get_origin(field.annotation) is Literal and len(get_args(field.annotation)) == 1 and name not in fields
+        }
+        return tags | {name: _tagged(getattr(value, name, None), part) for name, part in fields.items()}
+    if isinstance(value, list | tuple) and isinstance(written, list):
+        pairs = zip(cast("Sequence[object]", value), cast("list[Any]", written), strict=True)
+        return [_tagged(item, part) for item, part in pairs]
+    if isinstance(value, dict) and isinstance(written, dict):
+        items, parts = cast("dict[str, object]", value), cast("JsonObject", written)
+        return {name: _tagged(items.get(name), part) for name, part in parts.items()}
+    return written

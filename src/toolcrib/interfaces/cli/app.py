@@ -60,6 +60,7 @@ for name, command in (
     ("roll-back", authoring.roll_back),
     ("call", tools.call),
     ("code", tools.add_code),
+    ("export", tools.export),
     ("deprecate", lifecycle.deprecate),
     ("block", lifecycle.block),
     ("activate", lifecycle.activate),
@@ -119,7 +120,7 @@ app.add_typer(workflows.app, name="workflow")
 app.command("doctor")(settings.doctor)
 app.command("replay")(replay.replay)
 app.command("eval")(evaluations.evaluate)
-app.command("export")(tools.export)
+app.command("export")(project.export)
 app.command("schema")(settings.schema)
 app.command("prune")(store.prune)
 app.command("settings")(settings.show_settings)

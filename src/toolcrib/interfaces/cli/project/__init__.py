@@ -1,1 +1,1 @@
-"""Commands over projects: `apply`."""
+"""Commands over projects: `apply` and `export`."""

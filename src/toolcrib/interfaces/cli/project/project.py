@@ -1,4 +1,4 @@
-"""`toolcrib apply`: makes a store equal to a folder of definitions, after showing a plan."""
+"""`toolcrib apply`: makes a store equal to a folder of definitions, after a plan. `toolcrib export`: its inverse."""
 
 import json
 import sys
@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Annotated, Final
 
 import typer
 
-from toolcrib.interfaces.cli.support.commands import print_json
+from toolcrib.interfaces.cli.support.commands import print_json, shows
 from toolcrib.interfaces.cli.support.session import DEFAULT_STORE, AsJson, Store, with_crib
 
 if TYPE_CHECKING:
@@ -23,6 +23,10 @@ _LONGEST: Final = 60
 
 Folder = Annotated[
     Path, typer.Argument(metavar="FOLDER", help="Documents in YAML or JSON, in any depth.", show_default=False)
+]
+Target = Annotated[
+    Path,
+    typer.Argument(metavar="FOLDER", file_okay=False, help="Where to; made if it is not there.", show_default=False),
 ]
 PlanOnly = Annotated[
     bool, typer.Option("--plan", help="Print the plan and write nothing; exit status 2 if there is something to do.")
@@ -73,6 +77,21 @@ def apply(
         print("applied")
     if plan_only and done.to_do:
         raise typer.Exit(TO_DO)
+
+
+def _print_written(found: "dict[str, list[str]]") -> None:
+    print(f"wrote {len(found['written'])} files")
+    for path in found["removed"]:
+        print(f"removed {path}")
+
+
+@shows(_print_written)
+async def export(crib: "Crib", folder: Target) -> "dict[str, list[str]]":
+    """Write the store's definitions into a folder, as toolcrib apply reads them; secrets stay references."""
+    from toolcrib.crib.project import project_files, write_files
+
+    files = await project_files(crib)
+    return {"written": list(files), "removed": write_files(folder, files)}
 
 
 def _read(folder: Path) -> "Project":

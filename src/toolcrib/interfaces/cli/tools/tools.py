@@ -1,4 +1,4 @@
-"""`toolcrib tool`: list, search, add and call tools. `toolcrib export`: tools in the formats of other systems."""
+"""`toolcrib tool`: list, search, add, call and export tools, in the formats of other systems."""
 
 import json
 from collections.abc import Sequence

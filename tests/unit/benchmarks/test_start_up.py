@@ -156,7 +156,7 @@ def test_a_server_that_has_not_been_asked_loads_no_program_of_a_run(store: str, 
     assert len(found.ours) <= 449, sorted(found.ours)
     assert found.packages & HEAVY == {"fastapi", "sqlalchemy", "starlette", "uvicorn"}
     assert not found.modules & {"rich", "sqlalchemy.dialects.postgresql", "toolcrib.agents.programs"}
-    assert found.schemas <= 52
+    assert found.schemas <= 53
 
 
 PACKAGES: Final = [found.name for found in pkgutil.walk_packages(toolcrib.__path__, "toolcrib.") if found.ispkg]

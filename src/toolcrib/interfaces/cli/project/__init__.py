@@ -1,1 +1,1 @@
-"""Commands over projects: `apply` and `export`."""
+"""Commands over projects: `apply`, `export` and `init`."""

@@ -1,4 +1,4 @@
-"""`toolcrib apply`: makes a store equal to a folder of definitions, after a plan. `toolcrib export`: its inverse."""
+"""`toolcrib apply`: makes a store equal to a folder of definitions, after a plan. `export`: its inverse. `init`."""
 
 import json
 import sys
@@ -92,6 +92,35 @@ async def export(crib: "Crib", folder: Target) -> "dict[str, list[str]]":
 
     files = await project_files(crib)
     return {"written": list(files), "removed": write_files(folder, files)}
+
+
+NewFolder = Annotated[
+    Path, typer.Argument(metavar="FOLDER", file_okay=False, help="Where to; the working directory by default.")
+]
+NEXT_COMMANDS: Final = (
+    ("toolcrib apply definitions --app shop:crib --yes", "makes the store equal to the definitions"),
+    ("toolcrib up shop:crib", "serves the tools; leave it running"),
+    ('toolcrib tool call quote --input \'{"item": "hat"}\'', "calls a tool, in another terminal"),
+    ("python -m pytest tests", "tests the project, without a key"),
+)
+"""What a new project can do at once, in this order, with what it is for."""
+
+
+def init(folder: NewFolder = Path(), as_json: AsJson = False) -> None:
+    """Make a project that runs: tools in YAML and Python, an agent, a workflow and a test."""
+    from toolcrib.crib.project import start_project
+
+    written = start_project(folder)
+    if as_json:
+        print_json({"written": written, "next": [command for command, _ in NEXT_COMMANDS]})
+        return
+    for path in written:
+        print(f"wrote {folder / path}")
+    print("\nNext:")
+    if folder != Path():
+        print(f"  cd {folder}")
+    for command, purpose in NEXT_COMMANDS:
+        print(f"  {command}\n      {purpose}")
 
 
 def _read(folder: Path) -> "Project":

@@ -295,6 +295,18 @@ async def test_a_plan_of_an_older_store_is_refused_and_a_crash_is_completed(
         assert not (await prepare(crib, Project.read(folder))).is_needed
 
 
+@pytest.mark.requirement("projects.apply", "projects.owned")
+async def test_each_store_applies_and_removes(folder: Path, store_url: str) -> None:
+    async with Crib(store_url) as crib:
+        assert (await (await prepare(crib, Project.read(folder))).apply(crib)).counts()["create"] == 8
+        assert not (await prepare(crib, Project.read(folder))).is_needed
+        (folder / "flows" / "flows.yaml").unlink()
+        done = await (await prepare(crib, Project.read(folder))).apply(crib)
+        assert done.counts() == {"create": 0, "change": 0, "remove": 6, "unchanged": 2}
+        assert list(crib.registry.names("default")) == ["get_deal"]
+        assert not (await prepare(crib, Project.read(folder))).is_needed
+
+
 @pytest.mark.requirement("projects.read")
 def test_a_folder_without_documents_is_named(tmp_path: Path) -> None:
     (tmp_path / ".hidden").mkdir()

@@ -25,16 +25,16 @@ def project_schema() -> JsonSchema:
     for kind, shape in SHAPE_OF.items():
         schema = TypeAdapter(shape).json_schema(mode="validation", ref_template="#/$defs/{model}")
         definitions |= schema.pop("$defs", {})
-        schema["properties"] = {"kind": {"const": kind}, **schema.get("properties", {})}
+        properties: dict[str, Any] = {"kind": {"const": kind}, **schema.get("properties", {})}
         if kind == "agent":  # a tool without a priority is written as its reference alone
-            tools = schema["properties"]["tools"]
+            tools = properties["tools"]
             tools["items"] = {"anyOf": [{"type": "string"}, tools["items"]]}
         if kind in TOOL_KINDS:
             life = TypeAdapter(VersionLife).json_schema(ref_template="#/$defs/{model}")
             definitions |= life.pop("$defs", {})
-            schema["properties"]["life_cycle"] = {**life, "required": ["status"]}
-        schema["required"] = ["kind", "name"] + [name for name in schema.get("required", []) if name != "name"]
-        choices.append({**schema, "title": kind})
+            properties["life_cycle"] = {**life, "required": ["status"]}
+        others = [name for name in schema.get("required", []) if name != "name"]
+        choices.append({**schema, "properties": properties, "title": kind, "required": ["kind", "name", *others]})
     return {
         "$schema": DIALECT,
         "title": "Toolcrib project document",

@@ -15,14 +15,15 @@ Example:
 from __future__ import annotations
 
 import os
-from collections.abc import Awaitable, Callable, Mapping, Sequence
+from collections.abc import AsyncGenerator, Awaitable, Callable, Mapping, Sequence
+from contextlib import asynccontextmanager
 from dataclasses import replace
 from functools import cached_property
 from types import TracebackType
 from typing import IO, TYPE_CHECKING, Self
 
 from toolcrib import contracts, llm
-from toolcrib.contracts import OWNER, Conflict
+from toolcrib.contracts import OWNER, Conflict, Unavailable
 from toolcrib.contracts import workflows as workflow_contracts
 from toolcrib.core import engines, runs
 from toolcrib.crib import agents as agent_parts
@@ -58,8 +59,10 @@ if TYPE_CHECKING:
     from toolcrib.core.export import ExportFormat
     from toolcrib.core.providers import ImportedApi
     from toolcrib.core.runs.journal.bundles import Manifest
+    from toolcrib.crib.container.catalogue import Addition
     from toolcrib.crib.settings import Settings
     from toolcrib.infrastructure.store import Store
+    from toolcrib.infrastructure.store.memory.shadow import ShadowStore
     from toolcrib.kinds.entity.commands import BoundDatabase, Mapped
 
 
@@ -296,6 +299,9 @@ class ActingCrib:
     ) -> runs.Result:
         """Run a tool of any kind and wait until the run ends or suspends.
 
+        If this process lacks a Python function that the run needs, a worker on the same store drives the run. Without
+        a worker, the result is `queued` after some seconds (`SharingOptions.worker_wait_s`), and `warnings` says why.
+
         Args:
             ref: `name` or `name@range`.
             arguments: The tool's input.
@@ -321,7 +327,7 @@ class ActingCrib:
             as_call=as_call,
             test=test,
         )
-        driven = self.engine.start(request) if refusal is None else self.engine.refuse(request, refusal)
+        driven = self._parts.start(request) if refusal is None else self.engine.refuse(request, refusal)
         return _result(await driven)
 
     async def submit(
@@ -399,11 +405,14 @@ class ActingCrib:
         Raises:
             NotFound: No such tool.
             Conflict: The call waits for a person or a client; its run can be resumed.
+            Unavailable: The call waits for a worker that has the tool's Python function.
 
         Example:
             envelope = await crib.call("search_deals", company="Acme")
         """
         result = await self.invoke(ref, {**(arguments or {}), **keywords}, as_call=True)
+        if not result.envelopes and result.status == "queued":
+            raise Unavailable("; ".join(result.warnings))
         if not result.envelopes:
             msg = f"run {result.run_id} {result.summary.status.replace('_', ' ')}; decide it and resume it"
             raise Conflict(msg)
@@ -624,6 +633,7 @@ class Crib(ActingCrib, Definer):
                 redis=settings.redis,
                 budgets=settings.budgets,
                 lease_s=settings.lease_s,
+                worker_wait_s=settings.worker_wait_s,
                 keep_ended=settings.retention.keep,
                 restate=settings.restate if settings.engine == "restate" else None,
             ),
@@ -639,6 +649,16 @@ class Crib(ActingCrib, Definer):
         The crib itself acts as the application, which needs no grant to see and decide.
         """
         return ActingCrib(self._parts, container.Actor(self._catalogue, self.principal.realm, principal))
+
+    @property
+    def additions(self) -> Sequence[tuple[Addition, Principal]]:
+        """What was added and is not saved yet, and by which principal."""
+        return self._catalogue.additions
+
+    @property
+    def budgets(self) -> Sequence[str]:
+        """The caps on what many runs spend together."""
+        return self._parts.outside.sharing.budgets
 
     async def _ask(self, agent: str, request: AgentRequest) -> AgentResponse:
         return await self.executions.execute(agent, request)
@@ -694,29 +714,48 @@ class Crib(ActingCrib, Definer):
             report = await crib.rehearse(lambda shadow: shadow.save(update_deals.definition))
         """
         from toolcrib.contracts.pruning_and_rehearsal import RehearsalReport
+
+        clock = run_parts.ShiftedClock(self.clock)
+        async with self.shadow(clock) as (shadow, store):
+            if changes is not None:
+                await changes(shadow)
+            parts = shadow._parts  # noqa: SLF001 - of a crib too
+            rehearsal = run_parts.Rehearsal(self._parts, store, parts, clock, functions_here=functions_here)
+            return RehearsalReport(at=self.clock.now(), runs=await rehearsal.of_all(await self._realms()))
+
+    @asynccontextmanager
+    async def shadow(self, clock: Clock | None = None) -> AsyncGenerator[tuple[Crib, ShadowStore]]:
+        """A crib on a shadow of the store: it has the same definitions, and what is saved there is never stored.
+
+        Args:
+            clock: Its time; that of this crib if null.
+
+        Example:
+            async with crib.shadow() as (shadow, _):
+                await shadow.save(update_deals.definition)  # checked, and not stored
+        """
         from toolcrib.infrastructure.store.memory.shadow import ShadowStore
 
         await self.store.open()
-        outside, clock, store = self._parts.outside, run_parts.ShiftedClock(self.clock), ShadowStore(self.store)
+        outside, store = self._parts.outside, ShadowStore(self.store)
         shadow = Crib(
             store,
             principal=self.principal,
             models=outside.models,
             egress=outside.egress,
             environment=outside.environment,
-            clock=clock,
+            clock=clock or self.clock,
             definitions=replace(outside.definitions, sandbox=outside.sandbox),
         )
-        realms = await self.store.retention.realms()
         try:
-            await shadow._parts.begin_with(self._parts, store, realms)
+            await shadow._parts.begin_with(self._parts, store, await self._realms())
             await shadow.open()
-            if changes is not None:
-                await changes(shadow)
-            rehearsal = run_parts.Rehearsal(self._parts, store, shadow._parts, clock, functions_here=functions_here)
-            return RehearsalReport(at=self.clock.now(), runs=await rehearsal.of_all(realms))
+            yield shadow, store
         finally:
             await shadow._parts.let_go()
+
+    async def _realms(self) -> Sequence[str]:
+        return tuple(dict.fromkeys((*await self.store.retention.realms(), self.principal.realm)))
 
     async def refresh(self, realm: str | None = None) -> None:
         """Read definitions that other processes have saved.

@@ -143,6 +143,8 @@ class Settings(Contract):
     they may be sent to any."""
     lease_s: float = Field(default=10.0, ge=0.5, le=3600)
     """Seconds after which other processes claim the runs of a process that died."""
+    worker_wait_s: float = Field(default=5.0, ge=0, le=3600)
+    """Seconds that a call waits for a worker that has the tool's Python function, if this process lacks it."""
     engine: Literal["local", "restate"] = "local"
     """Who drives runs: the processes that begin them, or the workers of a Restate cluster."""
     models_dir: Path | None = None

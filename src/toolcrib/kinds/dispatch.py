@@ -15,6 +15,7 @@ from toolcrib.contracts import (
     ProviderDefinition,
     Reason,
     Run,
+    RunRequest,
     ToolDefinition,
     ToolRevision,
     Unavailable,
@@ -226,7 +227,7 @@ class Abilities:
         Raises:
             Unavailable: Names what is missing.
         """
-        missing = [what async for tool in self._tools(run) for what in self._missing(tool, run)]
+        missing = [what async for tool in self._tools(run.request) for what in self._missing(tool, run)]
         if missing:
             msg = (
                 f"run {run.run_id} cannot continue in this process, which lacks {', '.join(missing)}; add it, "
@@ -234,16 +235,22 @@ class Abilities:
             )
             raise Unavailable(msg)
 
-    async def _tools(self, run: Run) -> AsyncIterator[ToolRevision]:
-        for content_hash in dict.fromkeys((run.request.content_hash, *run.request.pins.values())):
-            yield await self._registry.get_revision(run.realm, content_hash)
+    async def missing_functions(self, request: RunRequest) -> list[str]:
+        """What the tools of a run need and this process lacks, apart from models."""
+        return [what async for tool in self._tools(request) for what in self._missing_of(tool)]
+
+    async def _tools(self, request: RunRequest) -> AsyncIterator[ToolRevision]:
+        for content_hash in dict.fromkeys((request.content_hash, *request.pins.values())):
+            yield await self._registry.get_revision(request.principal.realm, content_hash)
+
+    def _missing_of(self, tool: ToolRevision) -> Iterator[str]:
+        if tool.definition.enabled:  # otherwise no call of it is dispatched anywhere
+            yield from self._runtimes.missing(tool)
 
     def _missing(self, tool: ToolRevision, run: Run) -> Iterator[str]:
         implementation = tool.definition.implementation
-        if not tool.definition.enabled:
-            return  # no call of it is dispatched anywhere
-        yield from self._runtimes.missing(tool)
-        if isinstance(implementation, AgentImplementation | AgenticImplementation):
+        yield from self._missing_of(tool)
+        if tool.definition.enabled and isinstance(implementation, AgentImplementation | AgenticImplementation):
             llm = implementation.llm
             if run.request.model is not None and tool.content_hash == run.request.content_hash:
                 llm = llm.asking(run.request.model)  # which is asked in place of the definition's

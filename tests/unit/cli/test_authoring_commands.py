@@ -117,6 +117,6 @@ def test_what_cannot_be_tried_is_said(store: str, command: tuple[str, ...], said
 
 
 def test_tools_are_exported(store: str) -> None:
-    assert read("export", "deals", "--as", "mcp", store=store)["annotations"]["readOnlyHint"] is True
-    assert [tool["name"] for tool in read("export", store=store)] == ["deals", "search_deals"]
-    assert len(read("export", "deals", "search_deals", "--as", "openai", store=store)) == 2
+    assert read("tool", "export", "deals", "--as", "mcp", store=store)["annotations"]["readOnlyHint"] is True
+    assert [tool["name"] for tool in read("tool", "export", store=store)] == ["deals", "search_deals"]
+    assert len(read("tool", "export", "deals", "search_deals", "--as", "openai", store=store)) == 2

@@ -76,14 +76,14 @@ def test_an_application_brings_its_functions(store: str) -> None:
 def test_a_folder_of_definitions_is_rehearsed_and_not_saved(store: str, tmp_path: Path) -> None:
     folder = tmp_path / "definitions"
     folder.mkdir()
-    agent = {"name": "clerk", "llm": {"model": "ollama:tiny"}, "tools": ["look"]}
+    agent = {"kind": "agent", "name": "clerk", "llm": {"model": "ollama:tiny"}, "tools": ["look"]}
     steps = [{"name": "ask", "agent": "clerk", "input": {"message": "go"}}]
-    (folder / "a_flow.json").write_text(json.dumps({"name": "flow", "steps": steps}))
+    (folder / "a_flow.json").write_text(json.dumps({"kind": "workflow", "name": "flow", "steps": steps}))
     (folder / "clerk.json").write_text(json.dumps(agent))
 
     done = toolcrib("upgrade", "rehearse", "--apply", folder, store=store)
     nothing = toolcrib("upgrade", "rehearse", "--apply", tmp_path / "none", store=store)
 
     assert done.exit_code == 0, done.stderr
-    assert (nothing.exit_code, "no definitions in" in nothing.stderr) == (1, True)
+    assert (nothing.exit_code, "there is no folder" in nothing.stderr) == (1, True)
     assert "clerk" not in toolcrib("tool", "list", store=store).stdout

@@ -8,9 +8,9 @@ from typing import Any
 import pytest
 
 from toolcrib.contracts.workflows import EdgeKind, GraphEdge, GraphNode, WorkflowGraph, WorkflowProblem
+from toolcrib.crib.project.yaml_text import line_of
 from toolcrib.interfaces.cli.render.console import console
 from toolcrib.interfaces.cli.render.graphs import draw_graph
-from toolcrib.interfaces.cli.support.yaml_text import line_of
 
 pytestmark = pytest.mark.requirement("workflow_cli.show", "workflow_cli.check")
 

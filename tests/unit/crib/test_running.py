@@ -6,8 +6,9 @@ from typing import Any
 
 import pytest
 
-from toolcrib import Crib, Principal, ScriptedModel, tool
+from toolcrib import Crib, Principal, ScriptedModel, SharingOptions, tool
 from toolcrib.contracts import ClientResult, Conflict, ErrorCode, NotFound, Reason, RunFinished, RunStarted
+from toolcrib.kinds.python.functions import as_function_tool
 from toolcrib.llm import Message, ToolCall
 
 STRANGER = Principal(id="stranger", realm="default", grants=())
@@ -320,14 +321,23 @@ async def test_a_store_that_is_opened_again_has_its_tools(tmp_path: Path):
         crib.add(add)
         ended = await crib.invoke("add", {"a": 1})
 
-    async with Crib(url) as crib:
+    async with Crib(url, sharing=SharingOptions(worker_wait_s=0)) as crib:
         assert list(crib.registry.names("default")) == ["add"]
         assert (await crib.resume(ended.run_id)).output == 2
-        missing = await crib.call("add", a=1)
-        assert missing.error is not None
-        assert missing.error.reason is Reason.RUNTIME_MISSING
+        left = await crib.invoke("add", {"a": 1})
+        assert (left.status, "lacks the Python function of add@1.0.0" in left.warnings[0]) == ("queued", True)
         crib.add(add)
         assert (await crib.call("add", a=1)).output == 2
+        assert (await crib.resume(left.run_id)).output == 2
+
+
+@pytest.mark.requirement("crib.reopen")
+async def test_a_function_that_a_store_in_memory_lacks_fails_its_call():
+    async with Crib("memory://") as crib:
+        await crib.save(as_function_tool(add).definition)
+        missing = await crib.call("add", a=1)
+    assert missing.error is not None
+    assert missing.error.reason is Reason.RUNTIME_MISSING
 
 
 @pytest.mark.requirement("crib.realms")

@@ -161,8 +161,8 @@ async def test_a_worker_prunes_as_the_settings_want_it(folder: Path, engine: str
     [
         ("shop_app", "not of the form module:name"),
         ("nowhere_app:make", "no module 'nowhere_app'"),
-        ("shop_app:number", "is no Crib"),
-        ("shop_app:absent", "is no Crib"),
+        ("shop_app:number", "of type int, not a Crib"),
+        ("shop_app:absent", "has no .absent.; it has functions without parameters: make"),
     ],
 )
 def test_an_application_that_has_no_crib_is_refused(folder: Path, name: str, complaint: str):

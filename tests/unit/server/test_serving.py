@@ -95,6 +95,13 @@ def server_process(store: str, settings: Mapping[str, str]) -> Generator[tuple[s
         process.communicate()
 
 
+def key_from(line: str) -> str:
+    """The first API key, from the file that a server's second line names; only its owner can read it."""
+    file = Path(line.removeprefix("The first API key is in ").removesuffix("\n"))
+    assert file.stat().st_mode & 0o777 == 0o600
+    return file.read_text().strip()
+
+
 def client(address: str, key: str) -> httpx2.Client:
     return httpx2.Client(base_url=address, headers={"Authorization": f"Bearer {key}"}, timeout=60)
 
@@ -114,7 +121,7 @@ def test_a_killed_server_s_run_is_finished_by_the_next_one_which_shows_no_key(tm
         settings = {"TOOLCRIB_EGRESS_ALLOW": origin, "TOOLCRIB_LEASE_S": "0.5"}
         with server_process(store, settings) as (process, address):
             assert process.stdout is not None
-            key = process.stdout.readline().split()[-1]
+            key = key_from(process.stdout.readline())
             assert key.startswith("tcb_")
             with client(address, key) as session:
                 checked(session.post("/api/v1/ai/tools", json=body_of(http_tool("deals", deals.url))), 201)
@@ -131,7 +138,8 @@ def test_a_killed_server_s_run_is_finished_by_the_next_one_which_shows_no_key(tm
             out, err = process.communicate(timeout=60)
             assert (out, err) == ("", "")
     assert (view["run"]["status"], view["run"]["output"], view["run"]["epoch"]) == ("completed", {"deals": 3}, 2)
-    assert key.encode() not in b"".join(file.read_bytes() for file in tmp_path.iterdir() if file.is_file())
+    kept = [file for file in tmp_path.iterdir() if file.is_file() and file.name != "crib-api-key"]
+    assert key.encode() not in b"".join(file.read_bytes() for file in kept)
 
 
 @pytest.mark.slow
@@ -144,7 +152,7 @@ def test_a_subscriber_whose_server_was_killed_goes_on_at_another_one_where_it_wa
         settings = {"TOOLCRIB_EGRESS_ALLOW": origin, "TOOLCRIB_LEASE_S": "0.5"}
         with server_process(store, settings) as (process, address):
             assert process.stdout is not None
-            key = process.stdout.readline().split()[-1]
+            key = key_from(process.stdout.readline())
             with client(address, key) as session:
                 checked(session.post("/api/v1/ai/tools", json=body_of(http_tool("deals", deals.url))), 201)
                 run_id = checked(session.post("/api/v1/ai/tools/deals/invoke", json={"wait": False}), 202)["meta"][
@@ -178,7 +186,7 @@ def test_of_several_servers_that_find_no_key_one_issues_the_first(tmp_path: Path
         one.send_signal(signal.SIGTERM)
         other.send_signal(signal.SIGTERM)
         said = one.communicate(timeout=60)[0] + other.communicate(timeout=60)[0]
-    assert said.count("API key, shown only now") == 1
+    assert said.count("The first API key is in ") == 1
 
 
 def wait_for(address: str) -> None:
@@ -215,7 +223,7 @@ def test_a_server_that_is_told_to_stop_lets_a_call_end_and_leaves_its_run_to_the
         settings = {"TOOLCRIB_EGRESS_ALLOW": origin, "TOOLCRIB_LEASE_S": "3600", "TOOLCRIB_SERVER_DRAIN_S": "30"}
         with server_process(store, settings) as (process, address):
             assert process.stdout is not None
-            key = process.stdout.readline().split()[-1]
+            key = key_from(process.stdout.readline())
             with client(address, key) as session:
                 checked(session.post("/api/v1/ai/tools", json=body_of(http_tool("deals", deals.url))), 201)
                 steps = [

@@ -10,6 +10,7 @@ from toolcrib.contracts.base import names_on_use
 if TYPE_CHECKING:
     from toolcrib.core.engines.budgets import limits_of
     from toolcrib.core.engines.leases import HEARTBEAT
+    from toolcrib.core.engines.left_runs import LeftRuns
     from toolcrib.core.engines.local import EngineSettings, LocalEngine, SystemClock, new_run_id
     from toolcrib.core.engines.nested_runs import child_run_id
     from toolcrib.core.engines.outcomes import DriveResult, end_of
@@ -20,6 +21,7 @@ else:
         {
             "toolcrib.core.engines.budgets": "limits_of",
             "toolcrib.core.engines.leases": "HEARTBEAT",
+            "toolcrib.core.engines.left_runs": "LeftRuns",
             "toolcrib.core.engines.local": "EngineSettings LocalEngine SystemClock new_run_id",
             "toolcrib.core.engines.nested_runs": "child_run_id",
             "toolcrib.core.engines.outcomes": "DriveResult end_of",
@@ -32,6 +34,7 @@ __all__ = [
     "DriveResult",
     "Engine",
     "EngineSettings",
+    "LeftRuns",
     "LocalEngine",
     "SystemClock",
     "child_run_id",

@@ -8,17 +8,17 @@ from __future__ import annotations
 import os
 import secrets
 import socket
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Coroutine, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cache
-from typing import TYPE_CHECKING, Self
+from typing import TYPE_CHECKING, Any, Self
 
 from msgspec import structs
 
 from toolcrib import agents, workflows
-from toolcrib.contracts import DELEGATES, Principal, PromptFragment, RunKind, ServiceAccount, ToolRevision
+from toolcrib.contracts import DELEGATES, Principal, PromptFragment, RunKind, RunRequest, ServiceAccount, ToolRevision
 from toolcrib.contracts.workflows import ConditionBinding, StepRegistration
-from toolcrib.core.engines import Engine, EngineSettings, LocalEngine, new_run_id, restate
+from toolcrib.core.engines import DriveResult, Engine, EngineSettings, LeftRuns, LocalEngine, new_run_id, restate
 from toolcrib.core.executor import ExecutionRules, Executor
 from toolcrib.core.kinds import ImportContext, ProgramParts
 from toolcrib.core.policy import Guardrails
@@ -31,6 +31,7 @@ from toolcrib.crib.container.environment import CredentialServices, Environment,
 from toolcrib.crib.container.model_services import service_providers, with_model
 from toolcrib.infrastructure.net import HttpSession
 from toolcrib.infrastructure.sandbox import Sandboxes
+from toolcrib.infrastructure.store import MemoryStore
 from toolcrib.infrastructure.store.memory.shadow import ShadowStore
 from toolcrib.kinds.dispatch import Abilities, DelegateRuntime, RuntimeDispatcher, Runtimes
 from toolcrib.kinds.mcp.runtime import McpRuntime
@@ -59,6 +60,8 @@ class EngineServices:
 
     executor: Executor
     engine: Engine
+    start: Callable[[RunRequest], Coroutine[Any, Any, DriveResult]]
+    """Has a run driven here, or by a worker if this process lacks a function that it needs."""
     references: Callable[[], References]
     preparer: Callable[[], RunPreparer]
     """Prepares the scratch runs of authors."""
@@ -109,6 +112,7 @@ class CribServices:
             return agents.References(snapshots, registry=registry, providers=providers, clock=outside.clock)
 
         code_of = _code(outside, kept, references)
+        abilities = Abilities(registry, reaching, models)
         local = LocalEngine(
             store=outside.store,
             registry=registry,
@@ -117,8 +121,9 @@ class CribServices:
             clock=outside.clock,
             new_run_id=new_run_id,
             settings=EngineSettings(owner=_owner(), lease_s=outside.sharing.lease_s),
-            check_able=Abilities(registry, reaching, models).check,
+            check_able=abilities.check,
         )
+        engine = _engine(local, outside)
         adoptions = Adoptions(
             outside.store.definitions,
             registry=registry,
@@ -136,7 +141,8 @@ class CribServices:
             DefinitionServices(kept, catalogue, Visibility(registry), adoptions),
             EngineServices(
                 executor,
-                _engine(local, outside),
+                engine,
+                _start(engine, outside, abilities),
                 references,
                 cache(lambda: agents.RunPreparer(models.model, registry, providers, references())),
                 code_of,
@@ -197,6 +203,11 @@ class CribServices:
     def engine(self) -> Engine:
         """Drives runs."""
         return self.engines.engine
+
+    @property
+    def start(self) -> Callable[[RunRequest], Coroutine[Any, Any, DriveResult]]:
+        """Has a run driven here, or by a worker."""
+        return self.engines.start
 
     @property
     def references(self) -> References:
@@ -340,6 +351,17 @@ def _engine(local: LocalEngine, outside: Environment) -> Engine:
     return restate.RestateEngine.wire(
         local, journal, clock, owner=_owner(), lease_s=sharing.lease_s, options=sharing.restate
     )
+
+
+def _start(
+    engine: Engine, outside: Environment, abilities: Abilities
+) -> Callable[[RunRequest], Coroutine[Any, Any, DriveResult]]:
+    """What starts runs; a store in memory has no other process that could drive one."""
+    if outside.sharing.restate is not None or isinstance(outside.store, MemoryStore | ShadowStore):
+        return engine.start
+    wait_s = outside.sharing.worker_wait_s
+    left = LeftRuns(engine, outside.store.journal, outside.clock, abilities.missing_functions, wait_s=wait_s)
+    return left.start
 
 
 def _owner() -> str:

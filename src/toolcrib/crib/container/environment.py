@@ -70,6 +70,8 @@ class SharingOptions:
     """Seconds after which the runs of a process that died are free."""
     keep_ended: timedelta | None = None
     """How long serving processes keep what has ended; for ever if null."""
+    worker_wait_s: float = 5.0
+    """Seconds that a call waits for a worker that has the tool's Python function, if this process lacks it."""
     restate: RestateOptions | None = None
     """The Restate cluster whose workers drive the runs; the process that begins them does, if null."""
 

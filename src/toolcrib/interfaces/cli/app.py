@@ -14,6 +14,7 @@ from typer.core import TyperGroup
 from toolcrib.interfaces.cli.admin import keys, providers, serve, settings, store
 from toolcrib.interfaces.cli.agents import agents, evaluations, models, named
 from toolcrib.interfaces.cli.demo import demo
+from toolcrib.interfaces.cli.project import project
 from toolcrib.interfaces.cli.runs import approvals, replay, runs
 from toolcrib.interfaces.cli.tools import authoring, lifecycle, tools
 from toolcrib.interfaces.cli.workflows import instances, publishing, workflows
@@ -59,6 +60,7 @@ for name, command in (
     ("roll-back", authoring.roll_back),
     ("call", tools.call),
     ("code", tools.add_code),
+    ("export", tools.export),
     ("deprecate", lifecycle.deprecate),
     ("block", lifecycle.block),
     ("activate", lifecycle.activate),
@@ -118,10 +120,12 @@ app.add_typer(workflows.app, name="workflow")
 app.command("doctor")(settings.doctor)
 app.command("replay")(replay.replay)
 app.command("eval")(evaluations.evaluate)
-app.command("export")(tools.export)
+app.command("init")(project.init)
+app.command("export")(project.export)
 app.command("schema")(settings.schema)
 app.command("prune")(store.prune)
 app.command("settings")(settings.show_settings)
+app.command("apply")(project.apply)
 app.command("up")(serve.up)
 app.command("worker")(serve.worker)
 

@@ -7,20 +7,24 @@ queued for other processes. A run that was interrupted during an effect waits un
 import asyncio
 import math
 import os
+import secrets
 import socket
 import sys
 from collections.abc import Awaitable, Callable
 from datetime import timedelta
 from functools import partial
+from pathlib import Path
 from types import FrameType
 from typing import Final
 
 import uvicorn
 from fastapi import FastAPI
 
-from toolcrib.contracts import InvalidSettings
+from toolcrib.contracts import InvalidSettings, Principal
+from toolcrib.core.engines import LocalEngine
 from toolcrib.crib import Crib
 from toolcrib.crib.settings import ServerSettings, Settings
+from toolcrib.infrastructure.store import Store, open_store
 from toolcrib.interfaces.server.app import create_app
 from toolcrib.interfaces.server.http.keys import KeyRing, read_pepper
 from toolcrib.interfaces.server.http.middleware import ShutdownResponses
@@ -29,23 +33,28 @@ _TURN_S: Final = 10.0
 """Seconds in which a process that has the turn issues the first key; after that another start of a server may."""
 
 
-def serve(settings: Settings) -> None:
+def serve(settings: Settings, crib: Crib | None = None) -> None:
     """Serve the REST API until the process is stopped.
 
-    Prints one line with the address, and at the first start of a store one line with its first API key, which is shown
-    nowhere else and never again.
+    Prints one line with the address. At the first start of a store, it also makes the first API key: if a terminal
+    reads stderr, the key is shown there once; otherwise it is written to a file that only its owner can read, and a
+    line names the file, so that no log has the key.
 
     Args:
         settings: The operator's settings: store, address, egress and the rest.
+        crib: The crib of an application, with its Python functions; one that the settings describe if null.
 
     Raises:
-        InvalidSettings: The pepper is unusable, or the address.
+        InvalidSettings: The pepper is unusable, or the address; or the crib has another store or engine than the
+            settings.
     """
-    asyncio.run(_serve(settings))
+    asyncio.run(_serve(settings, crib))
 
 
-async def _serve(settings: Settings) -> None:
-    async with Crib.from_settings(settings) as crib:
+async def _serve(settings: Settings, given: Crib | None) -> None:
+    if given is not None:
+        _require_same(given, settings)
+    async with Crib.from_settings(settings) if given is None else given as crib:
         keys = await crib.store.api_keys.count()
         ring = KeyRing(crib.store.api_keys, read_pepper(settings.store, os.environ, keys=keys), crib.clock)
         app = create_app(
@@ -57,8 +66,67 @@ async def _serve(settings: Settings) -> None:
         )
         server, listening = _listen(app, settings.server, partial(crib.engine.drain, settings.server.drain_s))
         if not keys and await _is_first(crib):
-            _say(f"API key, shown only now: {await ring.issue(crib.principal)}")
+            await _hand_out_key(ring, crib.principal, settings.store)
         await server.serve(sockets=[listening])
+
+
+def _require_same(crib: Crib, settings: Settings) -> None:
+    """Refuse an application's crib that has another store or engine than the settings.
+
+    Raises:
+        InvalidSettings: It has; the message names both.
+    """
+    engine = "local" if isinstance(crib.engine, LocalEngine) else "restate"
+    if engine != settings.engine:
+        msg = f"the application's crib has the engine {engine!r} and the settings say {settings.engine!r}"
+        raise InvalidSettings(f"{msg}; make it with Crib.from_settings(), so that both have the same")
+    store, wanted = _name_of(crib.store), _name_of(open_store(settings.store, blobs=settings.blobs))
+    if store != wanted:
+        msg = f"the application's crib has the store {store} and the settings say {wanted}"
+        raise InvalidSettings(f"{msg}; make it with Crib.from_settings(), or name its store with --store")
+
+
+def _name_of(store: Store) -> str:
+    """A store as messages call it; a file by its absolute path."""
+    from toolcrib.infrastructure.store.sql.sql_store import SqlStore  # noqa: PLC0415 - loads SQLAlchemy
+
+    if not isinstance(store, SqlStore):
+        return "memory://"
+    return store.name if " at " in store.name else str(Path(store.name).absolute())
+
+
+async def _hand_out_key(ring: KeyRing, principal: Principal, store: str) -> None:
+    """Make the first key, and show it where only the operator sees it."""
+    if sys.stderr.isatty():
+        sys.stderr.write(f"API key, shown only now: {await ring.issue(principal)}\n")
+        sys.stderr.flush()
+        return
+    file = key_file(store)
+    draft = file.with_name(f"{file.name}.{secrets.token_hex(4)}")
+    try:
+        handle = os.open(draft, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600)
+    except OSError as problem:
+        _say(f"No API key was made, because {file} cannot be written ({problem.strerror}): run toolcrib key add")
+        return
+    with os.fdopen(handle, "w") as opened:
+        opened.write(f"{await ring.issue(principal)}\n")
+    draft.replace(file)
+    _say(f"The first API key is in {file}")
+
+
+def key_file(store: str) -> Path:
+    """The file for the first API key of a store.
+
+    It is `NAME-api-key` beside a SQLite file, otherwise `toolcrib-api-key` in the working directory.
+
+    Args:
+        store: The store's URL.
+    """
+    scheme, _, path = store.partition("://")
+    if scheme != "sqlite":
+        return Path.cwd() / "toolcrib-api-key"
+    database = Path(path[1:])
+    return database.with_name(f"{database.stem}-api-key")
 
 
 async def _is_first(crib: Crib) -> bool:

@@ -197,6 +197,8 @@ class Providers:
         async with self._changing:
             last = await self._definitions.changes(realm)  # before reading: what is saved meanwhile is read once more
             changed = await self._definitions.changes_since("provider", realm, self._seen.get(realm, -1))
+            for name, _ in changed.removed:
+                self._providers.pop((realm, name), None)
             for stored in changed.revisions:
                 self._providers[realm, stored.name] = ProviderDefinition.model_validate(stored.body)
             self._seen[realm] = last
@@ -211,6 +213,12 @@ class Providers:
         async with self._changing:
             await self._definitions.save(new)
             self._providers[realm, provider.name] = provider
+
+    async def remove(self, realm: str, name: str) -> None:
+        """Take a provider out of the catalogue; what is saved under its name later brings it back."""
+        async with self._changing:
+            await self._definitions.remove("provider", realm, name)
+            self._providers.pop((realm, name), None)
 
     @property
     def realms(self) -> Sequence[str]:

@@ -32,6 +32,11 @@ class Database:
         self._live: _Live | None = None
         self._opening = asyncio.Lock()
 
+    @property
+    def name(self) -> str:
+        """The database as messages call it, without a password."""
+        return self._dialect.name
+
     async def open(self) -> None:
         """Connect, and bring the schema up to date; does nothing if it is open."""
         async with self._opening:

@@ -16,10 +16,11 @@ from toolcrib.infrastructure.store.ports.records import ApprovalStore, Conversat
 from toolcrib.infrastructure.store.ports.retention import RetentionStore
 
 DefinitionKind: TypeAlias = Literal[
-    "tool", "provider", "baseline", "fragment", "account", "workflow_step", "condition", "draft"
+    "tool", "provider", "baseline", "fragment", "account", "workflow_step", "condition", "draft", "project"
 ]
 """`baseline`: what a provider offered under a tool's name when it was last adopted. `workflow_step`, `condition`: the
-workflow vocabulary. `draft`: a workflow that is not published, under the name that it would have."""
+workflow vocabulary. `draft`: a workflow that is not published, under the name that it would have.
+`project`: what a folder of definitions has made, so that only this is removed with its documents."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -96,6 +96,11 @@ class SqlStore:
         """Counters."""
         return self._counters
 
+    @property
+    def name(self) -> str:
+        """The database as messages call it, without a password: the path of a SQLite file, as it was given."""
+        return self._database.name
+
     async def schema(self) -> SchemaState:
         """Which schema the database has, before it is opened; nothing is changed.
 

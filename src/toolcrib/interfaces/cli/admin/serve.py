@@ -18,8 +18,24 @@ ServerPort = Annotated[
 ]
 
 
-def up(host: ServerHost = None, port: ServerPort = None, store: Store = DEFAULT_STORE) -> None:
-    """Serve the REST interface and drive the runs of the store, until interrupted."""
+Application = Annotated[
+    str | None,
+    typer.Argument(
+        metavar="APP",
+        help="Where the application makes its crib, as module:name: a Crib, or a function that returns one. Needed for "
+        "tools that are Python functions; without it the process has what the store and the settings say.",
+        show_default=False,
+    ),
+]
+
+
+def up(
+    app: Application = None, *, host: ServerHost = None, port: ServerPort = None, store: Store = DEFAULT_STORE
+) -> None:
+    """Serve the REST interface and drive the runs of the store, until interrupted.
+
+    With APP, the Python functions of the application are served too: toolcrib up shop.tools:crib
+    """
     from toolcrib.contracts import InvalidSettings
     from toolcrib.contracts.base.errors import missing_extra
     from toolcrib.crib.settings import load_settings
@@ -28,7 +44,10 @@ def up(host: ServerHost = None, port: ServerPort = None, store: Store = DEFAULT_
         from toolcrib.interfaces.server import serve
     except ModuleNotFoundError as missing:
         raise InvalidSettings(missing_extra("the server", missing.name, "server")) from missing
-    serve(load_settings({"store": store, "server.host": host, "server.port": port}).settings)
+    from toolcrib.interfaces.cli.support.applications import load_crib
+
+    settings = load_settings({"store": store, "server.host": host, "server.port": port}).settings
+    serve(settings, None if app is None else load_crib(app, store=store))
 
 
 if TYPE_CHECKING:
@@ -38,15 +57,6 @@ if TYPE_CHECKING:
 
 EngineName: TypeAlias = Literal["local", "restate"]
 
-Application = Annotated[
-    str | None,
-    typer.Argument(
-        metavar="APP",
-        help="Where the application makes its crib, as module:name: a Crib, or a function that returns one. Needed for "
-        "tools that are Python functions; without it the worker has what the store and the settings say.",
-        show_default=False,
-    ),
-]
 EngineOption = Annotated[
     str | None, typer.Option("--engine", help="local or restate, instead of TOOLCRIB_ENGINE.", show_default=False)
 ]

@@ -5,18 +5,18 @@ import json
 import sys
 from collections.abc import Awaitable, Callable
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Final
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 
 from toolcrib.interfaces.cli.render.comparisons import print_diff
 from toolcrib.interfaces.cli.render.tables import print_rows
 from toolcrib.interfaces.cli.support.commands import is_unsuccessful, print_json, prints, shows
-from toolcrib.interfaces.cli.support.inputs import object_in, text_of, to_contract
+from toolcrib.interfaces.cli.support.inputs import text_of
 from toolcrib.interfaces.cli.support.session import DEFAULT_STORE, AsJson, RunId, Store, with_crib
 
 if TYPE_CHECKING:
-    from toolcrib.contracts import Json, JsonObject, Replay, Run
+    from toolcrib.contracts import Json, Replay, Run
     from toolcrib.contracts.pruning_and_rehearsal import RehearsalReport
     from toolcrib.contracts.runs.comparisons import RunDiff
     from toolcrib.core.runs.journal.bundles import Manifest
@@ -161,9 +161,6 @@ def replay(path: BundleFile) -> "Replay":
 
 app = typer.Typer(help="Check a change of definitions, or a new release, before you apply it.", no_args_is_help=True)
 
-_SUFFIXES: Final = {".yaml", ".yml", ".json"}
-_KINDS: Final = ("tool", "agent", "workflow")
-
 Application = Annotated[
     str | None,
     typer.Argument(
@@ -177,7 +174,7 @@ Apply = Annotated[
     typer.Option(
         "--apply",
         metavar="FOLDER",
-        help="Definitions of agents, workflows and tools, in YAML or JSON, as they would be saved.",
+        help="A project, as toolcrib apply reads it, that would be applied.",
         show_default=False,
     ),
 ]
@@ -206,11 +203,13 @@ def rehearse(
     store: Store = DEFAULT_STORE,
 ) -> "RehearsalReport":
     """Check whether each open run could continue after a change; exit status 1 if one could not."""
-    documents = _documents(apply)
+    from toolcrib.crib.project import Project, save_project
+
+    project = None if apply is None else Project.read(apply)
 
     async def changes(crib: "Crib") -> None:
-        for document in documents:
-            await _save(crib, document)
+        if project is not None:
+            await save_project(crib, project)
         for tool in block or ():
             await crib.lifecycle.block(tool)
 
@@ -231,34 +230,3 @@ async def _in(
         return await work(crib)
     finally:
         await crib.close()
-
-
-def _documents(folder: Path | None) -> "list[JsonObject]":
-    """The definitions of a folder: tools, agents and workflows, in this order, each by name of its file."""
-    from toolcrib.contracts import NotFound
-
-    if folder is None:
-        return []
-    files = sorted(file for file in folder.rglob("*") if file.suffix in _SUFFIXES)
-    if not files:
-        msg = f"there are no definitions in {folder}: files with {', '.join(sorted(_SUFFIXES))}"
-        raise NotFound(msg)
-    return sorted((object_in(file) for file in files), key=lambda document: _KINDS.index(_kind_of(document)))
-
-
-def _kind_of(document: "JsonObject") -> str:
-    if "implementation" in document:
-        return "tool"
-    return "workflow" if "steps" in document else "agent"
-
-
-async def _save(crib: "Crib", document: "JsonObject") -> None:
-    from toolcrib.contracts import AgentDefinition, ToolDefinition
-
-    match _kind_of(document):
-        case "tool":
-            await crib.save(to_contract(ToolDefinition, document, f"tool {document.get('name')!r}"))
-        case "workflow":
-            await crib.workflows.publish(document)
-        case _:
-            await crib.agents.save(to_contract(AgentDefinition, document, f"agent {document.get('name')!r}"))

@@ -91,7 +91,7 @@ def object_in(file: Path) -> "JsonObject":
     import yaml
 
     from toolcrib.contracts import InvalidInput
-    from toolcrib.interfaces.cli.support.yaml_text import JsonLoader
+    from toolcrib.crib.project.yaml_text import JsonLoader
 
     try:
         content = JsonLoader(text_of(file)).get_single_data()
@@ -110,7 +110,7 @@ def telling_lines(file: Path) -> "Generator[None]":
         file: What the definition was read from.
     """
     from toolcrib.contracts import InvalidInput
-    from toolcrib.interfaces.cli.support.yaml_text import line_of
+    from toolcrib.crib.project.yaml_text import line_of
 
     try:
         yield

@@ -1,4 +1,4 @@
-"""`toolcrib tool`: list, search, add and call tools. `toolcrib export`: tools in the formats of other systems."""
+"""`toolcrib tool`: list, search, add, call and export tools, in the formats of other systems."""
 
 import json
 from collections.abc import Sequence
@@ -109,12 +109,15 @@ def call(
     as_json: AsJson = False,
 ) -> None:
     """Call a tool once, and print its output; with --json the whole envelope. A failed call ends with status 1."""
+    from toolcrib.contracts import Unavailable
 
     async def run(crib: "Crib") -> "Result":
         return await crib.invoke(name, json_object(arguments, "--input"), dry_run=dry_run, as_call=True)
 
     result = with_crib(store, run)
     if not result.envelopes:
+        if result.status == "queued":
+            raise Unavailable("; ".join(result.warnings))
         status, run_id = result.summary.status.replace("_", " "), result.run_id
         print(f"run {run_id} is {status}; decide it with `toolcrib run approve`, then `toolcrib run resume {run_id}`")
         return

@@ -111,7 +111,7 @@ def dry_run(ref: Ref, given: Input = "{}", store: Store = DEFAULT_STORE) -> "Wor
 
 def print_problems(graph: "WorkflowGraph", file: Path | None) -> None:
     """Each problem with its place, in the file if it is known."""
-    from toolcrib.interfaces.cli.support.yaml_text import line_of
+    from toolcrib.crib.project.yaml_text import line_of
 
     text = None if file is None else text_of(file)
     for problem in graph.problems:

@@ -47,7 +47,11 @@ async def invoke_tool(
     response: Response,
     body: Annotated[InvokeBody, Body(default_factory=InvokeBody)],
 ) -> InvokeView:
-    """Run a tool; responds when the run has ended or waits, or at once with `wait: false`, in the same shape."""
+    """Run a tool; responds when the run has ended or waits, or at once with `wait: false`, in the same shape.
+
+    If this server lacks the tool's Python function, a worker drives the run; without one, the run stays queued and
+    `meta.warnings` says why.
+    """
     return await _invoke(crib, name, body, response)
 
 
@@ -61,7 +65,7 @@ async def invoke_named_tool(body: NamedInvokeBody, crib: CribDep, response: Resp
 async def execute_tool(
     name: str, crib: CribDep, response: Response, body: Annotated[CallBody, _NO_PARAMS]
 ) -> EnvelopeView | RunAccepted:
-    """Make one call and return its envelope; for a call that waits for a person, its run."""
+    """Make one call and return its envelope; for a call that waits for a person or for a worker, its run."""
     await _demand_tool(crib, name)
     result = await crib.invoke(
         name,
@@ -75,7 +79,7 @@ async def execute_tool(
     if envelopes:
         return EnvelopeView.of(envelopes[-1], result.run_id)
     _mark_accepted(response, result.run_id)
-    return RunAccepted(run_id=result.run_id, status=result.summary.status)
+    return RunAccepted(run_id=result.run_id, status=result.status, warnings=result.warnings)
 
 
 @router.post("/ai/tools/{name}/validate")
@@ -98,7 +102,8 @@ async def run_view(crib: ActingCrib, run_id: str, response: Response) -> InvokeV
 async def _result_view(crib: ActingCrib, result: Result, response: Response) -> InvokeView:
     """The state of a run that this request has driven; of one that has ended, from the events that are at hand."""
     if result.status not in ENDED:
-        return await run_view(crib, result.run_id, response)
+        view = await run_view(crib, result.run_id, response)
+        return view if not result.warnings else view.with_warnings(result.warnings)
     first = result.log[0]
     trace = await complete_trace(crib.store.journal, result.log)
     return InvokeView.of(trace, await _mode(crib, first.realm, cast("RunStarted", first.event).request))

@@ -128,12 +128,19 @@ class InvokeView(View):
         meta = InvokeMeta.project(trace, mode=mode, agentic_tool=agentic_tool, question=question, trace=trace)
         return cls.project(trace, success=trace.status == "completed", meta=meta)
 
+    def with_warnings(self, warnings: tuple[str, ...]) -> Self:
+        """The same with more warnings."""
+        meta = self.meta.model_copy(update={"warnings": (*self.meta.warnings, *warnings)})
+        return self.model_copy(update={"meta": meta})
+
 
 class RunAccepted(Contract):
     """A run that continues in the background, or waits; `GET /executions/{run_id}` returns its state."""
 
     run_id: str
     status: RunStatus
+    warnings: tuple[str, ...] = ()
+    """Why it has not begun: no worker has the tool's Python function."""
 
 
 class Problem(Contract):

@@ -1,0 +1,155 @@
+"""Projects as files: the documents that only projects have, and the plan of what applying a project would change.
+
+A document has `kind`, `name` and, for tools, agents and workflows, `version`; the other fields are those of its
+contract. Secrets, keys and budgets are named, and never have values here.
+"""
+
+from typing import Any, Literal, TypeAlias
+
+from pydantic import Field
+
+from toolcrib.contracts.base.base import Contract, Json
+from toolcrib.contracts.providers.auth import ProviderAuth
+from toolcrib.contracts.providers.providers import NAME_PATTERN
+
+ProjectKind: TypeAlias = Literal[
+    "project",
+    "secret",
+    "key",
+    "budget",
+    "provider",
+    "fragment",
+    "account",
+    "condition",
+    "function",
+    "import",
+    "tool",
+    "handler",
+    "agent",
+    "workflow",
+]
+"""What a document describes, in the order in which documents are saved."""
+
+PlannedAction: TypeAlias = Literal["create", "change", "remove", "unchanged"]
+
+
+class ProjectHeader(Contract):
+    """The project itself. At most one document of a folder has it."""
+
+    name: str = Field(pattern=NAME_PATTERN)
+    """Owns what it applies; the name of the folder if no document says it."""
+    description: str = ""
+
+
+class ProjectImport(Contract):
+    """An OpenAPI document, each operation of which becomes a tool of a provider with the name of this document."""
+
+    name: str = Field(pattern=NAME_PATTERN)
+    openapi: str = Field(min_length=1)
+    """Path of a JSON or YAML file, relative to the file that names it, inside of the project's folder."""
+    base_url: str | None = None
+    """Address of the API, instead of the document's servers."""
+    auth: ProviderAuth | None = None
+    """Authentication, instead of the document's."""
+
+
+class ProjectFunction(Contract):
+    """A Python function of an application.
+
+    The module is never imported by this name: the person who applies the project names the application, or a worker has
+    saved the function before.
+    """
+
+    name: str = Field(pattern=NAME_PATTERN)
+    version: str = "1.0.0"
+    application: str = Field(pattern=r"^[A-Za-z_][\w.]*:[A-Za-z_]\w*$")
+    """Where its crib is: `shop.tools:crib`."""
+
+
+class ProjectSecret(Contract):
+    """A secret that the project needs in the vault, which `toolcrib secret set` stores. It has no value here."""
+
+    name: str = Field(pattern=r"^[A-Za-z_][A-Za-z0-9_]*$")
+    description: str = ""
+
+
+class ProjectKey(Contract):
+    """An API key that callers of the project need, which `toolcrib key add` makes. It has no value here."""
+
+    name: str = Field(min_length=1, max_length=200)
+    """The principal that its holder acts as."""
+    scopes: tuple[str, ...] = ()
+    """Patterns of security URIs that one key of the principal has, at least."""
+
+
+class ProjectBudget(Contract):
+    """A cap that the settings must have; applying a project does not change settings."""
+
+    name: str = Field(min_length=1, max_length=200)
+    cap: str
+    """As in the setting `budgets`: `realm 50 usd/day`."""
+
+
+class FieldChange(Contract):
+    """One field that is different."""
+
+    place: str
+    """Dotted path; `steps[0].input.company`."""
+    before: Json = None
+    """Null if there was nothing."""
+    after: Json = None
+    """Null if there will be nothing."""
+
+
+class PlannedChange(Contract):
+    """What applying a project does to one thing in the store."""
+
+    action: PlannedAction
+    kind: ProjectKind
+    name: str
+    version: str | None = None
+    """Of a tool, an agent or a workflow."""
+    source: str | None = None
+    """`file:line` of its document; null if none has it."""
+    fields: tuple[FieldChange, ...] = ()
+    dangers: tuple[str, ...] = ()
+    """Why callers can be affected, and which tools, agents, workflows and runs depend on it."""
+
+
+class ProjectNeed(Contract):
+    """Something that the project names and applying it does not make."""
+
+    kind: Literal["secret", "key", "budget"]
+    name: str
+    source: str
+    present: bool
+    message: str
+    """What there is, or how to make it."""
+
+
+class ProjectPlan(Contract):
+    """What applying a project does, or has done, to a store."""
+
+    project: str
+    changes: tuple[PlannedChange, ...] = ()
+    needs: tuple[ProjectNeed, ...] = ()
+    warnings: tuple[str, ...] = ()
+    """What imports have left out, and what authors should know of what is saved."""
+    applied: bool = False
+
+    @property
+    def to_do(self) -> tuple[PlannedChange, ...]:
+        """The changes that write something."""
+        return tuple(change for change in self.changes if change.action != "unchanged")
+
+    @property
+    def is_dangerous(self) -> bool:
+        """Whether a change can affect callers."""
+        return any(change.dangers for change in self.changes)
+
+    def counts(self) -> dict[str, int]:
+        """How many changes there are of each action."""
+        found: dict[str, Any] = dict.fromkeys(("create", "change", "remove", "unchanged"), 0)
+        for change in self.changes:
+            found[change.action] += 1
+        return found

@@ -1,0 +1,1 @@
+"""Commands over projects: `apply`, `export` and `init`."""

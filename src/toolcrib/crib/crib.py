@@ -362,6 +362,7 @@ class ActingCrib:
     ) -> tuple[RunRequest, ToolError | None]:
         """The request of a run, and why it is refused, if it is."""
         who = await self.authorize()
+        self._catalogue.require_saved(who.realm, ref)
         tool = self.registry.find_by_ref(who.realm, ref) or await self._catalogue.require(who.realm, ref)
         request = container.request_of(
             tool,
@@ -646,8 +647,19 @@ class Crib(ActingCrib, Definer):
     # Life -------------------------------------------------------------------------------------------------------------
 
     async def open(self) -> None:
-        """Connect the store and save what was added; called by everything that needs it."""
+        """Connect the store and save what was added; calls do this too.
+
+        Raises:
+            InvalidInput: Something that was added is not well formed, or its model cannot be opened. Each refusal is
+                raised by one `open`, and by every call of what was refused. Everything else is saved.
+            NotFound: Something that was added names something that does not exist.
+
+        Example:
+            crib.agent("greeter", model="anthropic:claude-sonnet-4")
+            await crib.open()  # raises here what would else be raised by the first call
+        """
         await self._catalogue.open(self.principal.realm)
+        self._catalogue.raise_refusal()
 
     async def recover(self) -> Sequence[runs.Result]:
         """Resume all runs that can continue now.

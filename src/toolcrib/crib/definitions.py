@@ -331,6 +331,11 @@ class Definer(ABC):
     def add(self, *tools: FunctionTool[..., Any] | Callable[..., Any] | ToolDefinition) -> None:
         """Add tools: decorated functions, plain ones (taken to write), or definitions. Saved before the next call.
 
+        If one of them cannot be a tool, none is added.
+
+        Raises:
+            InvalidDefinition: One is no function, its signature cannot be expressed in JSON, or it could not run.
+
         Example:
             @tool(side_effects="reads")
             def find_person(name: str) -> str:
@@ -339,9 +344,8 @@ class Definer(ABC):
             crib.add(find_person)
             print((await crib.call("find_person", name="Ann")).output)
         """
-        for item in tools:
-            addition = item if isinstance(item, ToolDefinition) else as_function_tool(item)
-            self._catalogue.add(addition, self.principal)
+        made = [item if isinstance(item, ToolDefinition) else as_function_tool(item) for item in tools]
+        self._catalogue.add(*made, owner=self.principal)
 
     def agentic_tool(
         self,
@@ -378,7 +382,7 @@ class Definer(ABC):
         definition = agents.agentic_definition(
             name, mode=mode, llm=llm, limits=limits or defaults.default_limits, **options
         )
-        self._catalogue.add(definition, self.principal)
+        self._catalogue.add(definition, owner=self.principal)
         return AgenticTool(self.invoke, definition)
 
     def agent(
@@ -415,7 +419,7 @@ class Definer(ABC):
         llm = self._llm_of(name, model, base_url)
         may_call = [one if isinstance(one, AllocatedTool) else reference_of(one, self.add) for one in tools]
         definition = agent_definition(name, llm, may_call, limits or defaults.default_limits, **options)
-        self._catalogue.add(definition.tool(), self.principal)
+        self._catalogue.add(definition.tool(), owner=self.principal)
         return Agent(self._ask, definition)
 
     def composite_tool(
@@ -450,7 +454,7 @@ class Definer(ABC):
 
         made = {"description": description, "output_schema": output_schema, "version": version}
         definition = composite_definition(name, input_schema, routes, **made)
-        self._catalogue.add(definition, self.principal)
+        self._catalogue.add(definition, owner=self.principal)
         return CompositeTool(self.invoke, definition)
 
     def workflow(
@@ -483,7 +487,7 @@ class Definer(ABC):
             result = await move()
         """
         definition = workflow_definition(name, steps, limits, **options)
-        self._catalogue.add(definition.tool(), self.principal)
+        self._catalogue.add(definition.tool(), owner=self.principal)
         return WorkflowHandle(self.invoke, definition)
 
     def _llm_of(self, name: str, model: str | LLMConfig | None, base_url: str | None) -> LLMConfig:

@@ -12,7 +12,8 @@ from toolcrib.core.providers.request_errors import count_request, network_failur
 from toolcrib.infrastructure.net import HttpSession, NetworkError
 from toolcrib.infrastructure.store import Doer, NoTransactions, Transactions
 from toolcrib.infrastructure.store.ports.transactions import Work
-from toolcrib.kinds.python.functions import FunctionTool, ToolContext
+from toolcrib.kinds.python.context import ToolContext
+from toolcrib.kinds.python.functions import FunctionTool
 from toolcrib.kinds.python.shape import PythonImplementation
 
 OwnTool: TypeAlias = Callable[[Dispatch], Awaitable[Outcome]]

@@ -10,8 +10,6 @@ others go through `_run`, which is the reference for both; replays always do, as
 """
 
 import asyncio
-import logging
-import traceback
 from collections.abc import Awaitable, Callable, Mapping, Sequence
 from decimal import Decimal
 from typing import Final, NamedTuple, TypeVar, cast
@@ -82,6 +80,7 @@ from toolcrib.core.executor.retries import (
     with_author_message,
     with_reason,
 )
+from toolcrib.core.executor.tracebacks import keep_traceback
 from toolcrib.core.policy import (
     Accounts,
     Budget,
@@ -96,8 +95,6 @@ from toolcrib.core.policy import (
     take_call,
 )
 from toolcrib.core.registry import SchemaProblem, SchemaValidator, compile_schema
-
-_logger = logging.getLogger(__name__)
 
 T = TypeVar("T")
 
@@ -743,7 +740,7 @@ def _invalid(tool: ToolRevision, problems: Sequence[SchemaProblem]) -> ToolError
 
 
 async def _catch_failures(work: Awaitable[T], tool: ToolDefinition, builder: EnvelopeBuilder) -> T:
-    """What a tool brings; whatever it raises is its failure, and is logged where it was raised."""
+    """What a tool brings; whatever it raises is its failure, whose traceback is kept."""
     try:
         return await work
     except (CallFailed, Fenced, StoreUnavailable):
@@ -751,25 +748,11 @@ async def _catch_failures(work: Awaitable[T], tool: ToolDefinition, builder: Env
     except asyncio.CancelledError as crash:
         if _is_cancelled():
             raise
+        keep_traceback(crash, builder)
         raise crash_failure(tool, crash) from crash
     except (Exception, SystemExit) as crash:
-        _log(crash, tool, builder)
+        keep_traceback(crash, builder)
         raise crash_failure(tool, crash) from crash
-
-
-def _log(crash: BaseException, tool: ToolDefinition, builder: EnvelopeBuilder) -> None:
-    """Log an exception of a tool, without its message, which may hold secrets: the envelope has it, redacted."""
-    last = traceback.extract_tb(crash.__traceback__)[-1]
-    _logger.info(
-        "run %s, call %s: tool %r at %s raised %s in %s, line %s",
-        builder.context.run_id,
-        builder.call_id,
-        tool.name,
-        builder.call.position,
-        type(crash).__name__,
-        last.filename,
-        last.lineno,
-    )
 
 
 def _is_cancelled() -> bool:

@@ -89,6 +89,10 @@ class CallJournal(Protocol):
         """
         ...
 
+    def keep_traceback(self, position: str, text: str) -> None:
+        """Record with the outcome of the call at a position the traceback of an exception that its tool raised."""
+        ...
+
     def find_failed_call(self, position: str) -> FailedCall | None:
         """How the call at a position failed, if its fallback has begun before, in this process or in another one."""
         ...

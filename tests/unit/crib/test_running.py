@@ -340,3 +340,19 @@ async def test_what_others_save_is_listed_after_a_refresh(tmp_path: Path):
         await other.refresh()
         assert list(other.registry.names("default")) == ["add"]
         assert (await other.refusal("add", {"a": 1})) is None
+
+
+@pytest.mark.requirement("crib.call_ids")
+@pytest.mark.parametrize("place", ["memory://", "sqlite:///{folder}/crib.db"])
+async def test_equal_direct_calls_have_ids_of_their_own_that_a_replay_makes_again(place: str, tmp_path: Path):
+    @tool(side_effects="reads")
+    def fail(n: int) -> int:
+        raise RuntimeError(str(n))
+
+    async with Crib(place.format(folder=tmp_path)) as crib:
+        crib.add(add, fail)
+        envelopes = [await crib.call(name, {arg: 1}) for name, arg in (("add", "a"), ("fail", "n")) for _ in range(2)]
+        replays = [await crib.replay(envelope.run_id or "") for envelope in envelopes]
+
+    assert len({envelope.call_id for envelope in envelopes}) == 4
+    assert [replay.same for replay in replays] == [True] * 4

@@ -42,6 +42,8 @@ class CallRequest(Struct, frozen=True):
     """The key that it had when it was made first, in an earlier life or another run; null if it is made first now."""
     timeout_s: float | None = None
     """Seconds that its caller gives it, waiting for people excluded, if the tool itself does not take fewer."""
+    scope: str = ""
+    """Stands before the position in the call's id: the id of the run, if the id is to be unique among runs."""
 
 
 class CallJournal(Protocol):

@@ -31,7 +31,7 @@ from toolcrib.crib import providers as provider_parts
 from toolcrib.crib import runs as run_parts
 from toolcrib.crib import tools as tool_parts
 from toolcrib.crib import workflows as workflow_parts
-from toolcrib.crib.definitions import Definer
+from toolcrib.crib.definitions import Definer, reference_to
 from toolcrib.infrastructure import net
 from toolcrib.llm import local
 
@@ -58,6 +58,7 @@ if TYPE_CHECKING:
     from toolcrib.core.export import ExportFormat
     from toolcrib.core.providers import ImportedApi
     from toolcrib.core.runs.journal.bundles import Manifest
+    from toolcrib.crib.definitions import Callee
     from toolcrib.crib.settings import Settings
     from toolcrib.infrastructure.store import Store
     from toolcrib.kinds.entity.commands import BoundDatabase, Mapped
@@ -285,7 +286,7 @@ class ActingCrib:
 
     async def invoke(
         self,
-        ref: str,
+        ref: Callee,
         arguments: JsonObject,
         *,
         conversation_id: str | None = None,
@@ -297,7 +298,7 @@ class ActingCrib:
         """Run a tool of any kind and wait until the run ends or suspends.
 
         Args:
-            ref: `name` or `name@range`.
+            ref: The tool: `name` or `name@range`, its function, or a handle.
             arguments: The tool's input.
             conversation_id: Conversation that the run belongs to.
             session_id: Session that the run belongs to.
@@ -326,7 +327,7 @@ class ActingCrib:
 
     async def submit(
         self,
-        ref: str,
+        ref: Callee,
         arguments: JsonObject,
         *,
         conversation_id: str | None = None,
@@ -351,7 +352,7 @@ class ActingCrib:
 
     async def _admit(
         self,
-        ref: str,
+        ref: Callee,
         arguments: JsonObject,
         *,
         conversation_id: str | None,
@@ -362,6 +363,8 @@ class ActingCrib:
     ) -> tuple[RunRequest, ToolError | None]:
         """The request of a run, and why it is refused, if it is."""
         who = await self.authorize()
+        if not isinstance(ref, str):
+            ref = reference_to(ref)
         self._catalogue.require_saved(who.realm, ref)
         tool = self.registry.find_by_ref(who.realm, ref) or await self._catalogue.require(who.realm, ref)
         request = container.request_of(
@@ -376,7 +379,7 @@ class ActingCrib:
         )
         return request, container.refusal_of_run(self.executor, tool, request, test=test, registry=self.registry)
 
-    async def refusal(self, ref: str, arguments: JsonObject) -> ToolError | None:
+    async def refusal(self, ref: Callee, arguments: JsonObject) -> ToolError | None:
         """Why a call would be refused before anything runs: arguments, policy, permission. Null if it would run.
 
         Raises:
@@ -386,14 +389,14 @@ class ActingCrib:
             problem = await crib.refusal("search_deals", {"compny": "Acme"})
         """
         who = await self.authorize()
-        tool = await self._catalogue.require(who.realm, ref)
+        tool = await self._catalogue.require(who.realm, reference_to(ref))
         return container.refusal_of(self.executor, tool, arguments, who)
 
-    async def call(self, ref: str, arguments: JsonObject | None = None, /, **keywords: Json) -> ToolEnvelope:
+    async def call(self, ref: Callee, arguments: JsonObject | None = None, /, **keywords: Json) -> ToolEnvelope:
         """Call a tool once and get its envelope.
 
         Args:
-            ref: `name` or `name@range`.
+            ref: The tool: `name` or `name@range`, its function, or a handle.
             arguments: The tool's input.
             **keywords: The same, as keywords.
 

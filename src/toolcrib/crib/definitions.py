@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from collections.abc import Awaitable, Callable, Coroutine, Sequence
-from typing import TYPE_CHECKING, Any, TypeAlias, TypedDict, Unpack
+from typing import TYPE_CHECKING, Any, TypeAlias, TypedDict, Unpack, cast
 
 from pydantic import ValidationError
 
@@ -15,6 +15,7 @@ from toolcrib import agents, contracts
 from toolcrib.contracts import AllocatedTool, InvalidDefinition, ToolDefinition
 from toolcrib.crib import container
 from toolcrib.kinds.python.functions import FunctionTool, as_function_tool
+from toolcrib.kinds.python.signatures import inner_function, name_of
 from toolcrib.workflows import checks
 
 if TYPE_CHECKING:
@@ -311,6 +312,28 @@ def reference_of(tool: Usable, add: Callable[[FunctionTool[..., Any] | ToolDefin
     add(addition)
     definition = addition if isinstance(addition, ToolDefinition) else addition.definition
     return f"{definition.name}@{definition.version}"
+
+
+Callee: TypeAlias = str | Callable[..., Any]
+"""What is called: a tool's `name` or `name@range`, its function, decorated or not, or a handle."""
+
+
+def reference_to(callee: Callee) -> str:
+    """The reference of something that is to be called; nothing is added.
+
+    Args:
+        callee: A reference, a handle, or a function, which stands for the tool of its name.
+
+    Raises:
+        InvalidDefinition: It is none of these.
+    """
+    if isinstance(callee, str):
+        return callee
+    if isinstance(callee, FunctionTool | Agent | AgenticTool | CompositeTool | WorkflowHandle):
+        definition = cast("ToolDefinition", callee.definition)
+        return f"{definition.name}@{definition.version}"
+    inner_function(callee)
+    return name_of(callee)
 
 
 class Definer(ABC):

@@ -7,7 +7,16 @@ from typing import Any
 import pytest
 
 from toolcrib import Crib, Principal, ScriptedModel, tool
-from toolcrib.contracts import ClientResult, Conflict, ErrorCode, NotFound, Reason, RunFinished, RunStarted
+from toolcrib.contracts import (
+    ClientResult,
+    Conflict,
+    ErrorCode,
+    InvalidDefinition,
+    NotFound,
+    Reason,
+    RunFinished,
+    RunStarted,
+)
 from toolcrib.llm import Message, ToolCall
 
 STRANGER = Principal(id="stranger", realm="default", grants=())
@@ -356,3 +365,33 @@ async def test_equal_direct_calls_have_ids_of_their_own_that_a_replay_makes_agai
 
     assert len({envelope.call_id for envelope in envelopes}) == 4
     assert [replay.same for replay in replays] == [True] * 4
+
+
+def plain_sum(a: int, b: int) -> int:
+    return a + b
+
+
+@pytest.mark.requirement("crib.callees")
+@pytest.mark.parametrize("place", ["memory://", "sqlite:///{folder}/crib.db"])
+async def test_a_tool_is_called_by_its_function_and_by_its_handle_as_by_its_name(place: str, tmp_path: Path):
+    async with Crib(place.format(folder=tmp_path)) as crib:
+        crib.add(add, plain_sum)
+        steps = [{"name": "summed", "tool": "add", "input": {"a": 1}}]
+        flow = crib.workflow("flow", steps=steps, output="${summed}")
+
+        assert (await crib.invoke(add, {"a": 1})).output == 2
+        assert (await crib.call(plain_sum, a=2, b=3)).output == 5
+        assert (await crib.invoke(flow, {})).output == 2
+        assert await crib.refusal(add, {"a": 1}) is None
+        refused = await crib.refusal(add, {"c": 1})
+        assert refused is not None
+        assert "'c'" in refused.message
+        assert (await crib.resume(await crib.submit(plain_sum, {"a": 1, "b": 1}))).output == 2
+        with pytest.raises(NotFound, match="no tool 'unknown_here'"):
+            await crib.call(unknown_here)
+        number: Any = 3
+        with pytest.raises(InvalidDefinition, match="expected a function, got int"):
+            await crib.call(number)
+
+
+def unknown_here() -> None: ...

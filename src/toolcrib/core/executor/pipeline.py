@@ -80,7 +80,6 @@ from toolcrib.core.executor.retries import (
     with_author_message,
     with_reason,
 )
-from toolcrib.core.executor.tracebacks import keep_traceback
 from toolcrib.core.policy import (
     Accounts,
     Budget,
@@ -748,11 +747,17 @@ async def _catch_failures(work: Awaitable[T], tool: ToolDefinition, builder: Env
     except asyncio.CancelledError as crash:
         if _is_cancelled():
             raise
-        keep_traceback(crash, builder)
+        _keep_traceback(crash, builder)
         raise crash_failure(tool, crash) from crash
     except (Exception, SystemExit) as crash:
-        keep_traceback(crash, builder)
+        _keep_traceback(crash, builder)
         raise crash_failure(tool, crash) from crash
+
+
+def _keep_traceback(crash: BaseException, builder: EnvelopeBuilder) -> None:
+    from toolcrib.core.executor.tracebacks import keep_traceback  # noqa: PLC0415 - rarely needed
+
+    keep_traceback(crash, builder)
 
 
 def _is_cancelled() -> bool:

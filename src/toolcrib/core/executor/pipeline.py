@@ -354,7 +354,7 @@ class Executor:
         call = made.call
         dispatch = Dispatch(
             plan.tool, made.copy_arguments(), _NO_SECRETS, made.idempotency_key, call.position, 1, made.context,
-            call.timeout_s,
+            call.timeout_s, made.call_id,
         )  # fmt: skip
         work = self._dispatcher.dispatch(dispatch)
         try:
@@ -716,6 +716,7 @@ def _dispatch_of(builder: EnvelopeBuilder, tool: ToolRevision, auth: Mapping[str
         attempt=attempt,
         context=builder.context,
         timeout_s=call.timeout_s,
+        call_id=builder.call_id,
     )
 
 

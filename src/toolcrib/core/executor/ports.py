@@ -141,6 +141,8 @@ class Dispatch(Struct, frozen=True):
     context: CallContext
     timeout_s: float | None = None
     """As of the call."""
+    call_id: str = ""
+    """Of its envelope."""
 
 
 class Outcome(Struct, frozen=True):

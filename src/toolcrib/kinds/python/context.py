@@ -1,5 +1,6 @@
 """What a Python tool may ask for beside its arguments: the facts of its call, secrets, HTTP and the store."""
 
+import logging
 from collections.abc import Awaitable, Callable, Mapping
 from typing import TYPE_CHECKING
 
@@ -42,6 +43,31 @@ class ToolContext(Struct, frozen=True):
     """Resolved secrets by name."""
     http: "HttpSession"
     """The crib's HTTP session: requests through it are subject to the crib's egress policy."""
+    call_id: str = ""
+    """Of the call's envelope, for logs."""
+    tool: str = ""
+    """Name of the tool."""
+    agent: str | None = None
+    """`name@version` of the agent, agentic tool or workflow that calls; null for a direct call."""
+    conversation_id: str | None = None
+    """Null outside a conversation."""
+    session_id: str | None = None
+    """Null outside a session."""
     transact: Callable[[Work], Awaitable[Json]] = no_transaction
     """Of a tool with `transactional=True`: `await context.transact(work)` runs `work(connection)` in the store's own
     database, once for the call, and returns its result. It commits together with the record that it has run."""
+
+    @property
+    def logger(self) -> "logging.LoggerAdapter[logging.Logger]":
+        """The logger `toolcrib.tools.NAME` of the tool, whose records have `run_id`, `call_id` and `tool`.
+
+        What a function logs is not redacted.
+
+        Example:
+            @tool(side_effects="reads")
+            def find_note(text: str, context: ToolContext) -> str:
+                context.logger.info("looking for %r", text)
+                return text
+        """
+        extra = {"run_id": self.run_id, "call_id": self.call_id, "tool": self.tool}
+        return logging.LoggerAdapter(logging.getLogger(f"toolcrib.tools.{self.tool}"), extra)

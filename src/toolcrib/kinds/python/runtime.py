@@ -95,7 +95,13 @@ class PythonRuntime:
             raise
 
     def _context_of(self, dispatch: Dispatch) -> ToolContext:
+        facts = dispatch.context
         return ToolContext(
+            call_id=dispatch.call_id,
+            tool=dispatch.tool.name,
+            agent=[*facts.callers.values()][-1] if facts.callers else None,
+            conversation_id=facts.conversation_id,
+            session_id=facts.session_id,
             run_id=dispatch.context.run_id,
             position=dispatch.position,
             realm=dispatch.tool.realm,

@@ -6,7 +6,7 @@ import json
 import threading
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
-from datetime import UTC, datetime
+from datetime import UTC, date, datetime
 from enum import Enum
 from typing import Annotated, Any, Literal, Optional, cast
 
@@ -369,6 +369,9 @@ def worded(name: Any) -> None: ...
 def pattern(name: Annotated[str, Field(pattern="(")]) -> None: ...
 
 
+def half_opaque(name: date, thing: Opaque) -> None: ...
+
+
 def opaque_result() -> Opaque:
     raise NotImplementedError
 
@@ -390,6 +393,7 @@ REFUSED: list[tuple[Callable[..., Any], str]] = [
     (unknown, "tool 'unknown': name 'Missing' is not defined; import or define it"),
     (none_default, "tool 'none_default': the default None of parameter 'limit' is not of its type; change one"),
     (opaque, "tool 'opaque': JSON cannot represent the type Opaque of parameter 'thing'; bind it with functools"),
+    (half_opaque, "tool 'half_opaque': JSON cannot represent the type Opaque of parameter 'thing'"),
     (callback, "tool 'callback': JSON cannot represent the type collections.abc.Callable[[int], int] of param"),
     (opaque_result, "tool 'opaque_result': JSON cannot represent the type Opaque of the result; pass output_sc"),
     (generator, "tool 'generator': JSON cannot represent the type collections.abc.Iterator[tests.unit.registry.test_"),

@@ -39,7 +39,8 @@ if TYPE_CHECKING:
     from toolcrib.kinds.code.checks import code_tool
     from toolcrib.kinds.composite.shape import CompositeRoute
     from toolcrib.kinds.entity.importer import EntityOptions, entity
-    from toolcrib.kinds.python.functions import FunctionTool, ToolContext, tool, tools_of
+    from toolcrib.kinds.python.context import ToolContext
+    from toolcrib.kinds.python.functions import FunctionTool, tool, tools_of
     from toolcrib.llm import ScriptedModel
 
 __all__ = [
@@ -96,7 +97,7 @@ _HOMES = {
     "ScriptedModel": "toolcrib.llm",
     "SharingOptions": "toolcrib.crib",
     "StepRegistration": "toolcrib.contracts.workflows",
-    "ToolContext": "toolcrib.kinds.python.functions",
+    "ToolContext": "toolcrib.kinds.python.context",
     "ToolUse": "toolcrib.crib",
     "WorkflowDefinition": "toolcrib.contracts.workflows",
     "WorkflowHandle": "toolcrib.crib",

@@ -10,7 +10,7 @@ from toolcrib.agents.evidence.plan_schema import StepPlan, expand
 from toolcrib.agents.evidence.word_matching import replace_labels
 from toolcrib.agents.toolset.schema_narrowing import enums_of
 from toolcrib.contracts import Json, JsonObject
-from toolcrib.kinds.python.functions import ToolContext
+from toolcrib.kinds.python.context import ToolContext
 
 _NO_CONTEXT: Final = cast("ToolContext", None)
 """No tool here asks for one."""

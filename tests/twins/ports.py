@@ -70,6 +70,8 @@ class RecordingJournal:
         """Calls for which a fallback was started, in order."""
         self.failures: dict[str, FailedCall] = {}
         """Calls for which one was started in an earlier life of the run, by position."""
+        self.tracebacks: dict[str, str] = {}
+        """Of exceptions that tools raised, by position."""
         self.child: RunResult = RunResult(run_id="child", status="completed")
 
     async def fence(self) -> None:
@@ -100,6 +102,10 @@ class RecordingJournal:
     def find_client_call(self, position: str) -> ToolEnvelope | None:
         """Ask `prepared`."""
         return self.prepared.get(position)
+
+    def keep_traceback(self, position: str, text: str) -> None:
+        """Keep it in `tracebacks`."""
+        self.tracebacks[position] = text
 
     def find_failed_call(self, position: str) -> FailedCall | None:
         """Ask `failures`."""

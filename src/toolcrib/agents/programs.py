@@ -357,7 +357,8 @@ def programs(
 
 async def call_once(context: RunContext, tool: ToolRevision) -> RunEnd:
     """One call of one tool; its envelope is the run's end."""
-    envelope = await context.make(CallRequest(CALL, tool.name, context.request.input, tool.content_hash))
+    scope = f"{context.run_id}/" if context.request.has_own_call_id else ""
+    envelope = await context.make(CallRequest(CALL, tool.name, context.request.input, tool.content_hash, scope=scope))
     if envelope.error is None:
         return RunEnd(output=envelope.output, attachments=envelope.attachments)
     return end_of_failed_call(envelope)

@@ -32,7 +32,7 @@ from toolcrib.crib import providers as provider_parts
 from toolcrib.crib import runs as run_parts
 from toolcrib.crib import tools as tool_parts
 from toolcrib.crib import workflows as workflow_parts
-from toolcrib.crib.definitions import Definer
+from toolcrib.crib.definitions import Definer, reference_to
 from toolcrib.infrastructure import net
 from toolcrib.llm import local
 
@@ -60,6 +60,7 @@ if TYPE_CHECKING:
     from toolcrib.core.providers import ImportedApi
     from toolcrib.core.runs.journal.bundles import Manifest
     from toolcrib.crib.container.catalogue import Addition
+    from toolcrib.crib.definitions import Callee
     from toolcrib.crib.settings import Settings
     from toolcrib.infrastructure.store import Store
     from toolcrib.infrastructure.store.memory.shadow import ShadowStore
@@ -288,7 +289,7 @@ class ActingCrib:
 
     async def invoke(
         self,
-        ref: str,
+        ref: Callee,
         arguments: JsonObject,
         *,
         conversation_id: str | None = None,
@@ -303,7 +304,7 @@ class ActingCrib:
         a worker, the result is `queued` after some seconds (`SharingOptions.worker_wait_s`), and `warnings` says why.
 
         Args:
-            ref: `name` or `name@range`.
+            ref: The tool: `name` or `name@range`, its function, or a handle.
             arguments: The tool's input.
             conversation_id: Conversation that the run belongs to.
             session_id: Session that the run belongs to.
@@ -332,7 +333,7 @@ class ActingCrib:
 
     async def submit(
         self,
-        ref: str,
+        ref: Callee,
         arguments: JsonObject,
         *,
         conversation_id: str | None = None,
@@ -357,7 +358,7 @@ class ActingCrib:
 
     async def _admit(
         self,
-        ref: str,
+        ref: Callee,
         arguments: JsonObject,
         *,
         conversation_id: str | None,
@@ -368,6 +369,9 @@ class ActingCrib:
     ) -> tuple[RunRequest, ToolError | None]:
         """The request of a run, and why it is refused, if it is."""
         who = await self.authorize()
+        if not isinstance(ref, str):
+            ref = reference_to(ref)
+        self._catalogue.require_saved(who.realm, ref)
         tool = self.registry.find_by_ref(who.realm, ref) or await self._catalogue.require(who.realm, ref)
         request = container.request_of(
             tool,
@@ -381,7 +385,7 @@ class ActingCrib:
         )
         return request, container.refusal_of_run(self.executor, tool, request, test=test, registry=self.registry)
 
-    async def refusal(self, ref: str, arguments: JsonObject) -> ToolError | None:
+    async def refusal(self, ref: Callee, arguments: JsonObject) -> ToolError | None:
         """Why a call would be refused before anything runs: arguments, policy, permission. Null if it would run.
 
         Raises:
@@ -391,14 +395,14 @@ class ActingCrib:
             problem = await crib.refusal("search_deals", {"compny": "Acme"})
         """
         who = await self.authorize()
-        tool = await self._catalogue.require(who.realm, ref)
+        tool = await self._catalogue.require(who.realm, reference_to(ref))
         return container.refusal_of(self.executor, tool, arguments, who)
 
-    async def call(self, ref: str, arguments: JsonObject | None = None, /, **keywords: Json) -> ToolEnvelope:
+    async def call(self, ref: Callee, arguments: JsonObject | None = None, /, **keywords: Json) -> ToolEnvelope:
         """Call a tool once and get its envelope.
 
         Args:
-            ref: `name` or `name@range`.
+            ref: The tool: `name` or `name@range`, its function, or a handle.
             arguments: The tool's input.
             **keywords: The same, as keywords.
 
@@ -666,8 +670,19 @@ class Crib(ActingCrib, Definer):
     # Life -------------------------------------------------------------------------------------------------------------
 
     async def open(self) -> None:
-        """Connect the store and save what was added; called by everything that needs it."""
+        """Connect the store and save what was added; calls do this too.
+
+        Raises:
+            InvalidInput: Something that was added is not well formed, or its model cannot be opened. Each refusal is
+                raised by one `open`, and by every call of what was refused. Everything else is saved.
+            NotFound: Something that was added names something that does not exist.
+
+        Example:
+            crib.agent("greeter", model="anthropic:claude-sonnet-4")
+            await crib.open()  # raises here what would else be raised by the first call
+        """
         await self._catalogue.open(self.principal.realm)
+        self._catalogue.raise_refusal()
 
     async def recover(self) -> Sequence[runs.Result]:
         """Resume all runs that can continue now.

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from collections.abc import Awaitable, Callable, Coroutine, Sequence
-from typing import TYPE_CHECKING, Any, TypeAlias, TypedDict, Unpack
+from typing import TYPE_CHECKING, Any, TypeAlias, TypedDict, Unpack, cast
 
 from pydantic import ValidationError
 
@@ -15,6 +15,7 @@ from toolcrib import agents, contracts
 from toolcrib.contracts import AllocatedTool, InvalidDefinition, ToolDefinition
 from toolcrib.crib import container
 from toolcrib.kinds.python.functions import FunctionTool, as_function_tool
+from toolcrib.kinds.python.signatures import inner_function, name_of
 from toolcrib.workflows import checks
 
 if TYPE_CHECKING:
@@ -313,6 +314,28 @@ def reference_of(tool: Usable, add: Callable[[FunctionTool[..., Any] | ToolDefin
     return f"{definition.name}@{definition.version}"
 
 
+Callee: TypeAlias = str | Callable[..., Any]
+"""What is called: a tool's `name` or `name@range`, its function, decorated or not, or a handle."""
+
+
+def reference_to(callee: Callee) -> str:
+    """The reference of something that is to be called; nothing is added.
+
+    Args:
+        callee: A reference, a handle, or a function, which stands for the tool of its name.
+
+    Raises:
+        InvalidDefinition: It is none of these.
+    """
+    if isinstance(callee, str):
+        return callee
+    if isinstance(callee, FunctionTool | Agent | AgenticTool | CompositeTool | WorkflowHandle):
+        definition = cast("ToolDefinition", callee.definition)
+        return f"{definition.name}@{definition.version}"
+    inner_function(callee)
+    return name_of(callee)
+
+
 class Definer(ABC):
     """The half of a crib that defines, in the realm and name of the crib's own principal."""
 
@@ -331,6 +354,11 @@ class Definer(ABC):
     def add(self, *tools: FunctionTool[..., Any] | Callable[..., Any] | ToolDefinition) -> None:
         """Add tools: decorated functions, plain ones (taken to write), or definitions. Saved before the next call.
 
+        If one of them cannot be a tool, none is added.
+
+        Raises:
+            InvalidDefinition: One is no function, its signature cannot be expressed in JSON, or it could not run.
+
         Example:
             @tool(side_effects="reads")
             def find_person(name: str) -> str:
@@ -339,9 +367,8 @@ class Definer(ABC):
             crib.add(find_person)
             print((await crib.call("find_person", name="Ann")).output)
         """
-        for item in tools:
-            addition = item if isinstance(item, ToolDefinition) else as_function_tool(item)
-            self._catalogue.add(addition, self.principal)
+        made = [item if isinstance(item, ToolDefinition) else as_function_tool(item) for item in tools]
+        self._catalogue.add(*made, owner=self.principal)
 
     def agentic_tool(
         self,
@@ -378,7 +405,7 @@ class Definer(ABC):
         definition = agents.agentic_definition(
             name, mode=mode, llm=llm, limits=limits or defaults.default_limits, **options
         )
-        self._catalogue.add(definition, self.principal)
+        self._catalogue.add(definition, owner=self.principal)
         return AgenticTool(self.invoke, definition)
 
     def agent(
@@ -415,7 +442,7 @@ class Definer(ABC):
         llm = self._llm_of(name, model, base_url)
         may_call = [one if isinstance(one, AllocatedTool) else reference_of(one, self.add) for one in tools]
         definition = agent_definition(name, llm, may_call, limits or defaults.default_limits, **options)
-        self._catalogue.add(definition.tool(), self.principal)
+        self._catalogue.add(definition.tool(), owner=self.principal)
         return Agent(self._ask, definition)
 
     def composite_tool(
@@ -450,7 +477,7 @@ class Definer(ABC):
 
         made = {"description": description, "output_schema": output_schema, "version": version}
         definition = composite_definition(name, input_schema, routes, **made)
-        self._catalogue.add(definition, self.principal)
+        self._catalogue.add(definition, owner=self.principal)
         return CompositeTool(self.invoke, definition)
 
     def workflow(
@@ -483,7 +510,7 @@ class Definer(ABC):
             result = await move()
         """
         definition = workflow_definition(name, steps, limits, **options)
-        self._catalogue.add(definition.tool(), self.principal)
+        self._catalogue.add(definition.tool(), owner=self.principal)
         return WorkflowHandle(self.invoke, definition)
 
     def _llm_of(self, name: str, model: str | LLMConfig | None, base_url: str | None) -> LLMConfig:

@@ -101,18 +101,42 @@ async def test_nobody_calls_a_tool_before_it_is_saved(tmp_path: Path):
     assert [envelope.output for envelope in envelopes] == [1, 2, 3, 4]
 
 
-@pytest.mark.requirement("crib.add")
-async def test_a_definition_that_cannot_be_saved_does_not_stand_in_the_way_of_others():
-    async with Crib("memory://", models={"scripted:m": ScriptedModel(["ok"])}) as crib:
-        crib.add(make_definition("wrong", version="one"))
-        crib.agentic_tool("early", mode="agentic", model="scripted:m", tools=["decorated"])
+@pytest.mark.requirement("crib.refused_additions")
+async def test_what_cannot_be_added_is_refused_at_once_and_nothing_of_it_is_added():
+    not_callable: Any = 3
+    async with Crib("memory://") as crib:
+        for wrong, said in (
+            (not_callable, "expected a function, got int: 3"),
+            (make_definition("wrong", version="one"), "'one'"),
+            (tool(category="a/b")(plain), "category 'a/b'"),
+        ):
+            with pytest.raises(InvalidDefinition, match=said):
+                crib.add(decorated, wrong)
+
+        assert (await crib.listing.page()).items == []
+
+
+@pytest.mark.requirement("crib.refused_additions")
+@pytest.mark.parametrize("place", ["memory://", "sqlite:///{folder}/crib.db"])
+async def test_what_cannot_be_saved_is_told_by_its_own_calls_and_disturbs_no_other(
+    place: str, tmp_path: Path, caplog: pytest.LogCaptureFixture
+):
+    models = {"scripted:m": ScriptedModel(["ok"])}
+    async with Crib(place.format(folder=tmp_path), models=models) as crib:
+        early = crib.agentic_tool("early", mode="agentic", model="scripted:m", tools=["decorated"])
         crib.add(decorated)
 
-        with pytest.raises(InvalidDefinition, match="one"):
-            await crib.open()
+        assert (await crib.call("decorated", n=1)).output == 2
+        assert "'early' was added and cannot be saved" in caplog.text
+        for _ in range(2):
+            with pytest.raises(NotFound, match="no tool 'decorated'"):
+                await early("go")
         with pytest.raises(NotFound, match="no tool 'decorated'"):
             await crib.open()
-        assert (await crib.call("decorated", n=1)).output == 2
+        await crib.open()  # it is told once
+
+        again = crib.agentic_tool("early", mode="agentic", model="scripted:m", tools=["decorated"])
+        assert (await again("go")).ok
 
 
 @pytest.mark.requirement("crib.add")
@@ -196,9 +220,10 @@ async def test_the_garbage_collector_waits_while_many_tools_are_saved(
     monkeypatch.setattr(Catalogue, "_save_added", note)
     crib = Crib("memory://")
     crib.add(*[decorated] * count)
+    await crib.listing.page()
     with pytest.raises(InvalidDefinition) if wrong else nullcontext():
-        await crib.listing.page()
+        await crib.open()
     await crib.close()
 
-    assert saved == [runs] * (1 if wrong else count)
+    assert saved == [runs] * count
     assert gc.isenabled()

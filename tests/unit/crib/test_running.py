@@ -7,7 +7,16 @@ from typing import Any
 import pytest
 
 from toolcrib import Crib, Principal, ScriptedModel, SharingOptions, tool
-from toolcrib.contracts import ClientResult, Conflict, ErrorCode, NotFound, Reason, RunFinished, RunStarted
+from toolcrib.contracts import (
+    ClientResult,
+    Conflict,
+    ErrorCode,
+    InvalidDefinition,
+    NotFound,
+    Reason,
+    RunFinished,
+    RunStarted,
+)
 from toolcrib.kinds.python.functions import as_function_tool
 from toolcrib.llm import Message, ToolCall
 
@@ -350,3 +359,49 @@ async def test_what_others_save_is_listed_after_a_refresh(tmp_path: Path):
         await other.refresh()
         assert list(other.registry.names("default")) == ["add"]
         assert (await other.refusal("add", {"a": 1})) is None
+
+
+@pytest.mark.requirement("crib.call_ids")
+@pytest.mark.parametrize("place", ["memory://", "sqlite:///{folder}/crib.db"])
+async def test_equal_direct_calls_have_ids_of_their_own_that_a_replay_makes_again(place: str, tmp_path: Path):
+    @tool(side_effects="reads")
+    def fail(n: int) -> int:
+        raise RuntimeError(str(n))
+
+    async with Crib(place.format(folder=tmp_path)) as crib:
+        crib.add(add, fail)
+        envelopes = [await crib.call(name, {arg: 1}) for name, arg in (("add", "a"), ("fail", "n")) for _ in range(2)]
+        replays = [await crib.replay(envelope.run_id or "") for envelope in envelopes]
+
+    assert len({envelope.call_id for envelope in envelopes}) == 4
+    assert [replay.same for replay in replays] == [True] * 4
+
+
+def plain_sum(a: int, b: int) -> int:
+    return a + b
+
+
+@pytest.mark.requirement("crib.callees")
+@pytest.mark.parametrize("place", ["memory://", "sqlite:///{folder}/crib.db"])
+async def test_a_tool_is_called_by_its_function_and_by_its_handle_as_by_its_name(place: str, tmp_path: Path):
+    async with Crib(place.format(folder=tmp_path)) as crib:
+        crib.add(add, plain_sum)
+        steps = [{"name": "summed", "tool": "add", "input": {"a": 1}}]
+        flow = crib.workflow("flow", steps=steps, output="${summed}")
+
+        assert (await crib.invoke(add, {"a": 1})).output == 2
+        assert (await crib.call(plain_sum, a=2, b=3)).output == 5
+        assert (await crib.invoke(flow, {})).output == 2
+        assert await crib.refusal(add, {"a": 1}) is None
+        refused = await crib.refusal(add, {"c": 1})
+        assert refused is not None
+        assert "'c'" in refused.message
+        assert (await crib.resume(await crib.submit(plain_sum, {"a": 1, "b": 1}))).output == 2
+        with pytest.raises(NotFound, match="no tool 'unknown_here'"):
+            await crib.call(unknown_here)
+        number: Any = 3
+        with pytest.raises(InvalidDefinition, match="expected a function, got int"):
+            await crib.call(number)
+
+
+def unknown_here() -> None: ...

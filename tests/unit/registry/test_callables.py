@@ -121,7 +121,7 @@ def test_methods_that_are_not_there_and_functions_that_tell_nothing_are_refused(
         _ = tool(iter).definition
     with pytest.raises(InvalidDefinition, match="'upper' of 'str' objects> does not declare its parameters; wrap it"):
         tool(str.upper)
-    with pytest.raises(InvalidDefinition, match=r"Account object at .* is not callable"):
+    with pytest.raises(InvalidDefinition, match=r"expected a function, got Account: .* pass a function"):
         tool(cast("Any", Account()))
 
 

@@ -6,7 +6,7 @@ import json
 import threading
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
-from datetime import UTC, datetime
+from datetime import UTC, date, datetime
 from enum import Enum
 from typing import Annotated, Any, Literal, Optional, cast
 
@@ -19,7 +19,9 @@ from toolcrib.contracts import InvalidDefinition
 from toolcrib.core.registry import compile_schema
 from toolcrib.infrastructure.net import HttpSession
 from toolcrib.kinds.dispatch import check_tool
-from toolcrib.kinds.python.functions import ToolContext, schema_of_arguments, schema_of_results, simple_schema, tool
+from toolcrib.kinds.python.context import ToolContext
+from toolcrib.kinds.python.functions import tool
+from toolcrib.kinds.python.schemas import schema_of_arguments, schema_of_results, simple_schema
 from toolcrib.kinds.python.shape import PythonImplementation
 
 CONTEXT = ToolContext(
@@ -367,6 +369,9 @@ def worded(name: Any) -> None: ...
 def pattern(name: Annotated[str, Field(pattern="(")]) -> None: ...
 
 
+def half_opaque(name: date, thing: Opaque) -> None: ...
+
+
 def opaque_result() -> Opaque:
     raise NotImplementedError
 
@@ -387,13 +392,14 @@ REFUSED: list[tuple[Callable[..., Any], str]] = [
     (unannotated, "tool 'unannotated': parameter 'name' has no type hint; add one, e.g. name: str"),
     (unknown, "tool 'unknown': name 'Missing' is not defined; import or define it"),
     (none_default, "tool 'none_default': the default None of parameter 'limit' is not of its type; change one"),
-    (opaque, "tool 'opaque': a type in its signature has no form in JSON"),
-    (callback, "tool 'callback': a type in its signature has no form in JSON"),
-    (opaque_result, "tool 'opaque_result': a type in its signature has no form in JSON"),
-    (generator, "tool 'generator': a type in its signature has no form in JSON"),
+    (opaque, "tool 'opaque': JSON cannot represent the type Opaque of parameter 'thing'; bind it with functools"),
+    (half_opaque, "tool 'half_opaque': JSON cannot represent the type Opaque of parameter 'thing'"),
+    (callback, "tool 'callback': JSON cannot represent the type collections.abc.Callable[[int], int] of param"),
+    (opaque_result, "tool 'opaque_result': JSON cannot represent the type Opaque of the result; pass output_sc"),
+    (generator, "tool 'generator': JSON cannot represent the type collections.abc.Iterator[tests.unit.registry.test_"),
     (worded, "tool 'worded': a type hint is not a type: Forward reference must be an expression -- got 'who it is'"),
-    (pattern, "tool 'pattern': a type in its signature has no form in JSON: Error building"),
-    (_private, "tool '_private' is not well formed: name: String should match pattern"),
+    (pattern, "tool 'pattern': the constraints of parameter 'name' cannot be applied: check its pattern and limits"),
+    (_private, "tool '_private': option 'name' is '_private': String should match pattern"),
 ]
 
 
@@ -404,14 +410,40 @@ def test_a_signature_that_cannot_be_a_tool_is_refused_by_name(function: Callable
         _ = tool(function).definition
 
     assert str(caught.value).startswith(message)
+    assert "pydantic-core" not in str(caught.value)
 
 
 @pytest.mark.requirement("registry.function_refused")
 def test_an_option_out_of_bounds_is_refused_by_name():
-    with pytest.raises(
-        InvalidDefinition, match=r"tool 'nothing' is not well formed: timeout_s: .* correct it in @tool"
-    ):
-        _ = tool(timeout_s=-1.0)(nothing).definition
+    with pytest.raises(InvalidDefinition, match=r"tool 'nothing': option 'timeout_s' is -1.0: .* correct it in @tool"):
+        tool(timeout_s=-1.0)(nothing)
+
+
+@pytest.mark.requirement("registry.function_refused")
+def test_an_unknown_option_is_refused_where_it_is_given_with_the_one_that_was_meant():
+    misspelt: Any = {"side_effect": "reads"}
+
+    with pytest.raises(InvalidDefinition, match=r"no option 'side_effect'; did you mean 'side_effects'\?"):
+        tool(**misspelt)(nothing)
+    far_off: Any = {"quux": 1}
+    with pytest.raises(InvalidDefinition, match="no option 'quux'; leave it out"):
+        tool(**far_off)(nothing)
+
+
+@pytest.mark.requirement("registry.function_refused")
+def test_a_type_that_is_defined_later_is_looked_up_when_the_tool_is_used():
+    def later(thing: Any) -> int:
+        return len(str(thing))
+
+    later.__annotations__["thing"] = "Later"
+    made = tool(later)
+    with pytest.raises(InvalidDefinition, match="name 'Later' is not defined; import or define it"):
+        _ = made.definition
+    globals()["Later"] = int
+    try:
+        assert made.definition.input_schema["properties"] == {"thing": {"type": "integer"}}
+    finally:
+        del globals()["Later"]
 
 
 SIMPLE_HINTS = (
@@ -438,8 +470,8 @@ def test_the_schema_of_a_simple_type_is_letter_by_letter_that_of_pydantic(hint: 
 
         one.__annotations__["it"] = hint
         one.__defaults__ = () if default is ... else (default,)
-        made = tool(one)
         try:
+            made = tool(one)
             schema = made.definition.input_schema
         except InvalidDefinition as refused:
             said.append(str(refused))

@@ -11,7 +11,8 @@ from tests.unit.net.servers import serving
 from toolcrib.contracts import ErrorCode, Limits, Reason, ToolRevision
 from toolcrib.core.executor import CallFailed, Dispatch
 from toolcrib.infrastructure.net import EgressPolicy, HttpSession
-from toolcrib.kinds.python.functions import FunctionTool, ToolContext, tool
+from toolcrib.kinds.python.context import ToolContext
+from toolcrib.kinds.python.functions import FunctionTool, tool
 from toolcrib.kinds.python.runtime import PythonRuntime
 
 

@@ -54,6 +54,15 @@ async def test_a_run_is_read_with_its_trace_and_what_it_waits_for(server: Server
     assert [request["position"] for request in view["pending_approvals"]] == ["call"]
 
 
+@pytest.mark.requirement("executor.tracebacks")
+async def test_events_have_no_tracebacks(server: Server) -> None:
+    run_id = (await server.post("/ai/tools/search/invoke", {"params": {"company": "Broken"}}))["meta"]["run_id"]
+    assert await server.crib.executions.tracebacks(run_id)
+    page = await server.get(f"/executions/{run_id}/events")
+    assert [item["event"]["traceback"] for item in page["items"] if item["event"]["type"] == "call_finished"] == [None]
+    assert "Traceback" not in (await server.client.get(f"/api/v1/executions/{run_id}/events/stream")).text
+
+
 @pytest.mark.requirement("server.executions")
 async def test_events_are_read_after_a_number(server: Server) -> None:
     run_id = (await server.post("/ai/tools/search/invoke", ACME))["meta"]["run_id"]

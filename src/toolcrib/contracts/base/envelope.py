@@ -61,7 +61,8 @@ class ToolEnvelope(Record):
     """The result of one call, whether it succeeded, failed, was denied, timed out or was interrupted."""
 
     call_id: str
-    """hash(name@version, canonical(input), position): unique within its run, not across runs."""
+    """hash(name@version, canonical(input), position): unique within its run. If the run is this one call, the run's id
+    is hashed too, and it is unique among all calls."""
     name: str
     version: str
     """The version that really ran; empty for an unknown tool."""

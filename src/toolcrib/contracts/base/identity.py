@@ -58,7 +58,8 @@ def content_hash(value: Json) -> str:
 def call_id(name: str, version: str, arguments: Json, position: str) -> str:
     """The id of one call: hash(name@version, canonical(arguments), position), 32 hex characters.
 
-    Unique inside a run, equal across retries and recovery. An unknown tool has version `""`.
+    Unique inside a run, equal across retries and recovery. For a run that is one call, `RUN_ID/` stands before the
+    position, so that its id is unique among runs. An unknown tool has version `""`.
     """
     return hash_call(name, version, canonical(arguments), position)
 

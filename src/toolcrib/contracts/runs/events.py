@@ -261,6 +261,9 @@ class CallFinished(JournalEvent):
     """Given for a call that was denied, and so has no `call_started`."""
     taken_from: int | None = None
     """In a fork: the event of the other run that has this outcome."""
+    traceback: str | None = None
+    """Of the last exception that the tool raised, for its author: redacted, at most 20,000 characters, and neither in
+    the envelope nor shown to a model or over REST."""
 
 
 class CallDoubted(JournalEvent):

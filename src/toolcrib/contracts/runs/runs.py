@@ -1,7 +1,7 @@
 """Runs: one execution of a tool, an agentic tool, an agent or a workflow, with request, state, result and signals."""
 
 from decimal import Decimal
-from typing import Annotated, Any, Literal, TypeAlias
+from typing import Annotated, Any, Final, Literal, TypeAlias
 
 from msgspec import field
 from msgspec.structs import force_setattr
@@ -84,8 +84,10 @@ class Rerun(Contract):
     """Calls with an unknown outcome are repeated."""
 
 
-PLAN_FORMAT = 3
+PLAN_FORMAT = 4
 """The rules of new runs; see `RunRequest.plan_format`."""
+_ENDS_INCOMPLETE: Final = 3
+_OWN_CALL_IDS: Final = 4
 PLANNED_ANEW = "planned_anew"
 """Kind of the progress event that marks today's way of planning, unlike older releases; its key is the place."""
 
@@ -128,7 +130,8 @@ class RunRequest(Record):
     plan_format: int = 1
     """The rules of the release that began it. 1: the plan of a fixed sequence is held against words; 2: by evidence.
     3: likewise; an author's prompt, examples and hints reach every request; a model request that does not fit into what
-    is left of a cost limit is made with fewer output tokens; limits and denied parts end a run as `incomplete`."""
+    is left of a cost limit is made with fewer output tokens; limits and denied parts end a run as `incomplete`.
+    4: likewise; the call of a run that is one call has an id that no other run's has."""
     side_effects: SideEffects = "writes"
     """The most that its calls may do."""
     guardrails: tuple[Guardrail, ...] = ()
@@ -143,7 +146,12 @@ class RunRequest(Record):
     @property
     def has_old_rules(self) -> bool:
         """Whether it was begun by a release in which limits and denied parts completed a run."""
-        return self.plan_format < PLAN_FORMAT
+        return self.plan_format < _ENDS_INCOMPLETE
+
+    @property
+    def has_own_call_id(self) -> bool:
+        """Whether the call of a run that is one call has an id that no other run's has."""
+        return self.plan_format >= _OWN_CALL_IDS
 
     @property
     def open_tools(self) -> dict[str, str]:

@@ -169,7 +169,7 @@ class EnvelopeBuilder:
         """The id of the call; fixed by the first use, so an approval that edits arguments keeps it."""
         if self._id is None:
             version = self.tool.version if self.tool else ""
-            self._id = hash_call(self.name, version, self.arguments, self.call.position)
+            self._id = hash_call(self.name, version, self.arguments, self.call.scope + self.call.position)
         return self._id
 
     @property

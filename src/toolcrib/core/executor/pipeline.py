@@ -10,8 +10,6 @@ others go through `_run`, which is the reference for both; replays always do, as
 """
 
 import asyncio
-import logging
-import traceback
 from collections.abc import Awaitable, Callable, Generator, Mapping, Sequence
 from contextlib import contextmanager
 from decimal import Decimal
@@ -97,8 +95,6 @@ from toolcrib.core.policy import (
     take_call,
 )
 from toolcrib.core.registry import SchemaProblem, SchemaValidator, compile_schema
-
-_logger = logging.getLogger(__name__)
 
 T = TypeVar("T")
 
@@ -368,7 +364,7 @@ class Executor:
         call = made.call
         dispatch = Dispatch(
             plan.tool, made.copy_arguments(), _NO_SECRETS, made.idempotency_key, call.position, 1, made.context,
-            call.timeout_s,
+            call.timeout_s, made.call_id,
         )  # fmt: skip
         work = self._dispatcher.dispatch(dispatch)
         try:
@@ -730,6 +726,7 @@ def _dispatch_of(builder: EnvelopeBuilder, tool: ToolRevision, auth: Mapping[str
         attempt=attempt,
         context=builder.context,
         timeout_s=call.timeout_s,
+        call_id=builder.call_id,
     )
 
 
@@ -753,7 +750,7 @@ def _invalid(tool: ToolRevision, problems: Sequence[SchemaProblem]) -> ToolError
 
 
 async def _catch_failures(work: Awaitable[T], tool: ToolDefinition, builder: EnvelopeBuilder) -> T:
-    """What a tool brings; whatever it raises is its failure, and is logged where it was raised."""
+    """What a tool brings; whatever it raises is its failure, whose traceback is kept."""
     try:
         return await work
     except (CallFailed, Fenced, StoreUnavailable):
@@ -761,25 +758,17 @@ async def _catch_failures(work: Awaitable[T], tool: ToolDefinition, builder: Env
     except asyncio.CancelledError as crash:
         if _is_cancelled():
             raise
+        _keep_traceback(crash, builder)
         raise crash_failure(tool, crash) from crash
     except (Exception, SystemExit) as crash:
-        _log(crash, tool, builder)
+        _keep_traceback(crash, builder)
         raise crash_failure(tool, crash) from crash
 
 
-def _log(crash: BaseException, tool: ToolDefinition, builder: EnvelopeBuilder) -> None:
-    """Log an exception of a tool, without its message, which may hold secrets: the envelope has it, redacted."""
-    last = traceback.extract_tb(crash.__traceback__)[-1]
-    _logger.info(
-        "run %s, call %s: tool %r at %s raised %s in %s, line %s",
-        builder.context.run_id,
-        builder.call_id,
-        tool.name,
-        builder.call.position,
-        type(crash).__name__,
-        last.filename,
-        last.lineno,
-    )
+def _keep_traceback(crash: BaseException, builder: EnvelopeBuilder) -> None:
+    from toolcrib.core.executor.tracebacks import keep_traceback  # noqa: PLC0415 - rarely needed
+
+    keep_traceback(crash, builder)
 
 
 def _is_cancelled() -> bool:

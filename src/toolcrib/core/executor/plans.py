@@ -212,7 +212,7 @@ class CallPlan:
         except InvalidInput:
             return None
         position = call.position
-        identity = hash_call(self._name, self._version, form, position)
+        identity = hash_call(self._name, self._version, form, call.scope + position)
         key = call.idempotency_key or idempotency_key(context.run_id, position)
         started, began, queued, judged = moments
         now = monotonic()

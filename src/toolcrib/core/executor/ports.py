@@ -42,6 +42,8 @@ class CallRequest(Struct, frozen=True):
     """The key that it had when it was made first, in an earlier life or another run; null if it is made first now."""
     timeout_s: float | None = None
     """Seconds that its caller gives it, waiting for people excluded, if the tool itself does not take fewer."""
+    scope: str = ""
+    """Stands before the position in the call's id: the id of the run, if the id is to be unique among runs."""
 
 
 class CallJournal(Protocol):
@@ -87,6 +89,10 @@ class CallJournal(Protocol):
             instead_of: For a fallback, the call that failed; recorded before the fallback begins.
             timeout_s: Seconds that it has if its own limits are not less, waiting for people excluded.
         """
+        ...
+
+    def keep_traceback(self, position: str, text: str) -> None:
+        """Record with the outcome of the call at a position the traceback of an exception that its tool raised."""
         ...
 
     def find_failed_call(self, position: str) -> FailedCall | None:
@@ -135,6 +141,8 @@ class Dispatch(Struct, frozen=True):
     context: CallContext
     timeout_s: float | None = None
     """As of the call."""
+    call_id: str = ""
+    """Of its envelope."""
 
 
 class Outcome(Struct, frozen=True):

@@ -70,7 +70,14 @@ if TYPE_CHECKING:
         select_call,
         step_at,
     )
-    from toolcrib.core.runs.views.result import Result, read_response, result_of
+    from toolcrib.core.runs.views.result import (
+        CallTraceback,
+        Result,
+        read_response,
+        result_of,
+        tracebacks_of,
+        without_traceback,
+    )
     from toolcrib.core.runs.views.stream import BEGINNING, StreamMessage, listen
     from toolcrib.core.runs.views.trace import clip_text, complete_trace, read_trace, shorten_json, trace_of
 else:
@@ -105,7 +112,9 @@ else:
                 "HandleOwner agent_pins answer_of calls_held calls_of check_pins find_last_runs find_unfilled "
                 "handle_missing holding_pins outputs_of resolve_pins response_of select_call step_at"
             ),
-            "toolcrib.core.runs.views.result": "Result read_response result_of",
+            "toolcrib.core.runs.views.result": (
+                "CallTraceback Result read_response result_of tracebacks_of without_traceback"
+            ),
             "toolcrib.core.runs.views.stream": "BEGINNING StreamMessage listen",
             "toolcrib.core.runs.views.trace": "clip_text complete_trace read_trace shorten_json trace_of",
         },
@@ -117,6 +126,7 @@ __all__ = [
     "QUESTION_ASKED",
     "Branch",
     "BudgetExhausted",
+    "CallTraceback",
     "ConcurrentCalls",
     "EndedRuns",
     "EnginePorts",
@@ -185,10 +195,12 @@ __all__ = [
     "step_at",
     "tellers_of",
     "trace_of",
+    "tracebacks_of",
     "turn_run_id",
     "wait_key",
     "waiting_approvals",
     "waiting_at",
     "waiting_handoffs",
     "waiting_question",
+    "without_traceback",
 ]

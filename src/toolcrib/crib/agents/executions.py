@@ -23,12 +23,14 @@ from toolcrib.contracts import (
 )
 from toolcrib.core.runs import (
     BEGINNING,
+    CallTraceback,
     StreamMessage,
     calls_of,
     listen,
     read_response,
     read_tree,
     signals_for,
+    tracebacks_of,
     turn_run_id,
 )
 from toolcrib.crib.agents.conversations import Conversations
@@ -135,6 +137,23 @@ class Executions:
         run = await self.run_for(run_id, who, "read")
         tool = await self._parts.registry.get_revision(run.realm, run.request.content_hash)
         return await read_response(self._journal, run_id, tool)
+
+    async def tracebacks(self, run_id: str) -> Sequence[CallTraceback]:
+        """The tracebacks of exceptions that tools of a run and of its nested runs raised, for the tools' authors.
+
+        Raises:
+            NotFound: The realm has no such run.
+            PermissionDenied: It belongs to another principal, and the principal has no grant to read it.
+
+        Example:
+            result = await crib.invoke("search_deals", {"company": "Acme"})
+            for found in await crib.executions.tracebacks(result.run_id):
+                print(found.name, found.position)
+                print(found.text)
+        """
+        await self.run_for(run_id, await self._actor.authorize(), "read")
+        tree = await read_tree(self._journal, run_id, ended=True)
+        return [found for branch in tree for found in tracebacks_of(branch.events, branch.run.run_id)]
 
     async def attachments(self, run_id: str) -> Sequence[Attachment]:
         """What accompanies the outputs of a run's calls: whole outputs that were cut, tables, images; each once.

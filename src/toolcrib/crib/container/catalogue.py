@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import asyncio
 import gc
+import logging
 from collections import deque
 from collections.abc import Generator, Iterator, Mapping, Sequence
 from contextlib import contextmanager
@@ -62,6 +63,8 @@ from toolcrib.workflows import checks
 
 if TYPE_CHECKING:
     from toolcrib.workflows.checks import CheckContext, Checked
+
+_logger = logging.getLogger("toolcrib.tools")
 
 Addition: TypeAlias = ToolDefinition | FunctionTool[..., Any]
 """What a program adds: a definition, or a function with one."""
@@ -133,14 +136,29 @@ class Catalogue:
         self._plugins = plugins
         self._clock = clock
         self._added: deque[tuple[Addition, Principal]] = deque()
+        self._refused: dict[tuple[str, str], InvalidInput | NotFound | PermissionDenied] = {}
+        """Why additions could not be saved, by realm and name."""
+        self._told: set[tuple[str, str]] = set()
+        """Those that `open` has raised already."""
         self._realms: dict[str, int] = {}
         """The realms that were read, with the number of the last change that was seen."""
         self._open = False
         self._opening = asyncio.Lock()
 
-    def add(self, addition: Addition, owner: Principal) -> None:
-        """Have something saved before the next call."""
-        self._added.append((addition, owner))
+    def add(self, *additions: Addition, owner: Principal) -> None:
+        """Have all of these saved before the next call, or none.
+
+        What can be told without the store is checked here. What depends on other definitions is checked when it is
+        saved: if it is refused then, its own calls and `raise_refusal` say why, and nothing else is disturbed.
+
+        Raises:
+            InvalidDefinition: One of them could not run.
+        """
+        for addition in additions:
+            definition = addition if isinstance(addition, ToolDefinition) else addition.definition
+            if type(definition.implementation) not in _CALLED:
+                check_tool(definition)
+        self._added.extend((addition, owner) for addition in additions)
 
     @property
     def additions(self) -> Sequence[tuple[Addition, Principal]]:
@@ -159,12 +177,27 @@ class Catalogue:
             with _uncollected(len(self._added)):
                 while self._added:
                     # It stays there while it is saved, so that no other task considers the crib up to date.
-                    try:
-                        await self._save_added(*self._added[0])
-                    except (InvalidInput, NotFound):
-                        del self._added[0]
-                        raise
+                    await self._try_to_save(*self._added[0])
                     del self._added[0]
+
+    def raise_refusal(self) -> None:
+        """Raise why something that was added could not be saved, each once.
+
+        Raises:
+            InvalidInput: It is not well formed, or its model cannot be opened.
+            NotFound: It names something that does not exist.
+            PermissionDenied: Its owner may not save it.
+        """
+        for place, problem in self._refused.items():
+            if place not in self._told:
+                self._told.add(place)
+                raise problem.with_traceback(None)
+
+    def require_saved(self, realm: str, ref: str) -> None:
+        """Refuse a tool that was added and could not be saved; raises as `raise_refusal`, every time."""
+        problem = self._refused.get((realm, ref.partition("@")[0]))
+        if problem is not None:
+            raise problem.with_traceback(None)
 
     async def close(self) -> None:
         """Let go of the store."""
@@ -203,7 +236,9 @@ class Catalogue:
 
         Raises:
             NotFound: No such tool.
+            InvalidInput: It was added, and could not be saved.
         """
+        self.require_saved(realm, ref)
         found = self._registry.find_by_ref(realm, ref)
         if found is None:
             await self.refresh(realm)
@@ -410,6 +445,17 @@ class Catalogue:
         """Store a provider, if its program may be started."""
         self._commands.check(provider)
         await self._providers.save(provider, realm=who.realm, made_by=who.id, at=self._clock.now())
+
+    async def _try_to_save(self, added: Addition, owner: Principal) -> None:
+        """Save what was added, or keep why it cannot be saved."""
+        place = (owner.realm, added.name if isinstance(added, ToolDefinition) else added.definition.name)
+        self._refused.pop(place, None)
+        self._told.discard(place)
+        try:
+            await self._save_added(added, owner)
+        except (InvalidInput, NotFound, PermissionDenied) as problem:
+            _logger.warning("%r was added and cannot be saved: %s", place[1], problem)
+            self._refused[place] = problem
 
     async def _save_added(self, added: Addition, owner: Principal) -> None:
         if isinstance(added, ToolDefinition):

@@ -247,7 +247,7 @@ class CribServices:
         for realm in dict.fromkeys((*realms, *(owner.realm for _, owner in real.catalogue.additions))):
             await store.take_over(realm)
         for addition, owner in real.catalogue.additions:
-            self.catalogue.add(addition, owner)
+            self.catalogue.add(addition, owner=owner)
 
     async def let_go(self) -> None:
         """Let go of the connections that are of this crib alone."""

@@ -6,40 +6,30 @@ the tool. Stored names are never imported. Pydantic makes the schemas, which are
 """
 
 import inspect
-import json
 import operator
-import re
-from collections.abc import Awaitable, Callable, Coroutine, Mapping
-from functools import cached_property, partial, update_wrapper
-from math import isfinite
-from types import CoroutineType, FunctionType, MethodType, NoneType, UnionType
+from collections.abc import Callable, Coroutine, Mapping
+from functools import cached_property, update_wrapper
+from types import CoroutineType
 from typing import (
-    TYPE_CHECKING,
     Annotated,
     Any,
-    Final,
     Generic,
-    NamedTuple,
     ParamSpec,
     SupportsFloat,
     SupportsIndex,
     TypedDict,
     TypeVar,
-    Union,
     Unpack,
     cast,
     get_args,
-    get_origin,
     get_type_hints,
     overload,
 )
 
-from msgspec import Struct
 from pydantic import BaseModel, ConfigDict, Field, TypeAdapter, ValidationError, create_model
 from pydantic.errors import PydanticUserError
 from pydantic.fields import FieldInfo
-from pydantic.json_schema import GenerateJsonSchema, JsonSchemaWarningKind
-from pydantic_core import PydanticSerializationError, SchemaError
+from pydantic_core import SchemaError
 
 from toolcrib.contracts import (
     CachePolicy,
@@ -57,252 +47,29 @@ from toolcrib.contracts import (
     Usd,
 )
 from toolcrib.contracts.tools.tools import UnknownOutcome
-from toolcrib.infrastructure.store.ports.transactions import Doer, NoTransactions, Work
+from toolcrib.kinds.python.context import ToolContext
+from toolcrib.kinds.python.schemas import (
+    SIMPLE_TYPES,
+    ArgumentTypes,
+    fits_simply,
+    schema_of_arguments,
+    schema_of_results,
+    simple_schema,
+    single_types,
+)
 from toolcrib.kinds.python.shape import PythonImplementation
-
-if TYPE_CHECKING:
-    from toolcrib.infrastructure.net import HttpSession
-
-_NAMED = frozenset({"properties", "patternProperties", "$defs"})
-"""Keywords whose values are schemas by name."""
-_DATA = frozenset({"default", "const", "enum", "examples"})
-"""Keywords whose values are no schemas."""
-
-
-def schema_of_arguments(model: type[BaseModel]) -> JsonSchema:
-    """What a model accepts."""
-    return _lean(model.model_json_schema(schema_generator=_Generator))
-
-
-def schema_of_results(adapter: TypeAdapter[Any]) -> JsonSchema:
-    """What values of a type become."""
-    return _lean(adapter.json_schema(mode="serialization", schema_generator=_Generator))
-
-
-class _Generator(GenerateJsonSchema):
-    """Pydantic's, but a default that JSON has no form for is left out without a word: the function has it."""
-
-    def encode_default(self, dft: Any) -> Any:
-        encoded = super().encode_default(dft)
-        try:
-            json.dumps(encoded, allow_nan=False)
-        except ValueError as error:
-            raise PydanticSerializationError(str(error)) from error
-        return encoded
-
-    def render_warning_message(self, kind: JsonSchemaWarningKind, detail: str) -> None:
-        """Nothing: who could read it has not written the type."""
-
-
-def _lean(schema: JsonSchema) -> JsonSchema:
-    """The schema without the titles that pydantic makes from names: a model pays for every token."""
-    lean: JsonSchema = {}
-    for key, value in schema.items():
-        if key in _NAMED:
-            lean[key] = {name: _lean_part(part) for name, part in value.items()}
-        elif key in _DATA:
-            lean[key] = value
-        elif key != "title":
-            lean[key] = _lean_part(value)
-    return lean
-
-
-def _lean_part(part: Json) -> Json:
-    if isinstance(part, list):
-        return [_lean_part(item) for item in cast("list[Json]", part)]
-    return _lean(cast("JsonSchema", part)) if isinstance(part, dict) else part
-
-
-_SIMPLE: Final[Mapping[Any, str]] = {str: "string", int: "integer", float: "number", bool: "boolean"}
-"""Types whose schema is their name, in arguments and in results."""
-
-
-def simple_schema(hint: Any) -> JsonSchema | None:
-    """The schema of a type that is made of text, numbers, booleans, null, lists and objects, as pydantic writes it.
-
-    Making a model of such a signature only to have its schema would be most of what a tool costs to add.
-
-    Args:
-        hint: A type hint.
-
-    Returns:
-        A new schema; null for any other type.
-    """
-    if hint is Any:
-        return {}
-    if type(hint) is type:
-        return {"type": _SIMPLE[hint]} if hint in _SIMPLE else None
-    origin, inside = get_origin(hint), get_args(hint)
-    if origin is list and len(inside) == 1:
-        items = simple_schema(inside[0])
-        return None if items is None else {"items": items, "type": "array"}
-    if origin is dict and len(inside) == 2 and inside[0] is str:
-        values = simple_schema(inside[1])
-        return None if values is None else {"additionalProperties": values or True, "type": "object"}
-    if origin in (UnionType, Union) and len(inside) == 2 and inside[1] is NoneType:
-        some = simple_schema(inside[0])
-        return None if some is None else {"anyOf": [some, {"type": "null"}]}
-    return None
-
-
-def _single_types(hint: Any) -> frozenset[type] | None:
-    """The types of the JSON values that pydantic hands to a parameter as they are; null if there may be others."""
-    if type(hint) is type:
-        return frozenset((hint,)) if hint in _SIMPLE else None
-    inside = get_args(hint) if get_origin(hint) in (UnionType, Union) else ()
-    if len(inside) == 2 and inside[1] is NoneType and type(inside[0]) is type and inside[0] in _SIMPLE:
-        return frozenset(inside)
-    return None
-
-
-class _Kinds(NamedTuple):
-    """The types of a function's arguments."""
-
-    types: Mapping[str, frozenset[type]]
-    needed: frozenset[str]
-    """Names of those without a default."""
-
-    def hold(self, arguments: JsonObject) -> bool:
-        """Whether all arguments are of their types, as they are, and none is missing."""
-        types = self.types
-        for name, value in arguments.items():
-            if name not in types or type(value) not in types[name]:
-                return False
-        return self.needed <= arguments.keys()
-
-
-def _fits_simply(default: object, schema: JsonSchema) -> bool:
-    """Whether a default is surely of the type of a simple schema; only null and single values are looked at."""
-    kinds = [schema, *cast("list[JsonSchema]", schema.get("anyOf", ()))]
-    names = {kind.get("type") for kind in kinds}
-    if default is None:
-        return "null" in names
-    if type(default) is float:
-        return "number" in names and isfinite(default)
-    return type(default) in _SIMPLE and _SIMPLE[type(default)] in names
-
-
-_SECTION: Final = re.compile(r"^(?::|@|\.\.|-+[ \t\r\f\v]*$)|:[ \t\r\f\v]*$", re.MULTILINE)
-"""What begins a section of a docstring, in every style; other things may look like it."""
-
-
-class _Documentation(NamedTuple):
-    """What a docstring says."""
-
-    summary: str
-    parameters: Mapping[str, str | None]
-
-
-def _read_docstring(text: str) -> _Documentation:
-    if _SECTION.search(text):
-        from docstring_parser import parse  # noqa: PLC0415 - heavy
-
-        found = parse(text)
-        first, rest = found.short_description, found.long_description
-        parameters = {parameter.arg_name: parameter.description for parameter in found.params}
-    else:
-        first, _, rest = text.partition("\n")
-        rest, parameters = rest.strip(), {}
-    return _Documentation("\n\n".join(filter(None, (first, rest))), parameters)
-
-
-def inner_function(function: Callable[..., Any]) -> Callable[..., Any]:
-    """The function that has the type hints and the docstring.
-
-    Raises:
-        InvalidDefinition: It cannot be called, or is a method of a type that is written in C.
-    """
-    whole = _whole(function)
-    if not callable(whole):
-        msg = f"{whole!r} is not callable; pass a function or a method"
-        raise InvalidDefinition(msg)
-    inner = whole if hasattr(whole, "__name__") else whole.__call__
-    if not hasattr(inner, "__module__"):
-        raise InvalidDefinition(_untold(function))
-    return inner
-
-
-def has_object(function: Callable[..., Any]) -> bool:
-    """Whether it is a method of an object, which its calls share."""
-    return isinstance(function, MethodType) and not isinstance(function.__self__, type)
-
-
-def name_of(function: Callable[..., Any]) -> str:
-    """The default name of its tool; for a callable object, the name of its class."""
-    whole = _whole(function)
-    return getattr(whole, "__name__", type(whole).__name__)
-
-
-def open_parameters(function: Callable[..., Any]) -> Mapping[str, inspect.Parameter]:
-    """The parameters that are still to be given.
-
-    Raises:
-        InvalidDefinition: It is written in C, and its parameters are unknown.
-    """
-    try:
-        parameters = inspect.signature(function).parameters
-    except ValueError:
-        raise InvalidDefinition(_untold(function)) from None
-    held = function.keywords if isinstance(function, partial) else {}
-    return {name: parameter for name, parameter in parameters.items() if name not in held}
-
-
-def public_methods(thing: object) -> Mapping[str, Callable[..., Any]]:
-    """The public methods of an object, by name. Properties are not evaluated, so there are no side effects."""
-    kind = type(thing)
-    named = {name: inspect.getattr_static(kind, name) for name in dir(kind) if not name.startswith("_")}
-    methods = (name for name, found in named.items() if isinstance(found, FunctionType | classmethod | staticmethod))
-    return {name: getattr(thing, name) for name in methods}
-
-
-def _whole(function: Callable[..., Any]) -> Callable[..., Any]:
-    """What a partial is a part of."""
-    while isinstance(function, partial):
-        function = function.func
-    return function
-
-
-def _untold(function: Callable[..., Any]) -> str:
-    return f"{function!r} does not declare its parameters; wrap it in a function"
-
+from toolcrib.kinds.python.signatures import (
+    Documentation,
+    has_object,
+    inner_function,
+    name_of,
+    open_parameters,
+    public_methods,
+    read_docstring,
+)
 
 P = ParamSpec("P")
 R = TypeVar("R")
-
-
-async def no_transaction(work: Work) -> Json:
-    """Refuse: there is no store."""
-    return await NoTransactions().transact(Doer("", 0, "", ""), work)
-
-
-class ToolContext(Struct, frozen=True):
-    """What a function gets if one of its parameters is annotated with this type.
-
-    Example:
-        @tool(side_effects="writes", idempotent=True)
-        async def add_note(text: str, context: ToolContext) -> str:
-            return f"{context.principal} wrote {text!r} ({context.idempotency_key})"
-
-        crib.add(add_note)
-        print((await crib.call("add_note", text="Called Acme")).output)
-    """
-
-    run_id: str
-    """The run that calls: an agent's, or the instance of a workflow."""
-    position: str
-    """Of the call in it: in a workflow the name of the step, with `[place]` for an element of a list."""
-    realm: str
-    principal: str
-    idempotency_key: str
-    """The same on every attempt of this call; pass it to systems that accept one."""
-    attempt: int
-    auth: Mapping[str, str]
-    """Resolved secrets by name."""
-    http: "HttpSession"
-    """The crib's HTTP session: requests through it are subject to the crib's egress policy."""
-    transact: Callable[[Work], Awaitable[Json]] = no_transaction
-    """Of a tool with `transactional=True`: `await context.transact(work)` runs `work(connection)` in the store's own
-    database, once for the call, and returns its result. It commits together with the record that it has run."""
 
 
 class ToolOptions(TypedDict, total=False):
@@ -388,13 +155,29 @@ class FunctionTool(Generic[P, R]):
                 fields["output_schema"] = self._output_schema
             return ToolDefinition(**fields)
         except ValidationError as error:
-            listed = "; ".join(f"{'.'.join(map(str, found['loc']))}: {found['msg']}" for found in error.errors())
-            msg = f"tool {self._name!r} is not well formed: {listed}; correct it in @tool(...)"
-            raise InvalidDefinition(msg) from error
+            from toolcrib.kinds.python.refusals import refuse_option  # noqa: PLC0415 - rarely needed
+
+            raise refuse_option(self._name, error) from None
         except (PydanticUserError, SchemaError, TypeError, ValueError) as error:
-            reason = getattr(error, "message", error)
-            msg = f"tool {self._name!r}: a type in its signature has no form in JSON: {reason}"
-            raise InvalidDefinition(msg) from error
+            from toolcrib.kinds.python.refusals import refuse_types  # noqa: PLC0415 - rarely needed
+
+            typed = {name: self._hints[name] for name in self._open if name in self._hints}
+            typed.pop(self._context_parameter or "", None)
+            raise refuse_types(self._name, typed, self._hints.get("return", Any)) from error
+
+    def check(self) -> None:
+        """Refuse what no tool can be made of, as far as it can be told already.
+
+        A type hint that names something which its module defines later is judged when the tool is added.
+
+        Raises:
+            InvalidDefinition: The signature cannot be expressed in JSON, or an option is wrong.
+        """
+        try:
+            _ = self.definition
+        except InvalidDefinition as problem:
+            if not isinstance(problem.__cause__, NameError):
+                raise
 
     async def run(self, arguments: JsonObject, context: ToolContext) -> Json:
         """Call the function with JSON arguments that match its schema, and return its result as JSON."""
@@ -486,8 +269,8 @@ class FunctionTool(Generic[P, R]):
             raise InvalidDefinition(msg) from error
 
     @cached_property
-    def _documentation(self) -> _Documentation:
-        return _read_docstring(inspect.getdoc(self._inner) or "")
+    def _documentation(self) -> Documentation:
+        return read_docstring(inspect.getdoc(self._inner) or "")
 
     @cached_property
     def _open(self) -> Mapping[str, inspect.Parameter]:
@@ -518,7 +301,7 @@ class FunctionTool(Generic[P, R]):
         return create_model(self._name, __config__=ConfigDict(extra="forbid"), **fields)
 
     @cached_property
-    def _kinds(self) -> "_Kinds | None":
+    def _kinds(self) -> ArgumentTypes | None:
         """The types of arguments, if all are single values, which pydantic would only look at."""
         if "input_schema" in self._options:
             return None
@@ -526,12 +309,12 @@ class FunctionTool(Generic[P, R]):
         for name, parameter in self._open.items():
             if name == self._context_parameter:
                 continue
-            types = _single_types(self._hints[name])
+            types = single_types(self._hints[name])
             if types is None or isinstance(parameter.default, FieldInfo):
                 return None
             found[name] = types
         needed = (name for name in found if self._open[name].default is inspect.Parameter.empty)
-        return _Kinds(found, frozenset(needed))
+        return ArgumentTypes(found, frozenset(needed))
 
     @cached_property
     def _parameters(self) -> dict[str, str]:
@@ -569,7 +352,7 @@ class FunctionTool(Generic[P, R]):
                 return None
             if parameter.default is parameter.empty:
                 required.append(name)
-            elif _fits_simply(parameter.default, part):
+            elif fits_simply(parameter.default, part):
                 part["default"] = parameter.default
             else:
                 return None
@@ -606,7 +389,7 @@ class FunctionTool(Generic[P, R]):
     def _single(self) -> type | None:
         """The type of results that are JSON as they are; null if there is none."""
         hint = None if "output_schema" in self._options else self._hints.get("return")
-        return hint if type(hint) is type and hint in _SIMPLE else None
+        return hint if type(hint) is type and hint in SIMPLE_TYPES else None
 
     @cached_property
     def _serialize(self) -> Callable[..., Json]:
@@ -631,6 +414,9 @@ def tool(function: Callable[..., Any] | None = None, /, **options: Unpack[ToolOp
         function: The function, when used without parentheses.
         **options: Fields of `ToolDefinition`. Without `side_effects` the tool is taken to write.
 
+    Raises:
+        InvalidDefinition: The signature cannot be expressed in JSON, or an option is unknown or not of its type.
+
     Example:
         @tool(side_effects="writes", idempotent=True)
         def close_deal(deal: str) -> dict[str, str]:
@@ -639,12 +425,17 @@ def tool(function: Callable[..., Any] | None = None, /, **options: Unpack[ToolOp
         crib.add(close_deal)
     """
     if function is not None:
-        return FunctionTool(function, options)
+        return _checked(FunctionTool(function, options))
 
     def decorate(decorated: Callable[P, R]) -> FunctionTool[P, R]:
-        return FunctionTool(decorated, options)
+        return _checked(FunctionTool(decorated, options))
 
     return decorate
+
+
+def _checked(made: FunctionTool[P, R]) -> FunctionTool[P, R]:
+    made.check()
+    return made
 
 
 def tools_of(thing: object, *names: str, **options: Unpack[ToolOptions]) -> list[FunctionTool[..., Any]]:

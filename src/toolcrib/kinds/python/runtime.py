@@ -12,7 +12,8 @@ from toolcrib.core.providers.request_errors import count_request, network_failur
 from toolcrib.infrastructure.net import HttpSession, NetworkError
 from toolcrib.infrastructure.store import Doer, NoTransactions, Transactions
 from toolcrib.infrastructure.store.ports.transactions import Work
-from toolcrib.kinds.python.functions import FunctionTool, ToolContext
+from toolcrib.kinds.python.context import ToolContext
+from toolcrib.kinds.python.functions import FunctionTool
 from toolcrib.kinds.python.shape import PythonImplementation
 
 OwnTool: TypeAlias = Callable[[Dispatch], Awaitable[Outcome]]
@@ -94,7 +95,13 @@ class PythonRuntime:
             raise
 
     def _context_of(self, dispatch: Dispatch) -> ToolContext:
+        facts = dispatch.context
         return ToolContext(
+            call_id=dispatch.call_id,
+            tool=dispatch.tool.name,
+            agent=[*facts.callers.values()][-1] if facts.callers else None,
+            conversation_id=facts.conversation_id,
+            session_id=facts.session_id,
             run_id=dispatch.context.run_id,
             position=dispatch.position,
             realm=dispatch.tool.realm,

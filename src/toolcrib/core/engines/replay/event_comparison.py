@@ -64,7 +64,8 @@ _GIVEN: Final[Mapping[str, Sequence[Path]]] = {
     "model_failed": [("message",)],
     "model_finished": [("duration_s",)],
     "call_finished": [
-        ("envelope", field) for field in ("t_start", "t_end", "timings", "metadata", "requires_client_execution")
+        ("traceback",),
+        *(("envelope", field) for field in ("t_start", "t_end", "timings", "metadata", "requires_client_execution")),
     ],
     "call_doubted": [("envelope", field) for field in ("t_start", "t_end", "timings", "metadata")],
     "approval_requested": [("expires_at",)],
@@ -75,7 +76,8 @@ _GIVEN: Final[Mapping[str, Sequence[Path]]] = {
 }
 """By the event's type. Moments and durations are readings of clocks. What a nested run may spend is what its caller had
 left at that very moment, in which calls beside it were being begun. `metadata` holds what tools and sandboxes say of
-themselves. Older releases forgot of an ended call that a client performed it. Warnings tell how tools stood then."""
+themselves, `traceback` what they raised. Older releases forgot of an ended call that a client performed it. Warnings
+tell how tools stood then."""
 
 
 _ASKED: Final = (ModelStarted, ModelDenied)

@@ -240,6 +240,8 @@ class RunContext:
             )
             for position in history.intents.keys() - history.envelopes.keys():
                 budget.hold(position, ONE_CALL)
+        self._tracebacks: dict[str, str] = {}
+        """Of calls that have not ended, by position."""
         self._lanes = Lanes(None if around.in_recorded_order else budget.limits.max_parallel_calls)
         self._special = _SpecialParts(run, log, history, budget, run_ports)
         self.prior_runs = self._special.prior_runs
@@ -575,6 +577,10 @@ class RunContext:
         """Run a nested run to its end."""
         return await self._spawn(self, Nested(position, tool, arguments, attempt, instead_of, timeout_s))
 
+    def keep_traceback(self, position: str, text: str) -> None:
+        """See `CallJournal`."""
+        self._tracebacks[position] = text
+
     def find_failed_call(self, position: str) -> FailedCall | None:
         """How the call at a position failed, if a fallback was started for it before this process took the run."""
         return self._history.failed.get(position)
@@ -667,7 +673,8 @@ class RunContext:
                 await self._abandon(child_id)
         failure = envelope.error
         denial = denial_of(failure) if envelope.status == "denied" and failure is not None else None
-        self.log.add(CallFinished(position=position, envelope=envelope, decision=denial))
+        traceback = self._tracebacks.pop(position, None)
+        self.log.add(CallFinished(position=position, envelope=envelope, decision=denial, traceback=traceback))
 
     async def _abandon(self, child_id: str) -> None:
         """End a nested run that nobody waits for any more, if it has not ended itself."""

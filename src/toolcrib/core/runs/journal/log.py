@@ -213,6 +213,9 @@ class NullJournal:
         """Refuse: there is no parent."""
         raise _no_run(tool.name)
 
+    def keep_traceback(self, position: str, text: str) -> None:
+        """Forget it."""
+
     def find_failed_call(self, position: str) -> FailedCall | None:
         """Nothing was before."""
         return None

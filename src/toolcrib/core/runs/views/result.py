@@ -3,7 +3,7 @@
 Both are computed from the journal at any time.
 """
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
 from decimal import Decimal
 from functools import cached_property
@@ -52,6 +52,18 @@ def result_of(run_id: str, finish: RunFinished) -> RunResult:
 
 
 _OUTCOME = RunResult.__struct_fields__[1:]
+
+
+@dataclass(frozen=True, slots=True)
+class CallTraceback:
+    """The traceback of an exception that a tool raised in a call."""
+
+    run_id: str
+    position: str
+    name: str
+    """Of the tool."""
+    text: str
+    """As Python prints it, without secrets; at most 20,000 characters."""
 
 
 @dataclass(frozen=True)
@@ -117,6 +129,11 @@ class Result:
         """The envelopes of the run's calls, in the order in which they ended."""
         return [entry.event.envelope for entry in self.log if isinstance(entry.event, CallFinished)]
 
+    @property
+    def tracebacks(self) -> Sequence[CallTraceback]:
+        """The tracebacks of exceptions that its tools raised; `crib.executions.tracebacks` has those of nested runs."""
+        return tracebacks_of(self.log, self.run_id)
+
     @cached_property
     def question(self) -> OpenQuestion | None:
         """What it asks; `crib.questions.answer` answers it, and `of_run` there also tells what nested runs ask."""
@@ -136,6 +153,23 @@ class Result:
     def trace(self) -> Trace:
         """What happened, step by step; `Crib.trace` also has nested runs."""
         return trace_of(self.events)
+
+
+def tracebacks_of(events: Iterable[RunEvent], run_id: str) -> Sequence[CallTraceback]:
+    """The tracebacks of the calls of a run that have ended."""
+    ended = (entry.event for entry in events if isinstance(entry.event, CallFinished))
+    return [
+        CallTraceback(run_id, event.position, event.envelope.name, event.traceback)
+        for event in ended
+        if event.traceback is not None
+    ]
+
+
+def without_traceback(entry: RunEvent) -> RunEvent:
+    """An event as whoever is not the author of a tool may see it."""
+    if not isinstance(entry.event, CallFinished) or entry.event.traceback is None:
+        return entry
+    return entry.model_copy(update={"event": entry.event.model_copy(update={"traceback": None})})
 
 
 async def read_response(journal: Journal, run_id: str, tool: ToolRevision) -> AgentResponse:

@@ -61,6 +61,13 @@ async def last_trace(crib: Crib, run_id: str, *, follow: bool) -> Trace:
     return last
 
 
+async def show_tracebacks(crib: Crib, run_id: str) -> None:
+    """Print the tracebacks of exceptions that tools of a run and its nested runs raised, each under its call."""
+    for found in await crib.executions.tracebacks(run_id):
+        place = found.position if found.run_id == run_id else f"{found.position} of run {found.run_id}"
+        print(f"\n{found.name} at {place}:\n{found.text}")
+
+
 async def show_until_ended(crib: Crib, run_id: str, *, follow: bool) -> None:
     """Draw the tree, and redraw it as it grows; a file gets only the last one."""
     screen = console()

@@ -2,6 +2,7 @@
 
 import sys
 from collections.abc import Sequence
+from dataclasses import asdict
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
@@ -20,6 +21,7 @@ if TYPE_CHECKING:
 app = typer.Typer(help="Inspect, approve, resume, cancel, fork, replay and export runs.", no_args_is_help=True)
 
 Follow = Annotated[bool, typer.Option("--follow", help="Continue until the run ends.")]
+Tracebacks = Annotated[bool, typer.Option("--traceback", help="Add the tracebacks of exceptions that tools raised.")]
 Tool = Annotated[str | None, typer.Option(metavar="NAME", help="Runs of this tool only.", show_default=False)]
 Limit = Annotated[int, typer.Option(min=1, max=1000, help="The most runs.")]
 Why = Annotated[str | None, typer.Option("--reason", metavar="TEXT", help="Why, for the record.", show_default=False)]
@@ -53,14 +55,32 @@ async def list_runs(crib: "Crib", tool: Tool = None, limit: Limit = 20) -> "Sequ
 
 
 @app.command("trace")
-def trace(run_id: RunId, follow: Follow = False, store: Store = DEFAULT_STORE, as_json: AsJson = False) -> None:
+def trace(
+    run_id: RunId,
+    follow: Follow = False,
+    traceback: Tracebacks = False,
+    store: Store = DEFAULT_STORE,
+    as_json: AsJson = False,
+) -> None:
     """Print a run as a tree of its steps; --follow updates it until the run ends, in whichever process."""
-    from toolcrib.interfaces.cli.render.streams import last_trace, show_until_ended
+    from toolcrib.interfaces.cli.render.streams import last_trace, show_tracebacks, show_until_ended
 
-    if as_json:
-        print_json(with_crib(store, lambda crib: last_trace(crib, run_id, follow=follow)))
+    async def show(crib: "Crib") -> None:
+        await show_until_ended(crib, run_id, follow=follow)
+        if traceback:
+            await show_tracebacks(crib, run_id)
+
+    async def dump(crib: "Crib") -> None:
+        shown = (await last_trace(crib, run_id, follow=follow)).model_dump(mode="json", by_alias=True)
+        found = await crib.executions.tracebacks(run_id)
+        print_json(shown | {"tracebacks": [asdict(each) for each in found]})
+
+    if not as_json:
+        with_crib(store, show)
+    elif traceback:
+        with_crib(store, dump)
     else:
-        with_crib(store, lambda crib: show_until_ended(crib, run_id, follow=follow))
+        print_json(with_crib(store, lambda crib: last_trace(crib, run_id, follow=follow)))
 
 
 def _print_attachments(found: "Sequence[Attachment]") -> None:

@@ -16,7 +16,7 @@ from fastapi.responses import StreamingResponse
 
 from toolcrib.contracts import WAITING, Run, RunResult, StreamDone, StreamEvent, ToolCallEnd
 from toolcrib.core.executor import Clock
-from toolcrib.core.runs import StreamMessage
+from toolcrib.core.runs import StreamMessage, without_traceback
 from toolcrib.crib import ActingCrib
 from toolcrib.infrastructure.store import Journal
 from toolcrib.interfaces.server.views.run_views import with_addresses
@@ -42,7 +42,7 @@ async def follow(journal: Journal, clock: Clock, run_id: str, after: int) -> Asy
         if run.events > after:
             for entry in await journal.events(run_id, after=after):
                 after = entry.number
-                yield _message(entry.event.type, after, entry.model_dump_json())
+                yield _message(entry.event.type, after, without_traceback(entry).model_dump_json())
             spoken = clock.monotonic()
         if (run.ended or run.status in WAITING) and after >= run.events:
             done = StreamDone(number=run.events, result=_result(run))

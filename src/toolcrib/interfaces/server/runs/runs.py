@@ -11,6 +11,7 @@ from pydantic import Field
 from toolcrib.contracts import ENDED, AgentDefinition, Conflict, Contract, JsonObject, LLMConfig, Run, RunStatus
 from toolcrib.contracts.runs.comparisons import RunDiff
 from toolcrib.contracts.runs.trace import Settlement
+from toolcrib.core.runs import without_traceback
 from toolcrib.crib import ActingCrib
 from toolcrib.crib.runs.approvals import ApprovalAnswer
 from toolcrib.interfaces.server.http.caller_rights import (
@@ -123,9 +124,11 @@ async def get_run(run_id: str, crib: WholeCrib, caller: Caller) -> RunView:
 async def list_events(
     run_id: str, crib: CribDep, caller: Caller, after: _After = 0, limit: Annotated[int, Query(ge=1, le=1000)] = 1000
 ) -> EventPage:
-    """What the journal has, as it is."""
+    """What the journal has, without tracebacks: these are for the authors of tools."""
     demand_run(caller, await run_of(crib, caller, run_id))
-    return EventPage(items=tuple(await crib.store.journal.events(run_id, after=after, limit=limit)))
+    return EventPage(
+        items=tuple(map(without_traceback, await crib.store.journal.events(run_id, after=after, limit=limit)))
+    )
 
 
 @router.get("/{run_id}/events/stream", response_class=StreamingResponse)

@@ -1,0 +1,73 @@
+"""What a Python tool may ask for beside its arguments: the facts of its call, secrets, HTTP and the store."""
+
+import logging
+from collections.abc import Awaitable, Callable, Mapping
+from typing import TYPE_CHECKING
+
+from msgspec import Struct
+
+from toolcrib.contracts import Json
+from toolcrib.infrastructure.store.ports.transactions import Doer, NoTransactions, Work
+
+if TYPE_CHECKING:
+    from toolcrib.infrastructure.net import HttpSession
+
+
+async def no_transaction(work: Work) -> Json:
+    """Refuse: there is no store."""
+    return await NoTransactions().transact(Doer("", 0, "", ""), work)
+
+
+class ToolContext(Struct, frozen=True):
+    """What a function gets if one of its parameters is annotated with this type.
+
+    Example:
+        @tool(side_effects="writes", idempotent=True)
+        async def add_note(text: str, context: ToolContext) -> str:
+            return f"{context.principal} wrote {text!r} ({context.idempotency_key})"
+
+        crib.add(add_note)
+        print((await crib.call("add_note", text="Called Acme")).output)
+    """
+
+    run_id: str
+    """The run that calls: an agent's, or the instance of a workflow."""
+    position: str
+    """Of the call in it: in a workflow the name of the step, with `[place]` for an element of a list."""
+    realm: str
+    principal: str
+    idempotency_key: str
+    """The same on every attempt of this call; pass it to systems that accept one."""
+    attempt: int
+    auth: Mapping[str, str]
+    """Resolved secrets by name."""
+    http: "HttpSession"
+    """The crib's HTTP session: requests through it are subject to the crib's egress policy."""
+    call_id: str = ""
+    """Of the call's envelope, for logs."""
+    tool: str = ""
+    """Name of the tool."""
+    agent: str | None = None
+    """`name@version` of the agent, agentic tool or workflow that calls; null for a direct call."""
+    conversation_id: str | None = None
+    """Null outside a conversation."""
+    session_id: str | None = None
+    """Null outside a session."""
+    transact: Callable[[Work], Awaitable[Json]] = no_transaction
+    """Of a tool with `transactional=True`: `await context.transact(work)` runs `work(connection)` in the store's own
+    database, once for the call, and returns its result. It commits together with the record that it has run."""
+
+    @property
+    def logger(self) -> "logging.LoggerAdapter[logging.Logger]":
+        """The logger `toolcrib.tools.NAME` of the tool, whose records have `run_id`, `call_id` and `tool`.
+
+        What a function logs is not redacted.
+
+        Example:
+            @tool(side_effects="reads")
+            def find_note(text: str, context: ToolContext) -> str:
+                context.logger.info("looking for %r", text)
+                return text
+        """
+        extra = {"run_id": self.run_id, "call_id": self.call_id, "tool": self.tool}
+        return logging.LoggerAdapter(logging.getLogger(f"toolcrib.tools.{self.tool}"), extra)

@@ -643,6 +643,15 @@ class Crib(ActingCrib, Definer):
     async def _ask(self, agent: str, request: AgentRequest) -> AgentResponse:
         return await self.executions.execute(agent, request)
 
+    @cached_property
+    def ids(self) -> run_parts.Ids:
+        """Finds ids of the realm by their first characters."""
+        return run_parts.Ids(self._opened, self.principal.realm, lambda: self.instances.page(limit=1))
+
+    async def _opened(self) -> Store:
+        await self.open()
+        return self.store
+
     # Life -------------------------------------------------------------------------------------------------------------
 
     async def open(self) -> None:

@@ -10,6 +10,8 @@ from pathlib import Path
 import pytest
 
 from tests.unit.cli.command import toolcrib
+from tests.unit.cli.test_commands import waiting_run
+from toolcrib.interfaces.cli.support.session import run_ids, tool_names
 
 PROGRAM = Path(sys.executable).with_name("toolcrib")
 
@@ -91,3 +93,15 @@ def test_completion_is_installed_for_the_user(tmp_path: Path, monkeypatch: pytes
 
     assert done.stdout == f"installed in {tmp_path / '.bash_completions' / 'toolcrib.sh'}; open a new shell to use it\n"
     assert "toolcrib.sh" in (tmp_path / ".bashrc").read_text(encoding="utf-8")
+
+
+@pytest.mark.requirement("cli.completion")
+def test_ids_and_names_are_completed_from_the_store(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    store = f"sqlite:///{tmp_path / 'crib.db'}"
+    run_id = waiting_run(store)
+    monkeypatch.setenv("TOOLCRIB_STORE", store)
+
+    assert (run_ids(""), run_ids(run_id[:8]), run_ids("x")) == ([run_id], [run_id], [])
+    assert tool_names("de") == ["deals", "delete"]
+    monkeypatch.setenv("TOOLCRIB_STORE", "sqlite:///none.db")
+    assert tool_names("de") == []

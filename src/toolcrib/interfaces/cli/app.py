@@ -17,7 +17,7 @@ from toolcrib.interfaces.cli.agents import agents, evaluations, models, named
 from toolcrib.interfaces.cli.demo import demo
 from toolcrib.interfaces.cli.runs import approvals, replay, runs
 from toolcrib.interfaces.cli.support import completion
-from toolcrib.interfaces.cli.support.groups import Group
+from toolcrib.interfaces.cli.support.groups import CommandGroup
 from toolcrib.interfaces.cli.tools import authoring, lifecycle, tools
 from toolcrib.interfaces.cli.tools.imports import ToolCommands
 from toolcrib.interfaces.cli.workflows import instances, publishing, workflows
@@ -38,7 +38,7 @@ _COLLECTED_AFTER: Final = 50_000
 """New objects after which the collector looks for garbage: what a command loads at its start lives as long as it."""
 
 
-class Commands(Group):
+class Commands(CommandGroup):
     """The root of all commands."""
 
     def invoke(self, ctx: Any) -> Any:
@@ -136,7 +136,7 @@ for name, group in (
     ("workflow", workflows.app),
 ):
     group.rich_markup_mode = None
-    app.add_typer(group, name=name, cls=ToolCommands if name == "tool" else Group)
+    app.add_typer(group, name=name, cls=ToolCommands if name == "tool" else CommandGroup)
 
 
 @app.callback()

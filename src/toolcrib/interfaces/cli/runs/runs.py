@@ -8,10 +8,11 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from toolcrib.interfaces.cli.render.console import console
-from toolcrib.interfaces.cli.render.tables import print_rows, print_runs
+from toolcrib.interfaces.cli.render.rows import print_rows
+from toolcrib.interfaces.cli.render.tables import print_runs
 from toolcrib.interfaces.cli.support.commands import is_unsuccessful, print_json, shows
 from toolcrib.interfaces.cli.support.inputs import json_object
-from toolcrib.interfaces.cli.support.session import DEFAULT_STORE, AsJson, Position, RunId, Store, with_crib
+from toolcrib.interfaces.cli.support.session import DEFAULT_STORE, AsJson, Position, RunId, Store, tool_names, with_crib
 
 if TYPE_CHECKING:
     from toolcrib.contracts import Attachment, OpenQuestion, Run, Trace
@@ -20,7 +21,11 @@ if TYPE_CHECKING:
 app = typer.Typer(help="Inspect, approve, resume, cancel, fork, replay and export runs.", no_args_is_help=True)
 
 Follow = Annotated[bool, typer.Option("--follow", help="Go on until the run ends.")]
-Tool = Annotated[str | None, typer.Option(metavar="NAME", help="Runs of this tool only.", show_default=False)]
+Full = Annotated[bool, typer.Option("--full", help="Print long outputs whole.")]
+Tool = Annotated[
+    str | None,
+    typer.Option(metavar="NAME", help="Runs of this tool only.", show_default=False, autocompletion=tool_names),
+]
 Limit = Annotated[int, typer.Option(min=1, max=1000, help="The most runs.")]
 Why = Annotated[str | None, typer.Option("--reason", metavar="TEXT", help="Why, for the record.", show_default=False)]
 Text = Annotated[
@@ -53,14 +58,24 @@ async def list_runs(crib: "Crib", tool: Tool = None, limit: Limit = 20) -> "Sequ
 
 
 @app.command("trace")
-def trace(run_id: RunId, follow: Follow = False, store: Store = DEFAULT_STORE, as_json: AsJson = False) -> None:
+def trace(
+    run_id: RunId,
+    follow: Follow = False,
+    full: Full = False,
+    store: Store = DEFAULT_STORE,
+    as_json: AsJson = False,
+) -> None:
     """Print a run as a tree of its steps; --follow updates it until the run ends, in whichever process."""
     from toolcrib.interfaces.cli.render.streams import last_trace, show_until_ended
 
-    if as_json:
-        print_json(with_crib(store, lambda crib: last_trace(crib, run_id, follow=follow)))
-    else:
-        with_crib(store, lambda crib: show_until_ended(crib, run_id, follow=follow))
+    async def look(crib: "Crib") -> None:
+        meant = await crib.ids.find("run", run_id)
+        if as_json:
+            print_json(await last_trace(crib, meant, follow=follow))
+        else:
+            await show_until_ended(crib, meant, follow=follow, full=full)
+
+    with_crib(store, look)
 
 
 def _print_attachments(found: "Sequence[Attachment]") -> None:
@@ -80,7 +95,10 @@ def attachment(run_id: RunId, digest: Digest, output: Into = None, store: Store 
     """Write an attachment of a run to a file, or to standard output."""
     from toolcrib.contracts import InvalidInput
 
-    kept, payload = with_crib(store, lambda crib: crib.executions.read_attachment(run_id, digest))
+    async def read(crib: "Crib") -> "tuple[Attachment, bytes]":
+        return await crib.executions.read_attachment(await crib.ids.find("run", run_id), digest)
+
+    kept, payload = with_crib(store, read)
     if output is None:
         typer.get_binary_stream("stdout").write(payload)
         return
@@ -133,17 +151,19 @@ def cancel(run_id: RunId, reason: Why = None, store: Store = DEFAULT_STORE) -> N
     """Cancel a run and its nested runs."""
 
     async def end(crib: "Crib") -> "Run":
-        first = await crib.cancel(run_id, reason=reason)
+        meant = await crib.ids.find("run", run_id)
+        first = await crib.cancel(meant, reason=reason)
         if not first:
-            print(f"toolcrib: somebody else has cancelled {run_id} before", file=sys.stderr)
+            print(f"toolcrib: somebody else has cancelled {meant} before", file=sys.stderr)
             raise typer.Exit(1)
-        return await crib.store.journal.run(run_id)
+        return await crib.store.journal.run(meant)
 
     run = with_crib(store, end)
     if run.ended:
-        print(f"cancelled {run_id}")
+        print(f"cancelled {run.run_id}")
     else:
-        print(f"{run_id} ends as soon as the process that drives it has heard; follow: toolcrib run trace {run_id}")
+        follow = f"toolcrib run trace {run.run_id}"
+        print(f"{run.run_id} ends as soon as the process that drives it has heard; follow: {follow}")
 
 
 @app.command("approve")
@@ -168,8 +188,12 @@ def reject(run_id: RunId, position: Position, reason: Why = None, store: Store =
 
 
 def _decide(store: str | None, run_id: str, position: str, *, approve: bool, **more: Any) -> None:
-    first = with_crib(store, lambda crib: crib.decide(run_id, position, approve=approve, **more))
+    async def decide(crib: "Crib") -> tuple[str, bool]:
+        meant = await crib.ids.find("run", run_id)
+        return meant, await crib.decide(meant, position, approve=approve, **more)
+
+    meant, first = with_crib(store, decide)
     if not first:
-        print(f"toolcrib: somebody else has decided on {position} of {run_id} before", file=sys.stderr)
+        print(f"toolcrib: somebody else has decided on {position} of {meant} before", file=sys.stderr)
         raise typer.Exit(1)
-    print(f"{'approved' if approve else 'rejected'} {position}; carry the run on with: toolcrib run resume {run_id}")
+    print(f"{'approved' if approve else 'rejected'} {position}; carry the run on with: toolcrib run resume {meant}")

@@ -1,12 +1,10 @@
-"""Groups of commands: help on one page with an example of each command, and suggestions for mistyped commands."""
+"""Groups of commands: help with a whole sentence for each command, and suggestions for mistyped ones."""
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 from difflib import get_close_matches
 from typing import Any, Final
 
 from typer.core import TyperGroup
-
-from toolcrib.interfaces.cli.support.examples import EXAMPLES
 
 SYNONYMS: Final[dict[str, tuple[str, ...]]] = {
     "cat": ("show",),
@@ -43,20 +41,12 @@ _NEAR: Final = 0.6
 _WHOLE: Final = 1000
 
 
-class Group(TyperGroup):
+class CommandGroup(TyperGroup):
     """A group of commands."""
-
-    def get_command(self, ctx: Any, cmd_name: str) -> Any:
-        """The command of a name, with its example below its options."""
-        found: Any = super().get_command(ctx, cmd_name)
-        if found is not None and ctx is not None:
-            example = EXAMPLES.get(" ".join((*_path(ctx), cmd_name)))
-            found.epilog = example and f"\b\nExample:\n  {example}"
-        return found
 
     def format_commands(self, ctx: Any, formatter: Any) -> None:
         """The commands with the whole first sentence of each."""
-        found = [(name, self.get_command(ctx, name)) for name in self.list_commands(ctx)]
+        found: list[tuple[str, Any]] = [(name, self.get_command(ctx, name)) for name in self.list_commands(ctx)]
         rows = [(name, command.get_short_help_str(_WHOLE)) for name, command in found if not command.hidden]
         if rows:
             with formatter.section("Commands"):
@@ -91,17 +81,3 @@ def _path(ctx: Any) -> tuple[str, ...]:
         names.append(ctx.info_name)
         ctx = ctx.parent
     return tuple(reversed(names))
-
-
-def leaves(command: Any, *path: str) -> Iterable[tuple[str, Any]]:
-    """Every command below a group, with its name: `run list`.
-
-    Args:
-        command: The group, as click has it.
-        path: The names of the groups above.
-    """
-    if not isinstance(command, TyperGroup):
-        yield " ".join(path), command
-        return
-    for name in command.list_commands(None):  # type: ignore[arg-type]
-        yield from leaves(command.get_command(None, name), *path, name)  # type: ignore[arg-type]

@@ -9,7 +9,7 @@ import typer
 
 from toolcrib.interfaces.cli.render.tables import import_document, print_import
 from toolcrib.interfaces.cli.support.commands import prints
-from toolcrib.interfaces.cli.support.groups import Group
+from toolcrib.interfaces.cli.support.groups import CommandGroup
 from toolcrib.interfaces.cli.support.session import DEFAULT_STORE, Store, with_crib
 
 if TYPE_CHECKING:
@@ -20,7 +20,7 @@ if TYPE_CHECKING:
     from toolcrib.crib import Crib
 
 
-class ToolCommands(Group):
+class ToolCommands(CommandGroup):
     """The group `toolcrib tool`. Its commands for imports are made when the group is used, not with every command."""
 
     def list_commands(self, ctx: Any) -> list[str]:

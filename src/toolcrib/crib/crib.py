@@ -631,16 +631,8 @@ class Crib(ActingCrib, Definer):
             egress=settings.egress.policy(),
             environment=environment,
             clock=clock,
-            definitions=_definitions_of(settings, prices or llm.Prices()),
-            sharing=container.SharingOptions(
-                blobs=settings.blobs if store is None else None,
-                redis=settings.redis,
-                budgets=settings.budgets,
-                lease_s=settings.lease_s,
-                worker_wait_s=settings.worker_wait_s,
-                keep_ended=settings.retention.keep,
-                restate=settings.restate if settings.engine == "restate" else None,
-            ),
+            definitions=container.definitions_of(settings, prices or llm.Prices()),
+            sharing=container.sharing_of(settings, blobs=settings.blobs if store is None else None),
         )
 
     def acting_as(self, principal: Principal) -> ActingCrib:
@@ -666,6 +658,15 @@ class Crib(ActingCrib, Definer):
 
     async def _ask(self, agent: str, request: AgentRequest) -> AgentResponse:
         return await self.executions.execute(agent, request)
+
+    @cached_property
+    def ids(self) -> run_parts.Ids:
+        """Finds ids of the realm by their first characters."""
+        return run_parts.Ids(self._opened, self.principal.realm, lambda: self.instances.page(limit=1))
+
+    async def _opened(self) -> Store:
+        await self.open()
+        return self.store
 
     # Life -------------------------------------------------------------------------------------------------------------
 
@@ -792,20 +793,6 @@ class Crib(ActingCrib, Definer):
         self, kind: type[BaseException] | None, error: BaseException | None, traceback: TracebackType | None
     ) -> None:
         await self.close()
-
-
-def _definitions_of(settings: Settings, prices: llm.Prices) -> container.DefinitionOptions:
-    services = settings.model_services
-    return container.DefinitionOptions(
-        released=settings.released_env,
-        sandbox=settings.sandbox.open(),
-        mcp_commands=settings.mcp_commands,
-        plugins=container.load_plugins(settings.plugins),
-        model_services={} if services is None else container.read_services(services),
-        prices=prices,
-        default_model=settings.llm(),
-        default_limits=settings.limits,
-    )
 
 
 def _result(driven: engines.DriveResult) -> runs.Result:

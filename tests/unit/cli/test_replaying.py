@@ -65,7 +65,7 @@ def test_a_run_is_exported_and_its_file_replays_without_a_store(store: str, tmp_
 def test_an_export_that_fails_leaves_no_file(store: str, tmp_path: Path):
     file = tmp_path / "a.bundle"
 
-    failed = toolcrib("run", "export", "run_0", "-o", file, store=store)
+    failed = toolcrib("run", "export", "run_none", "-o", file, store=store)
 
     assert failed.exit_code == 1
     assert list(tmp_path.glob("*.bundle*")) == []
@@ -78,7 +78,7 @@ def test_an_export_that_fails_leaves_the_file_that_was_there(store: str, tmp_pat
     toolcrib("run", "export", run_id, "-o", file, store=store)
     before = file.read_bytes()
 
-    failed = toolcrib("run", "export", "run_0", "-o", file, store=store)
+    failed = toolcrib("run", "export", "run_none", "-o", file, store=store)
 
     assert failed.exit_code == 1
     assert (file.read_bytes(), list(tmp_path.glob("*.part"))) == (before, [])

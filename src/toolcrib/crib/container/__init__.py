@@ -10,9 +10,15 @@ from toolcrib.contracts.base import names_on_use
 if TYPE_CHECKING:
     from toolcrib.crib.container.access import Actor, RunVerb
     from toolcrib.crib.container.container import CribServices
-    from toolcrib.crib.container.environment import DefinitionOptions, Environment, SharingOptions, resolve_store
-    from toolcrib.crib.container.model_services import llm_of, read_services
-    from toolcrib.crib.container.plugins import load_plugins
+    from toolcrib.crib.container.environment import (
+        DefinitionOptions,
+        Environment,
+        SharingOptions,
+        definitions_of,
+        resolve_store,
+        sharing_of,
+    )
+    from toolcrib.crib.container.model_services import llm_of
     from toolcrib.crib.container.requests import refusal_of, refusal_of_run, request_of
     from toolcrib.infrastructure.sandbox import machine_sandbox
 else:
@@ -21,9 +27,10 @@ else:
         {
             "toolcrib.crib.container.access": "Actor RunVerb",
             "toolcrib.crib.container.container": "CribServices",
-            "toolcrib.crib.container.environment": "DefinitionOptions Environment SharingOptions resolve_store",
-            "toolcrib.crib.container.model_services": "llm_of read_services",
-            "toolcrib.crib.container.plugins": "load_plugins",
+            "toolcrib.crib.container.environment": (
+                "DefinitionOptions Environment SharingOptions definitions_of resolve_store sharing_of"
+            ),
+            "toolcrib.crib.container.model_services": "llm_of",
             "toolcrib.crib.container.requests": "refusal_of refusal_of_run request_of",
             "toolcrib.infrastructure.sandbox": "machine_sandbox",
         },
@@ -36,12 +43,12 @@ __all__ = [
     "Environment",
     "RunVerb",
     "SharingOptions",
+    "definitions_of",
     "llm_of",
-    "load_plugins",
     "machine_sandbox",
-    "read_services",
     "refusal_of",
     "refusal_of_run",
     "request_of",
     "resolve_store",
+    "sharing_of",
 ]

@@ -6,7 +6,7 @@ Shared state (results, rates, caps) is in Redis if it is configured, else in the
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import timedelta
-from typing import Self
+from typing import TYPE_CHECKING, Self
 
 from toolcrib.contracts import InvalidSettings, Limits, LLMConfig, ModelService
 from toolcrib.core.engines.restate import RestateOptions
@@ -14,7 +14,8 @@ from toolcrib.core.executor import Clock, Rates, Results, SlidingWindow
 from toolcrib.core.kinds import RuntimeParts
 from toolcrib.core.policy import Caps, CountedCaps, read_caps
 from toolcrib.core.providers import Consents, FindProvider, ProviderAccess, Tokens
-from toolcrib.crib.container.plugins import NO_PLUGINS, Plugins
+from toolcrib.crib.container.model_services import read_services
+from toolcrib.crib.container.plugins import NO_PLUGINS, Plugins, load_plugins
 from toolcrib.infrastructure.net import EgressPolicy, HttpSession
 from toolcrib.infrastructure.redis import RedisCounters, RedisRates, RedisResults, RedisServer
 from toolcrib.infrastructure.sandbox import Sandbox
@@ -23,6 +24,9 @@ from toolcrib.infrastructure.store import Counters, Store, open_store, transacti
 from toolcrib.kinds.dispatch import Runtimes
 from toolcrib.llm import LanguageModel
 from toolcrib.llm.base.prices import Prices
+
+if TYPE_CHECKING:
+    from toolcrib.crib.settings import Settings
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -194,3 +198,31 @@ def open_runtimes(outside: Environment, session: HttpSession, keeping: Credentia
         resolve_secret=keeping.secrets.resolve,
     )
     return Runtimes.open(parts)
+
+
+def definitions_of(settings: "Settings", prices: Prices) -> DefinitionOptions:
+    """What the operator's settings say of definitions."""
+    services = settings.model_services
+    return DefinitionOptions(
+        released=settings.released_env,
+        sandbox=settings.sandbox.open(),
+        mcp_commands=settings.mcp_commands,
+        plugins=load_plugins(settings.plugins),
+        model_services={} if services is None else read_services(services),
+        prices=prices,
+        default_model=settings.llm(),
+        default_limits=settings.limits,
+    )
+
+
+def sharing_of(settings: "Settings", *, blobs: str | None) -> SharingOptions:
+    """What the operator's settings say of the processes of a store, which keep blobs at an address; null: beside it."""
+    return SharingOptions(
+        blobs=blobs,
+        redis=settings.redis,
+        budgets=settings.budgets,
+        lease_s=settings.lease_s,
+        worker_wait_s=settings.worker_wait_s,
+        keep_ended=settings.retention.keep,
+        restate=settings.restate if settings.engine == "restate" else None,
+    )

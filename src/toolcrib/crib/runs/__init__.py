@@ -11,6 +11,7 @@ if TYPE_CHECKING:
     from toolcrib.crib.runs.approvals import ApprovalAnswer, Approvals
     from toolcrib.crib.runs.bundles import Capture, Sees, replay_run
     from toolcrib.crib.runs.forks import Forks
+    from toolcrib.crib.runs.ids import IdKind, Ids
     from toolcrib.crib.runs.rehearsal import Rehearsal, ShiftedClock
     from toolcrib.crib.runs.retention import Retention
     from toolcrib.crib.runs.settlements import Settlements
@@ -21,6 +22,7 @@ else:
             "toolcrib.crib.runs.approvals": "ApprovalAnswer Approvals",
             "toolcrib.crib.runs.bundles": "Capture Sees replay_run",
             "toolcrib.crib.runs.forks": "Forks",
+            "toolcrib.crib.runs.ids": "IdKind Ids",
             "toolcrib.crib.runs.rehearsal": "Rehearsal ShiftedClock",
             "toolcrib.crib.runs.retention": "Retention",
             "toolcrib.crib.runs.settlements": "Settlements",
@@ -32,6 +34,8 @@ __all__ = [
     "Approvals",
     "Capture",
     "Forks",
+    "IdKind",
+    "Ids",
     "Rehearsal",
     "Retention",
     "Sees",

@@ -5,26 +5,41 @@ exceptions keep their traceback.
 """
 
 import gc
+import os
 import sys
-from typing import Any, Final
+from importlib.metadata import version as installed_version
+from typing import Annotated, Any, Final
 
 import typer
-from typer.core import TyperGroup
 
 from toolcrib.interfaces.cli.admin import keys, providers, serve, settings, store
 from toolcrib.interfaces.cli.agents import agents, evaluations, models, named
 from toolcrib.interfaces.cli.demo import demo
 from toolcrib.interfaces.cli.project import project
 from toolcrib.interfaces.cli.runs import approvals, replay, runs
+from toolcrib.interfaces.cli.support import completion
+from toolcrib.interfaces.cli.support.groups import CommandGroup
 from toolcrib.interfaces.cli.tools import authoring, lifecycle, tools
+from toolcrib.interfaces.cli.tools.imports import ToolCommands
 from toolcrib.interfaces.cli.workflows import instances, publishing, workflows
 
 USAGE, FAILURE = 2, 1
+
+
+def _print_version(asked: bool) -> None:
+    if asked:
+        print(f"toolcrib {installed_version('toolcrib')}")
+        raise typer.Exit
+
+
+Version = Annotated[
+    bool, typer.Option("--version", help="Print the version and exit.", is_eager=True, callback=_print_version)
+]
 _COLLECTED_AFTER: Final = 50_000
 """New objects after which the collector looks for garbage: what a command loads at its start lives as long as it."""
 
 
-class Commands(TyperGroup):
+class Commands(CommandGroup):
     """The root of all commands."""
 
     def invoke(self, ctx: Any) -> Any:
@@ -98,25 +113,40 @@ app = typer.Typer(
     no_args_is_help=True,
     add_completion=False,
     pretty_exceptions_enable=False,
+    rich_markup_mode=None,
+    context_settings={"help_option_names": ["-h", "--help"]},
 )
-app.add_typer(named.accounts_app, name="account")
-app.add_typer(agents.app, name="agent")
-app.add_typer(agents.conversations_app, name="conversation")
-app.add_typer(approvals.app, name="approval")
-app.add_typer(demo.app, name="demo")
-app.add_typer(named.app, name="fragment")
-app.add_typer(instances.app, name="instance")
-app.add_typer(keys.app, name="key")
-app.add_typer(models.app, name="model")
-app.add_typer(providers.app, name="provider")
-app.add_typer(providers.reference_app, name="reference")
-app.add_typer(serve.app, name="restate")
-app.add_typer(runs.app, name="run")
-app.add_typer(keys.secrets_app, name="secret")
-app.add_typer(store.app, name="store")
-app.add_typer(tools.app, name="tool")
-app.add_typer(replay.app, name="upgrade")
-app.add_typer(workflows.app, name="workflow")
+
+for name, group in (
+    ("account", named.accounts_app),
+    ("agent", agents.app),
+    ("approval", approvals.app),
+    ("conversation", agents.conversations_app),
+    ("demo", demo.app),
+    ("fragment", named.app),
+    ("instance", instances.app),
+    ("key", keys.app),
+    ("model", models.app),
+    ("provider", providers.app),
+    ("reference", providers.reference_app),
+    ("restate", serve.app),
+    ("run", runs.app),
+    ("secret", keys.secrets_app),
+    ("store", store.app),
+    ("tool", tools.app),
+    ("upgrade", replay.app),
+    ("workflow", workflows.app),
+):
+    group.rich_markup_mode = None
+    app.add_typer(group, name=name, cls=ToolCommands if name == "tool" else CommandGroup)
+
+
+@app.callback()
+def root(*, version: Version = False) -> None:
+    """Governed, observable, durable tools for AI agents."""
+
+
+app.command("completion")(completion.completion)
 app.command("doctor")(settings.doctor)
 app.command("replay")(replay.replay)
 app.command("eval")(evaluations.evaluate)
@@ -133,4 +163,6 @@ app.command("worker")(serve.worker)
 def main() -> None:
     """The entry point of the `toolcrib` program."""
     gc.set_threshold(_COLLECTED_AFTER)
+    if completion.VARIABLE in os.environ:
+        completion.prepare()
     app()

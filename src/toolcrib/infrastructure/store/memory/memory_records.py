@@ -1,6 +1,6 @@
 """Approvals, conversations, counters, encrypted values and blobs of the store in memory."""
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import replace
 from datetime import datetime
 from heapq import nsmallest
@@ -29,6 +29,11 @@ from toolcrib.infrastructure.store.ports.state_changes import (
 )
 
 
+def beginning_with(prefix: str, ids: Iterable[str], limit: int) -> Sequence[str]:
+    """The first ids that begin with a prefix, sorted."""
+    return nsmallest(limit, (each for each in ids if each.startswith(prefix)))
+
+
 class MemoryApprovals:
     """Approvals, in a dictionary that the journal of the same store keeps."""
 
@@ -55,6 +60,9 @@ class MemoryApprovals:
             and (last is None or _age(row) > last)
         )
         return nsmallest(limit, page, key=_age)
+
+    async def find_ids(self, realm: str, prefix: str, *, limit: int) -> Sequence[str]:
+        return beginning_with(prefix, (row.approval_id for row in self._of(realm)), limit)
 
     def follow(self, entry: RunEvent) -> None:
         """Take in an event."""
@@ -143,6 +151,9 @@ class MemoryConversations:
             reverse=True,
         )
         return page[:limit]
+
+    async def find_ids(self, realm: str, prefix: str, *, limit: int) -> Sequence[str]:
+        return beginning_with(prefix, (known for its_realm, known in self._rows if its_realm == realm), limit)
 
     async def replace(self, conversation: Conversation) -> None:
         known = self._rows.get(_key(conversation))

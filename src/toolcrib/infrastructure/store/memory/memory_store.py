@@ -32,6 +32,7 @@ from toolcrib.infrastructure.store.memory.memory_records import (
     MemoryConversations,
     MemoryCounters,
     MemorySealedValues,
+    beginning_with,
 )
 from toolcrib.infrastructure.store.memory.memory_retention import MemoryRetention
 from toolcrib.infrastructure.store.ports import state_changes as rules
@@ -469,6 +470,10 @@ class _Journal:
         )
         return [row.view() for row in heapq.nlargest(limit, page, key=lambda row: _age(row.created))]
 
+    async def find_ids(self, realm: str, prefix: str, *, limit: int) -> Sequence[str]:
+        ids = (run_id for run_id, row in self.rows.items() if row.created.realm == realm)
+        return beginning_with(prefix, ids, limit)
+
     async def events(self, run_id: str, *, after: int = 0, limit: int | None = None) -> Sequence[RunEvent]:
         row = self.rows.get(run_id)
         log = row.log if row else []
@@ -543,6 +548,9 @@ class _ApiKeys:
     async def list(self, realm: str) -> Sequence[ApiKey]:
         found = (key for key in self._keys.values() if key.realm == realm)
         return sorted(found, key=lambda key: (key.created_at, key.key_id))
+
+    async def find_ids(self, realm: str, prefix: str, *, limit: int) -> Sequence[str]:
+        return beginning_with(prefix, (key.key_id for key in self._keys.values() if key.realm == realm), limit)
 
     async def remove(self, realm: str, key_id: str) -> bool:
         key = self._keys.get(key_id)

@@ -213,6 +213,9 @@ class _Journal:
     ) -> Sequence[Run]:
         return await self._behind.runs(realm, tool=tool, made_by=made_by, status=status, before=before, limit=limit)
 
+    async def find_ids(self, realm: str, prefix: str, *, limit: int) -> Sequence[str]:
+        return await self._behind.find_ids(realm, prefix, limit=limit)
+
     async def events(self, run_id: str, *, after: int = 0, limit: int | None = None) -> Sequence[RunEvent]:
         return await self._of(run_id).events(run_id, after=after, limit=limit)
 
@@ -292,6 +295,9 @@ class _Conversations:
         limit: int = 50,
     ) -> Sequence[Conversation]:
         return await self._behind.list(realm, wanted, before=before, limit=limit)
+
+    async def find_ids(self, realm: str, prefix: str, *, limit: int) -> Sequence[str]:
+        return await self._behind.find_ids(realm, prefix, limit=limit)
 
     async def replace(self, conversation: Conversation) -> None:
         del conversation

@@ -48,6 +48,10 @@ class ApprovalStore(Protocol):
         """
         ...
 
+    async def find_ids(self, realm: str, prefix: str, *, limit: int) -> Sequence[str]:
+        """The first ids of the realm's approvals that begin with a prefix, sorted."""
+        ...
+
 
 def no_approval(approval_id: str) -> NotFound:
     """The error for an id that names no approval."""
@@ -98,6 +102,10 @@ class ConversationStore(Protocol):
         Raises:
             NotFound: The realm has no conversation `before`.
         """
+        ...
+
+    async def find_ids(self, realm: str, prefix: str, *, limit: int) -> Sequence[str]:
+        """The first ids of the realm's conversations that begin with a prefix, sorted."""
         ...
 
     async def replace(self, conversation: Conversation) -> None:

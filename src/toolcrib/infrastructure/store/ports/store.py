@@ -289,6 +289,10 @@ class Journal(Protocol):
         """
         ...
 
+    async def find_ids(self, realm: str, prefix: str, *, limit: int) -> Sequence[str]:
+        """The first ids of the realm's runs that begin with a prefix, sorted."""
+        ...
+
     async def events(self, run_id: str, *, after: int = 0, limit: int | None = None) -> Sequence[RunEvent]:
         """The events with numbers above `after`, in order."""
         ...
@@ -369,6 +373,10 @@ class ApiKeys(Protocol):
 
     async def list(self, realm: str) -> Sequence[ApiKey]:
         """The keys of a realm, expired ones included, oldest first."""
+        ...
+
+    async def find_ids(self, realm: str, prefix: str, *, limit: int) -> Sequence[str]:
+        """The first ids of the realm's keys that begin with a prefix, sorted."""
         ...
 
     async def remove(self, realm: str, key_id: str) -> bool:

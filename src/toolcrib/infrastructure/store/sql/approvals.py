@@ -19,7 +19,7 @@ from toolcrib.infrastructure.store.ports.state_changes import (
     approval_from_event,
     change_from_event,
 )
-from toolcrib.infrastructure.store.sql.rows import to_micros, to_moment, to_moment_or_none
+from toolcrib.infrastructure.store.sql.rows import ids_with_prefix, to_micros, to_moment, to_moment_or_none
 
 Step: TypeAlias = tuple[Statement, dict[str, Any]]
 """A statement with its parameters."""
@@ -53,6 +53,11 @@ class SqlApprovals:
     async def get(self, realm: str, approval_id: str) -> Approval:
         await self._database.drain()
         return _approval(await self._database.read(lambda session: _one(session, realm, approval_id)))
+
+    async def find_ids(self, realm: str, prefix: str, *, limit: int) -> Sequence[str]:
+        found = ids_with_prefix(_C.approval_id, realm, prefix, limit)
+        await self._database.drain()
+        return await self._database.read(lambda session: session.connection.execute(found).scalars().all())
 
     async def page(
         self, realm: str, which: ApprovalFilter, *, after: str | None = None, limit: int = 50

@@ -18,7 +18,7 @@ from toolcrib.infrastructure.store.ports.records import (
     no_conversation,
     require_next,
 )
-from toolcrib.infrastructure.store.sql.rows import encode, to_micros, to_moment
+from toolcrib.infrastructure.store.sql.rows import encode, ids_with_prefix, to_micros, to_moment
 
 _C: Final = CONVERSATIONS.c
 _THIS: Final = (_C.conversation_id == sa.bindparam("this_one"), _C.realm == sa.bindparam("this_realm"))
@@ -77,6 +77,10 @@ class SqlConversations:
             return [_conversation(dict(row)) for row in session.connection.execute(page).mappings()]
 
         return await self._database.read(work)
+
+    async def find_ids(self, realm: str, prefix: str, *, limit: int) -> Sequence[str]:
+        found = ids_with_prefix(_C.conversation_id, realm, prefix, limit)
+        return await self._database.read(lambda session: session.connection.execute(found).scalars().all())
 
     async def replace(self, conversation: Conversation) -> None:
         key = _key(conversation.realm, conversation.conversation_id)

@@ -14,7 +14,7 @@ from toolcrib.infrastructure.store.database.tables import API_KEYS, SEALED
 from toolcrib.infrastructure.store.ports.records import SealedKey, SealedValue
 from toolcrib.infrastructure.store.ports.records import require_next_sealed as require_next
 from toolcrib.infrastructure.store.ports.store import ApiKey
-from toolcrib.infrastructure.store.sql.rows import to_micros, to_moment, to_moment_or_none
+from toolcrib.infrastructure.store.sql.rows import ids_with_prefix, to_micros, to_moment, to_moment_or_none
 
 _INSERT: Final = insert_new(API_KEYS)
 _GET: Final = sa.select(API_KEYS).where(API_KEYS.c.key_id == sa.bindparam("this_key"))
@@ -65,6 +65,10 @@ class SqlApiKeys:
     async def list(self, realm: str) -> Sequence[ApiKey]:
         rows = await self._database.read(lambda session: session.rows(_LIST, {"this_realm": realm}))
         return [_api_key(row) for row in rows]
+
+    async def find_ids(self, realm: str, prefix: str, *, limit: int) -> Sequence[str]:
+        found = ids_with_prefix(API_KEYS.c.key_id, realm, prefix, limit)
+        return await self._database.read(lambda session: session.connection.execute(found).scalars().all())
 
     async def remove(self, realm: str, key_id: str) -> bool:
         key = {"this_key": key_id, "this_realm": realm}

@@ -28,6 +28,7 @@ from toolcrib.infrastructure.store.sql.rows import (
     entry_of,
     event_rows,
     first_row,
+    ids_with_prefix,
     run_of,
     run_row,
     signal_of,
@@ -251,6 +252,11 @@ class SqlJournal:
 
         await self._database.drain()
         return await self._database.read(work)
+
+    async def find_ids(self, realm: str, prefix: str, *, limit: int) -> Sequence[str]:
+        found = ids_with_prefix(RUNS.c.run_id, realm, prefix, limit)
+        await self._database.drain()
+        return await self._database.read(lambda session: session.connection.execute(found).scalars().all())
 
     async def events(self, run_id: str, *, after: int = 0, limit: int | None = None) -> Sequence[RunEvent]:
         parameters = {"this_run": run_id, "after": after, "limit": _ALL if limit is None else limit}

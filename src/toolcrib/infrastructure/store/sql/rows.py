@@ -4,6 +4,7 @@ from collections.abc import Sequence
 from datetime import UTC, datetime, timedelta
 from typing import Any, Final, overload
 
+import sqlalchemy as sa
 from pydantic_core import PydanticSerializationError, from_json, to_json
 
 from toolcrib.contracts import (
@@ -26,6 +27,7 @@ from toolcrib.infrastructure.store.ports.store import Lease
 
 _EPOCH: Final = datetime(1970, 1, 1, tzinfo=UTC)
 _MICROSECOND: Final = timedelta(microseconds=1)
+_LAST_CODE_POINT: Final = chr(0x10FFFF)
 
 
 @overload
@@ -131,6 +133,12 @@ def run_row(run: Run, lease: Lease | None) -> dict[str, Any]:
         "updated_at": to_micros(run.created_at),
         "schema_version": SCHEMA_VERSION,
     }
+
+
+def ids_with_prefix(column: sa.Column[str], realm: str, prefix: str, limit: int) -> sa.Select[str]:
+    """Select the first ids that begin with a prefix, as a range of the index, whose order is that of code points."""
+    within = (column >= prefix, column < prefix + _LAST_CODE_POINT, column.table.c.realm == realm)
+    return sa.select(column).where(*within).order_by(column).limit(limit)
 
 
 _SHARED: Final = set(RunResult.__struct_fields__) & set(Run.__struct_fields__)

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Annotated, Any, Literal
 import typer
 
 from toolcrib.interfaces.cli.support.commands import Table, says, shows
-from toolcrib.interfaces.cli.support.session import DEFAULT_STORE, Store, with_crib
+from toolcrib.interfaces.cli.support.session import DEFAULT_STORE, IdOf, Store, with_crib
 
 if TYPE_CHECKING:
     from toolcrib.contracts import SecretEntry
@@ -77,7 +77,11 @@ def new_key(name: KeyName = "k1") -> None:
 
 app = typer.Typer(help="Create, list and revoke API keys for the server.", no_args_is_help=True)
 
-KeyId = Annotated[str, typer.Argument(metavar="ID", help="The twelve digits after tcb_.", show_default=False)]
+KeyId = Annotated[
+    str,
+    typer.Argument(metavar="ID", help="The twelve digits after tcb_, or the first.", show_default=False),
+    IdOf("key"),
+]
 
 Scopes = Annotated[
     list[str] | None,

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Annotated, Final
 
 import typer
 
-from toolcrib.interfaces.cli.render.tables import print_rows
+from toolcrib.interfaces.cli.render.rows import print_rows
 from toolcrib.interfaces.cli.support.commands import prints
 from toolcrib.interfaces.cli.support.session import DEFAULT_STORE, Store, with_crib
 

@@ -18,7 +18,7 @@ from toolcrib.interfaces.cli.support.commands import (
     shows,
 )
 from toolcrib.interfaces.cli.support.inputs import object_in, telling_lines
-from toolcrib.interfaces.cli.support.session import DEFAULT_STORE, AsJson, Store, with_crib
+from toolcrib.interfaces.cli.support.session import DEFAULT_STORE, AsJson, IdOf, Store, with_crib
 
 if TYPE_CHECKING:
     from toolcrib.contracts import AgentResponse, Conversation, ConversationTurn, ResolvedTool, ToolRevision
@@ -147,7 +147,13 @@ AGENTS.add_to(app)
 
 conversations_app = typer.Typer(help="Inspect and delete conversations with agents.", no_args_is_help=True)
 
-Id = Annotated[str, typer.Argument(metavar="CONVERSATION", help="The conversation's id.", show_default=False)]
+Id = Annotated[
+    str,
+    typer.Argument(
+        metavar="CONVERSATION", help="The conversation's id, its first characters, or latest.", show_default=False
+    ),
+    IdOf("conversation"),
+]
 Agent = Annotated[str | None, typer.Option(metavar="NAME", help="With this agent only.", show_default=False)]
 Everybody = Annotated[bool, typer.Option("--everybody", help="Of all principals of the realm.")]
 Limit = Annotated[int, typer.Option(min=1, max=1000, help="The most conversations.")]

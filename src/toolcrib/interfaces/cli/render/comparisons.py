@@ -6,7 +6,7 @@ from decimal import Decimal
 from typing import TYPE_CHECKING, cast
 
 from toolcrib.interfaces.cli.render.console import console, cost, plain
-from toolcrib.interfaces.cli.render.tables import print_rows
+from toolcrib.interfaces.cli.render.rows import print_rows
 
 if TYPE_CHECKING:
     from toolcrib.contracts import CandidateResult, Evaluation, EvaluationFigures, Json, JsonObject

@@ -22,11 +22,25 @@ def console(file: TextIO | None = None) -> "Console":
     return Console(file=where, width=None if where.isatty() else _WIDTH, highlight=False, soft_wrap=False)
 
 
+def clean(text: str) -> str:
+    """Text from outside without control characters."""
+    return _CONTROL.sub("\N{REPLACEMENT CHARACTER}", text)
+
+
+def width_of(text: str) -> int:
+    """Cells that a text takes on a terminal."""
+    if text.isascii():
+        return len(text)
+    from rich.cells import cell_len
+
+    return cell_len(text)
+
+
 def plain(text: str, style: str = "") -> "Text":
     """Text from outside: no markup in it is read, no control character reaches the terminal."""
     from rich.text import Text
 
-    return Text(_CONTROL.sub("\N{REPLACEMENT CHARACTER}", text), style=style)
+    return Text(clean(text), style=style)
 
 
 def money(usd: Decimal | None) -> str:

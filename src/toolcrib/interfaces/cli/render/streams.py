@@ -68,12 +68,12 @@ async def show_tracebacks(crib: Crib, run_id: str) -> None:
         print(f"\n{found.name} at {place}:\n{found.text}")
 
 
-async def show_until_ended(crib: Crib, run_id: str, *, follow: bool) -> None:
+async def show_until_ended(crib: Crib, run_id: str, *, follow: bool, full: bool = False) -> None:
     """Draw the tree, and redraw it as it grows; a file gets only the last one."""
     screen = console()
     if not (follow and screen.is_terminal):
-        screen.print(draw(await last_trace(crib, run_id, follow=follow)))
+        screen.print(draw(await last_trace(crib, run_id, follow=follow), full=full))
         return
     with Live(console=screen, auto_refresh=False, vertical_overflow="visible") as live:
         async for trace in traces(crib, run_id, follow=True):
-            live.update(draw(trace), refresh=True)
+            live.update(draw(trace, full=full), refresh=True)

@@ -3,9 +3,11 @@
 import re
 import sys
 from collections.abc import Iterable, Mapping, Sequence
+from datetime import datetime
 from typing import TYPE_CHECKING, Final, cast
 
 from toolcrib.interfaces.cli.render.console import console, cost, plain
+from toolcrib.interfaces.cli.render.rows import print_rows
 
 if TYPE_CHECKING:
     from rich.table import Table
@@ -33,103 +35,98 @@ if TYPE_CHECKING:
 
 def print_tools(tools: "Sequence[ToolRevision]") -> None:
     """One row for each tool."""
-    table = _table("Name", "Version", "Kind", "Side effects", "Status")
-    table.add_column("Description")  # may be wrapped, so it is the one that gives way; its cells stay on their line
+    columns = ("Name", "Version", "Kind", "Side effects", "Status", "Description")
+    rows: list[tuple[str, ...]] = []
     for tool in tools:
         definition = tool.definition
-        what = plain(definition.title or definition.description.partition("\n")[0])
-        what.no_wrap, what.overflow = True, "ellipsis"
-        cells = (tool.name, tool.version, definition.implementation.kind, definition.side_effects, tool.status)
-        table.add_row(*map(plain, cells), what)
-    console().print(table)
+        what = definition.title or definition.description.partition("\n")[0]
+        kind, effects = definition.implementation.kind, definition.side_effects
+        rows.append((tool.name, tool.version, kind, effects, tool.status, what))
+    print_rows(columns, rows, gives_way=True)
 
 
 def print_runs(runs: "Sequence[Run]") -> None:
     """One row for each run."""
-    table = _table("Run", "Tool", "Status", "Stop reason", "Started (UTC)", "Cost")
+    rows: list[tuple[str, ...]] = []
     for run in runs:
-        started = run.created_at.strftime("%Y-%m-%d %H:%M:%S")
         spent = cost(run.cost_usd, unknown=run.cost_unknown) if run.ended else ""
-        cells = (run.run_id, run.request.tool, run.status, run.stop_reason or "", started, spent)
-        table.add_row(*map(plain, cells))
-    console().print(table)
+        rows.append((run.run_id, run.request.tool, run.status, run.stop_reason or "", _time(run.created_at), spent))
+    print_rows(("Run", "Tool", "Status", "Stop reason", "Started (UTC)", "Cost"), rows)
 
 
 def print_settings(settings: "Mapping[str, JsonObject]", secrets: Mapping[str, bool]) -> None:
     """One row for each setting, and one for each secret of the product itself."""
-    table = _table("Setting", "Value", "From", "Variable")
+    rows: list[tuple[str, ...]] = []
     for key, facts in settings.items():
         value = facts["value"]
         values = cast("list[Json]", value) if isinstance(value, list) else [] if value is None else [value]
         shown = ", ".join(map(str, values))
-        table.add_row(*map(plain, (key, shown or "none", facts["origin"], facts["variable"])))
+        rows.append((key, shown or "none", str(facts["origin"]), str(facts["variable"])))
     for name, is_set in secrets.items():
-        table.add_row(*map(plain, ("(secret)", "set, not shown" if is_set else "not set", "environment", name)))
-    console().print(table)
+        rows.append(("(secret)", "set, not shown" if is_set else "not set", "environment", name))
+    print_rows(("Setting", "Value", "From", "Variable"), rows)
 
 
 def print_references(found: "Sequence[ReferenceSnapshot]") -> None:
     """One row for each list of a provider."""
-    table = _table("Provider", "List", "Values", "Snapshot", "Read (UTC)", "Age", "Good for")
+    rows: list[tuple[str, ...]] = []
     for snapshot in found:
-        read = snapshot.fetched_at.strftime("%Y-%m-%d %H:%M:%S") if snapshot.fetched_at else "never"
+        read = _time(snapshot.fetched_at) if snapshot.fetched_at else "never"
         age = "" if snapshot.age_s is None else f"{snapshot.age_s:.0f} s"
         values = str(snapshot.size) if snapshot.id else ""
         good = f"{snapshot.max_age_s:.0f} s" if snapshot.max_age_s else "one run"
-        cells = (snapshot.provider, snapshot.name, values, (snapshot.id or "")[:12], read, age, good)
-        table.add_row(*map(plain, cells))
-    console().print(table)
+        rows.append((snapshot.provider, snapshot.name, values, (snapshot.id or "")[:12], read, age, good))
+    print_rows(("Provider", "List", "Values", "Snapshot", "Read (UTC)", "Age", "Good for"), rows)
 
 
 def print_readings(found: "Sequence[ReferenceReading]") -> None:
     """One row for each reading of a list."""
-    table = _table("Snapshot", "Values", "First read (UTC)", "Last read (UTC)", "Used")
-    for reading in found:
-        times = (at.strftime("%Y-%m-%d %H:%M:%S") for at in (reading.first_at, reading.fetched_at))
-        cells = (reading.id[:12], str(reading.size), *times, "no" if reading.refused else "yes")
-        table.add_row(*map(plain, cells))
-    console().print(table)
+    rows = [
+        (
+            reading.id[:12],
+            str(reading.size),
+            _time(reading.first_at),
+            _time(reading.fetched_at),
+            "no" if reading.refused else "yes",
+        )
+        for reading in found
+    ]
+    print_rows(("Snapshot", "Values", "First read (UTC)", "Last read (UTC)", "Used"), rows)
 
 
 def print_revisions(revisions: "Sequence[PromptRevision]") -> None:
     """One row for each revision of an agentic tool."""
-    table = _table("Revision", "Version", "By", "At (UTC)", "Prompt")
+    rows: list[tuple[str, ...]] = []
     for entry in revisions:
-        at = entry.created_at.strftime("%Y-%m-%d %H:%M:%S")
         state = " ".join(filter(None, ("changed" if entry.changed else "", "current" if entry.current else "")))
-        table.add_row(*map(plain, (str(entry.revision), entry.version, entry.made_by, at, state)))
-    console().print(table)
+        rows.append((str(entry.revision), entry.version, entry.made_by, _time(entry.created_at), state))
+    print_rows(("Revision", "Version", "By", "At (UTC)", "Prompt"), rows)
 
 
 def print_probes(probes: "Sequence[SandboxProbe]") -> None:
     """One row for each way to run code."""
-    table = _table("Code", "Runs in", "Isolation", "Cold start", "Usable")
+    rows: list[tuple[str, ...]] = []
     for probe in probes:
         usable = "yes" if probe.problem is None else f"no: {probe.problem}"
-        table.add_row(*map(plain, (probe.dialect, probe.backend, probe.isolation, f"{probe.seconds:.2f} s", usable)))
-    console().print(table)
+        rows.append((probe.dialect, probe.backend, probe.isolation, f"{probe.seconds:.2f} s", usable))
+    print_rows(("Code", "Runs in", "Isolation", "Cold start", "Usable"), rows)
 
 
-def print_rows(columns: Sequence[str], rows: Sequence[Sequence[str]]) -> None:
-    """A small table of text; long values of the last column are wrapped, so that nothing is cut off."""
-    table = _table(*columns)
-    table.columns[-1].no_wrap, table.columns[-1].overflow = False, "fold"
-    for row in rows:
-        table.add_row(*map(plain, row))
-    console().print(table)
+def _time(at: datetime) -> str:
+    return f"{at:%Y-%m-%d %H:%M:%S}"
 
 
 def print_impact(report: "ImpactReport") -> None:
     """Dependents and runs of a tool, one row each."""
     out = console()
-    table = _table("Bound", "Kind", "As", "Fits", "Through", *(["Proposed change"] if report.proposed else []))
+    columns = ("Bound", "Kind", "As", "Fits", "Through", *(["Proposed change"] if report.proposed else []))
+    rows: list[tuple[str, ...]] = []
     for each in report.dependents:
         through = " → ".join(each.path[1:-1])
         verdict = [_verdict(each)] if report.proposed else []
-        cells = (each.name, each.kind, each.reference, "yes" if each.satisfied else "no", through, *verdict)
-        table.add_row(*map(plain, cells))
-    if report.dependents:
-        out.print(table)
+        rows.append((each.name, each.kind, each.reference, "yes" if each.satisfied else "no", through, *verdict))
+    if rows:
+        print_rows(columns, rows)
     else:
         out.print(plain(f"nothing is bound to {report.tool}"))
     for each in report.dependents:
@@ -155,38 +152,25 @@ def print_review(review: "ToolReview") -> None:
 
 def print_differences(change: "ToolChange") -> None:
     """What a change of a tool changes, one row each."""
-    table = _table("Class", "Part", "Place", "Difference")
-    table.columns[-1].no_wrap, table.columns[-1].overflow = False, "fold"
-    for found in change.differences:
-        table.add_row(*map(plain, (found.change_class.replace("_", " "), found.part, found.place, found.message)))
-    console().print(table)
+    rows = [
+        (found.change_class.replace("_", " "), found.part, found.place, found.message) for found in change.differences
+    ]
+    print_rows(("Class", "Part", "Place", "Difference"), rows)
 
 
 def print_outcome(outcome: "ImportOutcome") -> None:
     """The changes of tools in a repeated import, without unchanged tools."""
-    table = _table("Tool", "", "Why")
     changes = [found for found in outcome.tools if found.adoption not in {"new", "unchanged"}]
-    for found in changes:
-        table.add_row(*map(plain, (found.tool, found.adoption, found.message)))
     if changes:
-        console().print(table)
+        print_rows(("Tool", "Change", "Why"), [(found.tool, found.adoption, found.message) for found in changes])
     for warning in outcome.warnings:
-        console().print(plain(f"Warning: {warning}", "yellow"))
+        console().print(plain(f"Warning: {warning}", "yellow"), soft_wrap=True)
 
 
 def _verdict(dependent: "Dependent") -> str:
     """What a proposed change does to a dependent."""
     found = (dependent.verdict or "").replace("_", " ")
     return f"{found} when published again; held until then" if dependent.held else found
-
-
-def _table(*columns: str) -> "Table":
-    from rich.table import Table
-
-    table = Table(box=None, pad_edge=False, header_style="bold")
-    for column in columns:
-        table.add_column(column, no_wrap=True, overflow="ellipsis")
-    return table
 
 
 _MOST_OPERATIONS: Final = 30

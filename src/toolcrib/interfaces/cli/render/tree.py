@@ -126,19 +126,27 @@ _COLOURS: Final = {
 }
 _LONGEST: Final = 240
 """Characters of one line."""
+_MOST_LINES: Final = 12
+"""Lines of what a run did that did not complete."""
 _LEFT_OUT: Final = re.compile(r"… \d+ more of (\d+)")
 
 
-def draw(trace: Trace) -> RenderableType:
-    """The whole trace: what ran, step by step, and the answer."""
+def draw(trace: Trace, *, full: bool = False) -> RenderableType:
+    """The whole trace: what ran, step by step, and the answer.
+
+    Args:
+        trace: The trace.
+        full: Whether what a run did that did not complete is printed whole; otherwise its first lines are.
+    """
+    lines = None if full or trace.status == "completed" else _MOST_LINES
     parts: list[RenderableType] = [*_header(trace), Text(), _tree(trace, Text("Execution Trace:", style="bold"))]
     if trace.error is not None:
         parts += [Text(), Text("Error:", style="bold red"), plain(_error(trace.error))]
     parts += [plain(f"Warning: {warning}", "yellow") for warning in trace.warnings]
     if trace.output is not None:
-        parts += [Text(), Text("Final Response:", style="bold"), plain(_answer(trace.output))]
+        parts += [Text(), Text("Final Response:", style="bold"), plain(_answer(trace.output, lines))]
     if trace.partial is not None:
-        parts += [Text(), Text("Done before the end:", style="bold"), plain(_answer(trace.partial))]
+        parts += [Text(), Text("Done before the end:", style="bold"), plain(_answer(trace.partial, lines))]
     return Group(*parts)
 
 
@@ -338,7 +346,14 @@ def _length(items: Sequence[Json]) -> int:
     return int(found[1]) if found else len(items)
 
 
-def _answer(output: Json) -> str:
+def _answer(output: Json, most_lines: int | None) -> str:
     members = cast("JsonObject", output) if isinstance(output, dict) else {}
     text = members.get("summary") or members.get("question")
-    return f'"{text}"' if isinstance(text, str) else json.dumps(output, indent=2, ensure_ascii=False)
+    whole = f'"{text}"' if isinstance(text, str) else json.dumps(output, indent=2, ensure_ascii=False)
+    lines = whole.splitlines()
+    if most_lines is None or (len(lines) <= most_lines and len(whole) <= most_lines * _LONGEST):
+        return whole
+    shown = [clip_text(line, _LONGEST) for line in lines[:most_lines]]
+    more = len(lines) - len(shown)
+    rest = f"… {more} more lines" if more > 0 else "…"
+    return "\n".join([*shown, f"{rest}; toolcrib run trace ID --full prints all"])

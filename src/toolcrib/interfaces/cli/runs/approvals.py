@@ -6,10 +6,10 @@ from typing import TYPE_CHECKING, Annotated, Any, Literal
 
 import typer
 
-from toolcrib.interfaces.cli.render.tables import print_rows
+from toolcrib.interfaces.cli.render.rows import print_rows
 from toolcrib.interfaces.cli.support.commands import Table, shows
 from toolcrib.interfaces.cli.support.inputs import json_object, json_value
-from toolcrib.interfaces.cli.support.session import DEFAULT_STORE, RunId, Store, with_crib
+from toolcrib.interfaces.cli.support.session import DEFAULT_STORE, IdOf, RunId, Store, with_crib
 
 if TYPE_CHECKING:
     from toolcrib.contracts import Approval, ApprovalStatus, ApprovalView
@@ -18,13 +18,17 @@ if TYPE_CHECKING:
 
 app = typer.Typer(help="List and decide on calls that wait for a person.", no_args_is_help=True)
 
-ApprovalId = Annotated[str, typer.Argument(metavar="ID", help="The approval's id.", show_default=False)]
+ApprovalId = Annotated[
+    str, typer.Argument(metavar="ID", help="The approval's id.", show_default=False), IdOf("approval")
+]
 Status = Annotated[
     Literal["waiting", "approved", "edited", "rejected", "expired", "cancelled", "all"],
     typer.Option("--status", help="Which ones."),
 ]
 Tool = Annotated[str | None, typer.Option("--tool", metavar="NAME", help="Calls of this tool only.")]
-OfRun = Annotated[str | None, typer.Option("--run", metavar="ID", help="Calls of this run and of those inside it.")]
+OfRun = Annotated[
+    str | None, typer.Option("--run", metavar="ID", help="Calls of this run and of those inside it."), IdOf("run")
+]
 Limit = Annotated[int, typer.Option("--limit", min=1, max=1000, help="At most so many.")]
 Why = Annotated[str | None, typer.Option("--reason", metavar="TEXT", help="Why, for the record.")]
 Edit = Annotated[
@@ -134,10 +138,11 @@ def _acting(crib: "Crib", who: str | None) -> "ActingCrib":
 
 def _decide(store: str | None, approval_id: str, who: str | None, **answer: Any) -> None:
     async def decide(crib: "Crib") -> "Approval":
-        return await _acting(crib, who).approvals.decide(approval_id, **answer)
+        meant = await crib.ids.find("approval", approval_id)
+        return await _acting(crib, who).approvals.decide(meant, **answer)
 
     decided = with_crib(store, decide)
-    print(f"{decided.status} {approval_id}; carry the run on with: toolcrib run resume {decided.root_run_id}")
+    print(f"{decided.status} {decided.approval_id}; carry the run on with: toolcrib run resume {decided.root_run_id}")
 
 
 Position = Annotated[str, typer.Argument(metavar="POSITION", help="Position of the call, as run trace --json has it.")]
@@ -158,7 +163,7 @@ def settle_run(
 
     async def leave(crib: "Crib") -> "Settlement":
         return await _acting(crib, who).settlements.settle(
-            run_id, position, happened=happened, output=result, reason=reason
+            await crib.ids.find("run", run_id), position, happened=happened, output=result, reason=reason
         )
 
     with_crib(store, leave)

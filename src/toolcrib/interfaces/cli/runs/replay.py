@@ -10,10 +10,10 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from toolcrib.interfaces.cli.render.comparisons import print_diff
-from toolcrib.interfaces.cli.render.tables import print_rows
+from toolcrib.interfaces.cli.render.rows import print_rows
 from toolcrib.interfaces.cli.support.commands import is_unsuccessful, print_json, prints, shows
 from toolcrib.interfaces.cli.support.inputs import text_of
-from toolcrib.interfaces.cli.support.session import DEFAULT_STORE, AsJson, RunId, Store, with_crib
+from toolcrib.interfaces.cli.support.session import DEFAULT_STORE, AsJson, IdOf, RunId, Store, with_crib
 
 if TYPE_CHECKING:
     from toolcrib.contracts import Json, Replay, Run
@@ -39,7 +39,7 @@ Set = Annotated[
 ]
 AllowWrites = Annotated[bool, typer.Option("--allow-writes", help="Make calls that write and were not made before.")]
 Anew = Annotated[bool, typer.Option("--anew", help="Do not reuse the recording after the event.")]
-Other = Annotated[str, typer.Argument(metavar="OTHER", help="The id of the run to compare with.")]
+Other = Annotated[str, typer.Argument(metavar="OTHER", help="The run to compare with, likewise."), IdOf("run")]
 
 _TEXTS = frozenset({"model", "prompt", "reasoning_effort", "tool_calling"})
 
@@ -69,8 +69,9 @@ def fork(
     wanted = dict(map(_change, changes or ()))
 
     async def make(crib: "Crib") -> "tuple[Run, RunDiff]":
-        made = await crib.fork(run_id, at=at, changes=wanted, allow_writes=allow_writes, anew=anew)
-        return made, await crib.compare(run_id, made.run_id)
+        meant = await crib.ids.find("run", run_id)
+        made = await crib.fork(meant, at=at, changes=wanted, allow_writes=allow_writes, anew=anew)
+        return made, await crib.compare(meant, made.run_id)
 
     return with_crib(store, make)
 
@@ -110,6 +111,7 @@ def export(run_id: RunId, output: Output = None, store: Store = DEFAULT_STORE, a
     """Write a run, and everything needed to replay it, into one file."""
     from toolcrib.contracts import InvalidInput
 
+    run_id = with_crib(store, lambda crib: crib.ids.find("run", run_id))
     path = output or Path(f"{run_id}.bundle")
     part = path.with_name(f"{path.name}.part")  # what is there already stays until the new one is whole
 

@@ -9,10 +9,11 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from toolcrib.interfaces.cli.render.console import console
-from toolcrib.interfaces.cli.render.tables import print_rows, print_runs
+from toolcrib.interfaces.cli.render.rows import print_rows
+from toolcrib.interfaces.cli.render.tables import print_runs
 from toolcrib.interfaces.cli.support.commands import is_unsuccessful, print_json, shows
 from toolcrib.interfaces.cli.support.inputs import json_object
-from toolcrib.interfaces.cli.support.session import DEFAULT_STORE, AsJson, Position, RunId, Store, with_crib
+from toolcrib.interfaces.cli.support.session import DEFAULT_STORE, AsJson, Position, RunId, Store, tool_names, with_crib
 
 if TYPE_CHECKING:
     from toolcrib.contracts import Attachment, OpenQuestion, Run, Trace
@@ -22,7 +23,11 @@ app = typer.Typer(help="Inspect, approve, resume, cancel, fork, replay and expor
 
 Follow = Annotated[bool, typer.Option("--follow", help="Continue until the run ends.")]
 Tracebacks = Annotated[bool, typer.Option("--traceback", help="Add the tracebacks of exceptions that tools raised.")]
-Tool = Annotated[str | None, typer.Option(metavar="NAME", help="Runs of this tool only.", show_default=False)]
+Full = Annotated[bool, typer.Option("--full", help="Print long outputs whole.")]
+Tool = Annotated[
+    str | None,
+    typer.Option(metavar="NAME", help="Runs of this tool only.", show_default=False, autocompletion=tool_names),
+]
 Limit = Annotated[int, typer.Option(min=1, max=1000, help="The most runs.")]
 Why = Annotated[str | None, typer.Option("--reason", metavar="TEXT", help="Why, for the record.", show_default=False)]
 Text = Annotated[
@@ -57,8 +62,10 @@ async def list_runs(crib: "Crib", tool: Tool = None, limit: Limit = 20) -> "Sequ
 @app.command("trace")
 def trace(
     run_id: RunId,
+    *,
     follow: Follow = False,
     traceback: Tracebacks = False,
+    full: Full = False,
     store: Store = DEFAULT_STORE,
     as_json: AsJson = False,
 ) -> None:
@@ -66,21 +73,21 @@ def trace(
     from toolcrib.interfaces.cli.render.streams import last_trace, show_tracebacks, show_until_ended
 
     async def show(crib: "Crib") -> None:
-        await show_until_ended(crib, run_id, follow=follow)
-        if traceback:
-            await show_tracebacks(crib, run_id)
+        meant = await crib.ids.find("run", run_id)
+        if not as_json:
+            await show_until_ended(crib, meant, follow=follow, full=full)
+            if traceback:
+                await show_tracebacks(crib, meant)
+            return
+        shown = await last_trace(crib, meant, follow=follow)
+        if not traceback:
+            print_json(shown)
+            return
+        found = await crib.executions.tracebacks(meant)
+        tracebacks = [asdict(each) for each in found]
+        print_json(shown.model_dump(mode="json", by_alias=True) | {"tracebacks": tracebacks})
 
-    async def dump(crib: "Crib") -> None:
-        shown = (await last_trace(crib, run_id, follow=follow)).model_dump(mode="json", by_alias=True)
-        found = await crib.executions.tracebacks(run_id)
-        print_json(shown | {"tracebacks": [asdict(each) for each in found]})
-
-    if not as_json:
-        with_crib(store, show)
-    elif traceback:
-        with_crib(store, dump)
-    else:
-        print_json(with_crib(store, lambda crib: last_trace(crib, run_id, follow=follow)))
+    with_crib(store, show)
 
 
 def _print_attachments(found: "Sequence[Attachment]") -> None:
@@ -100,7 +107,10 @@ def attachment(run_id: RunId, digest: Digest, output: Into = None, store: Store 
     """Write an attachment of a run to a file, or to standard output."""
     from toolcrib.contracts import InvalidInput
 
-    kept, payload = with_crib(store, lambda crib: crib.executions.read_attachment(run_id, digest))
+    async def read(crib: "Crib") -> "tuple[Attachment, bytes]":
+        return await crib.executions.read_attachment(await crib.ids.find("run", run_id), digest)
+
+    kept, payload = with_crib(store, read)
     if output is None:
         typer.get_binary_stream("stdout").write(payload)
         return
@@ -153,17 +163,19 @@ def cancel(run_id: RunId, reason: Why = None, store: Store = DEFAULT_STORE) -> N
     """Cancel a run and its nested runs."""
 
     async def end(crib: "Crib") -> "Run":
-        first = await crib.cancel(run_id, reason=reason)
+        meant = await crib.ids.find("run", run_id)
+        first = await crib.cancel(meant, reason=reason)
         if not first:
-            print(f"toolcrib: {run_id} was cancelled before", file=sys.stderr)
+            print(f"toolcrib: {meant} was cancelled before", file=sys.stderr)
             raise typer.Exit(1)
-        return await crib.store.journal.run(run_id)
+        return await crib.store.journal.run(meant)
 
     run = with_crib(store, end)
     if run.ended:
-        print(f"cancelled {run_id}")
+        print(f"cancelled {run.run_id}")
     else:
-        print(f"{run_id} ends as soon as the process that drives it has heard; follow: toolcrib run trace {run_id}")
+        follow = f"toolcrib run trace {run.run_id}"
+        print(f"{run.run_id} ends as soon as the process that drives it has heard; follow: {follow}")
 
 
 @app.command("approve")
@@ -188,8 +200,12 @@ def reject(run_id: RunId, position: Position, reason: Why = None, store: Store =
 
 
 def _decide(store: str | None, run_id: str, position: str, *, approve: bool, **more: Any) -> None:
-    first = with_crib(store, lambda crib: crib.decide(run_id, position, approve=approve, **more))
+    async def decide(crib: "Crib") -> tuple[str, bool]:
+        meant = await crib.ids.find("run", run_id)
+        return meant, await crib.decide(meant, position, approve=approve, **more)
+
+    meant, first = with_crib(store, decide)
     if not first:
-        print(f"toolcrib: {position} of {run_id} was decided before", file=sys.stderr)
+        print(f"toolcrib: {position} of {meant} was decided before", file=sys.stderr)
         raise typer.Exit(1)
-    print(f"{'approved' if approve else 'rejected'} {position}; carry the run on with: toolcrib run resume {run_id}")
+    print(f"{'approved' if approve else 'rejected'} {position}; carry the run on with: toolcrib run resume {meant}")

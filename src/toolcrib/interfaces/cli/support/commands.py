@@ -6,8 +6,9 @@
         \"\"\"List runs, the newest first.\"\"\"
         return await crib.store.journal.runs(crib.principal.realm, limit=limit)
 
-The parameters of the function are those of the command; `--store` and `--json` are added. A `Resource` makes the
-commands `list`, `show` and `remove` of things that are kept by name.
+The parameters of the function are those of the command; `--store` and `--json` are added. An argument whose type has an
+`IdOf` may be given as a prefix of an id. A `Resource` makes the commands `list`, `show` and `remove` of things that are
+kept by name.
 """
 
 import inspect
@@ -15,12 +16,12 @@ import json
 from collections.abc import Awaitable, Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import datetime
-from typing import TYPE_CHECKING, Any, Final, Generic, Protocol, TypeVar
+from typing import TYPE_CHECKING, Any, Final, Generic, Protocol, TypeVar, get_args
 
 import typer
 
-from toolcrib.interfaces.cli.render.tables import print_rows
-from toolcrib.interfaces.cli.support.session import DEFAULT_STORE, AsJson, Store, with_crib
+from toolcrib.interfaces.cli.render.rows import print_rows
+from toolcrib.interfaces.cli.support.session import DEFAULT_STORE, AsJson, IdOf, Store, with_crib
 
 if TYPE_CHECKING:
     from toolcrib.contracts import RunStatus
@@ -172,9 +173,21 @@ def says(
 
 def _over_store(work: Callable[..., Awaitable[T]], *, new: bool) -> Callable[..., T]:
     """The function without its first parameter, the crib, and with the option `--store`."""
+    kinds = {
+        name: kind
+        for name, parameter in inspect.signature(work).parameters.items()
+        for kind in get_args(parameter.annotation)
+        if isinstance(kind, IdOf)
+    }
 
     def run(*, store: str | None, **arguments: Any) -> T:
-        return with_crib(store, lambda crib: work(crib, **arguments), new=new)
+        async def with_whole_ids(crib: "Crib") -> T:
+            for name, kind in kinds.items():
+                if arguments[name] is not None:
+                    arguments[name] = await crib.ids.find(kind.kind, arguments[name])
+            return await work(crib, **arguments)
+
+        return with_crib(store, with_whole_ids, new=new)
 
     return _describe(run, work, skip=1, add=_STORE)
 

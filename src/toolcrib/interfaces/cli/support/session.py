@@ -1,14 +1,50 @@
 """Opens a crib for one command. Options that are not given come from the settings."""
 
 import asyncio
-from collections.abc import Awaitable, Callable
+from collections.abc import Awaitable, Callable, Sequence
+from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Final, TypeVar
 
 import typer
 
+if TYPE_CHECKING:
+    from toolcrib.crib import Crib
+    from toolcrib.crib.runs import IdKind
+
+_COMPLETED: Final = 50
 DEFAULT_STORE: Final = None
 """The store of the settings."""
+
+
+def run_ids(incomplete: str) -> list[str]:
+    """Runs that begin with what was typed; the newest, if nothing was."""
+
+    async def read(crib: "Crib") -> Sequence[str]:
+        if incomplete:
+            return await crib.store.journal.find_ids(crib.principal.realm, incomplete, limit=_COMPLETED)
+        return [run.run_id for run in await crib.store.journal.runs(crib.principal.realm, limit=_COMPLETED)]
+
+    return complete(read, incomplete)
+
+
+def tool_names(incomplete: str) -> list[str]:
+    """Tools, agents and workflows that begin with what was typed."""
+
+    async def read(crib: "Crib") -> Sequence[str]:
+        await crib.authorize(newest=True)
+        return sorted({tool.name for tool in crib.registry.current(crib.principal.realm)})
+
+    return complete(read, incomplete)
+
+
+def complete(read: 'Callable[["Crib"], Awaitable[Sequence[str]]]', incomplete: str) -> list[str]:
+    """Complete an argument with names that are in the store of the settings; with none if it cannot be read."""
+    try:
+        return [name for name in with_crib(DEFAULT_STORE, read) if name.startswith(incomplete)]
+    except Exception:  # noqa: BLE001 - a message would break the line that is being typed
+        return []
+
 
 Store = Annotated[
     str | None,
@@ -42,18 +78,40 @@ AcceptChanges = Annotated[
     bool,
     typer.Option("--accept-changes", help="Also import changes that may break callers, without a review."),
 ]
-RunId = Annotated[str, typer.Argument(metavar="ID", help="The run's id.", show_default=False)]
+
+
+@dataclass(frozen=True)
+class IdOf:
+    """Marks an argument that takes an id: whole, or enough of its first characters, or `latest`."""
+
+    kind: "IdKind"
+
+
+RunId = Annotated[
+    str,
+    typer.Argument(
+        metavar="ID", help="The run's id, its first characters, or latest.", show_default=False, autocompletion=run_ids
+    ),
+    IdOf("run"),
+]
 Position = Annotated[
     str, typer.Argument(metavar="POSITION", help="Position of the call that waits, as the trace shows it.")
+]
+InstanceId = Annotated[
+    str,
+    typer.Argument(
+        metavar="ID",
+        help="The instance's id, its first characters, or latest.",
+        show_default=False,
+        autocompletion=run_ids,
+    ),
+    IdOf("instance"),
 ]
 Folder = Annotated[
     Path | None,
     typer.Option("--write", metavar="FOLDER", file_okay=False, help="Write one file per contract into the folder."),
 ]
 
-
-if TYPE_CHECKING:
-    from toolcrib.crib import Crib
 
 T = TypeVar("T")
 
@@ -92,7 +150,3 @@ def _require(store: str) -> None:
     if store.startswith("sqlite:///") and not file.exists():
         msg = f"there is no store at {store} (in {Path.cwd()}); name one with --store or TOOLCRIB_STORE"
         raise NotFound(msg)
-
-
-if TYPE_CHECKING:
-    from toolcrib.crib import Crib

@@ -6,10 +6,10 @@ from functools import cached_property
 from typing import TYPE_CHECKING, Annotated, Any, get_args, get_origin
 
 import typer
-from typer.core import TyperGroup
 
 from toolcrib.interfaces.cli.render.tables import import_document, print_import
 from toolcrib.interfaces.cli.support.commands import prints
+from toolcrib.interfaces.cli.support.groups import CommandGroup
 from toolcrib.interfaces.cli.support.session import DEFAULT_STORE, Store, with_crib
 
 if TYPE_CHECKING:
@@ -20,7 +20,7 @@ if TYPE_CHECKING:
     from toolcrib.crib import Crib
 
 
-class ToolCommands(TyperGroup):
+class ToolCommands(CommandGroup):
     """The group `toolcrib tool`. Its commands for imports are made when the group is used, not with every command."""
 
     def list_commands(self, ctx: Any) -> list[str]:
@@ -35,7 +35,7 @@ class ToolCommands(TyperGroup):
     def _imports(self) -> Mapping[str, Any]:
         from toolcrib.kinds.table import importers
 
-        app = typer.Typer()
+        app = typer.Typer(rich_markup_mode=None)
         for importer in importers():
             if importer.command is not None:
                 app.command(importer.command)(_command(importer))

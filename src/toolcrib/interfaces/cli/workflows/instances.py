@@ -10,7 +10,7 @@ import typer
 from toolcrib.interfaces.cli.render.console import duration
 from toolcrib.interfaces.cli.support.commands import Table, is_unsuccessful, print_json, shows
 from toolcrib.interfaces.cli.support.inputs import json_object
-from toolcrib.interfaces.cli.support.session import DEFAULT_STORE, RunId, Store, with_crib
+from toolcrib.interfaces.cli.support.session import DEFAULT_STORE, InstanceId, Store, with_crib
 
 if TYPE_CHECKING:
     from toolcrib.contracts import Json
@@ -62,7 +62,7 @@ def _print_instance(found: "WorkflowInstance") -> None:
 
 @app.command("show")
 @shows(_print_instance)
-async def show(crib: "Crib", run_id: RunId) -> "WorkflowInstance":
+async def show(crib: "Crib", run_id: InstanceId) -> "WorkflowInstance":
     """Show an instance step by step, with the beginnings of its input and output."""
     return await crib.instances.get(run_id)
 
@@ -82,33 +82,43 @@ def print_result(instance: "WorkflowInstance") -> None:
 
 @app.command("resume")
 @shows(print_result, fails=is_unsuccessful)
-async def resume(crib: "Crib", run_id: RunId, repeat_unknown: Unknown = False) -> "WorkflowInstance":
+async def resume(crib: "Crib", run_id: InstanceId, repeat_unknown: Unknown = False) -> "WorkflowInstance":
     """Resume an instance in this process. A new instance continues a failed one without repeating calls."""
     return await crib.instances.resume(run_id, repeat_unknown=repeat_unknown)
 
 
 @app.command("rerun")
 @shows(print_result, fails=is_unsuccessful)
-async def rerun(crib: "Crib", run_id: RunId, step: From) -> "WorkflowInstance":
+async def rerun(crib: "Crib", run_id: InstanceId, step: From) -> "WorkflowInstance":
     """Rerun a workflow from a step; earlier outputs are reused."""
     return await crib.instances.rerun(run_id, step)
 
 
 @app.command("signal")
-def signal(run_id: RunId, name: SignalName, payload: Payload = "{}", store: Store = DEFAULT_STORE) -> None:
+def signal(run_id: InstanceId, name: SignalName, payload: Payload = "{}", store: Store = DEFAULT_STORE) -> None:
     """Send the signal that a step waits for. The first signal of a name counts."""
     content = json_object(payload, "--payload")
-    if not with_crib(store, lambda crib: crib.instances.signal(run_id, name, content)):
+
+    async def send(crib: "Crib") -> tuple[str, bool]:
+        meant = await crib.ids.find("instance", run_id)
+        return meant, await crib.instances.signal(meant, name, content)
+
+    run_id, first = with_crib(store, send)
+    if not first:
         print(f"toolcrib: {run_id} was told {name} before", file=sys.stderr)
         raise typer.Exit(1)
     print(f"{run_id} is told {name}; carry it on with: toolcrib instance resume {run_id}")
 
 
 @app.command("cancel")
-def cancel(run_id: RunId, reason: Why = None, store: Store = DEFAULT_STORE) -> None:
+def cancel(run_id: InstanceId, reason: Why = None, store: Store = DEFAULT_STORE) -> None:
     """Cancel an instance and its nested runs; it can be resumed."""
-    found = with_crib(store, lambda crib: crib.instances.cancel(run_id, reason=reason))
-    print(f"{run_id} is {found.status.replace('_', ' ')}")
+
+    async def end(crib: "Crib") -> "WorkflowInstance":
+        return await crib.instances.cancel(await crib.ids.find("instance", run_id), reason=reason)
+
+    found = with_crib(store, end)
+    print(f"{found.run_id} is {found.status.replace('_', ' ')}")
 
 
 def tell(instance: "WorkflowInstance") -> None:

@@ -167,10 +167,9 @@ class Disorder:
         self._awake.append(victim)
 
     def _replaced(self) -> Child:
-        """A process that serves; another one takes its place."""
-        place = self._dice.randrange(len(self._serving))
-        victim, self._serving[place] = self._serving[place], self._server()
-        return victim
+        """The process that has served longest, as a new one has nothing to lose yet; another one takes its place."""
+        self._serving.append(self._server())
+        return self._serving.pop(0)
 
     def _server(self) -> Child:
         self.counts["processes"] += 1

@@ -6,7 +6,7 @@ What is done to it is counted, because a test that was too quiet has proved noth
 import asyncio
 import signal
 from collections import Counter
-from collections.abc import Collection
+from collections.abc import Collection, Iterable
 from contextlib import suppress
 from random import Random
 from typing import NamedTuple
@@ -20,12 +20,13 @@ from tests.chaos.world.place import Place
 from tests.chaos.world.public import Public
 from tests.chaos.world.servers import Servers
 from toolcrib import Crib
-from toolcrib.contracts import NotFound, Unavailable
+from toolcrib.contracts import NotFound, RunEvent, RunResumed, Unavailable
 
 _LIFE_S = 3600.0
 _STEP_S = 2.0  # twice a lease: longer steps back only make recovery take as much longer
 _LOOKS = 100
 _LOOK_S = 0.2
+_SOON_S = 0.02
 _FOLLOWED = 4
 """Subscribers listen to every so-many-th run."""
 
@@ -48,6 +49,16 @@ class Size(NamedTuple):
     at_a_time: int = 2
     """Runs that are begun between two disturbances."""
     patience_s: float = 120.0
+
+    @property
+    def crashes(self) -> int:
+        """Runs that a killed process was driving; not every kill interrupts one."""
+        return self.kills // 2
+
+
+def crashes_in(log: Iterable[RunEvent]) -> int:
+    """How often a run was taken from a process that had died."""
+    return sum(isinstance(entry.event, RunResumed) and entry.event.cause == "crash" for entry in log)
 
 
 class Disorder:
@@ -84,7 +95,7 @@ class Disorder:
     async def carry_through(self) -> None:
         """Begin everything, disturb as much as is wanted, and answer until all has ended."""
         async with asyncio.timeout(self._size.patience_s):
-            while self._begun < len(self._asks) or not self._is_enough():
+            while self._begun < len(self._asks) or not await self._is_enough():
                 await self._begin()
                 await asyncio.sleep(self._dice.uniform(0.05, 0.4))
                 await self._disturb()
@@ -119,13 +130,21 @@ class Disorder:
                 return
             await asyncio.sleep(_LOOK_S)
 
-    def _is_enough(self) -> bool:
+    async def _is_enough(self) -> bool:
+        """Whether so much has happened that something could have gone wrong."""
         size, counts = self._size, self.counts
         wanted = {"killed": size.kills, "frozen": size.freezes, "outages": size.outages, "stepped": size.steps}
-        return all(counts[what] >= least for what, least in wanted.items())
+        if any(counts[what] < least for what, least in wanted.items()):
+            return False
+        with suppress(Unavailable, NotFound):
+            logs = [await self._crib.store.journal.events(run_id) for run_id in self.submitted]
+            return sum(map(crashes_in, logs)) >= size.crashes
+        return False
 
     async def _begin(self) -> None:
-        """Begin a few runs, unless all are begun; while the store is away, none."""
+        """Begin a few runs; while the store is away, none."""
+        if self._begun == len(self._asks):  # too little has happened to those that were meant to be all
+            self._asks.append(("clerk", {"task": str(self._begun)}))
         for name, arguments in self._asks[self._begun : self._begun + self._size.at_a_time]:
             try:
                 self.submitted.append(await self._crib.submit(name, arguments))
@@ -145,7 +164,9 @@ class Disorder:
             await self._freeze()
         elif fate < 0.8:
             self.counts["killed"] += 1
-            await _kill(self._replaced())
+            victim = self._replaced()
+            await self._begins_to_work(victim)
+            await _kill(victim)
         elif fate < 0.85 and self._size.steps:
             self.counts["stepped"] += 1
             self._place.clock.step(self._dice.choice((-_STEP_S, 0.0, _STEP_S)))
@@ -167,10 +188,16 @@ class Disorder:
         self._awake.append(victim)
 
     def _replaced(self) -> Child:
-        """A process that serves; another one takes its place."""
-        place = self._dice.randrange(len(self._serving))
-        victim, self._serving[place] = self._serving[place], self._server()
-        return victim
+        """The process that has served longest, as a new one has nothing to lose yet; another one takes its place."""
+        self._serving.append(self._server())
+        return self._serving.pop(0)
+
+    async def _begins_to_work(self, child: Child) -> None:
+        """Wait until a process has called a tool, so that its end interrupts something; not for long, if all is done."""
+        for _ in range(_LOOKS):
+            if any(line.pid == child.pid for line in self._place.book.lines()):
+                return
+            await asyncio.sleep(_SOON_S)
 
     def _server(self) -> Child:
         self.counts["processes"] += 1

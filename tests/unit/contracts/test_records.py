@@ -1,6 +1,8 @@
 """Records: structs that are written as they always were, and read from whatever an older release has written."""
 
 import json
+import subprocess
+import sys
 from datetime import UTC, datetime, timedelta
 from decimal import Decimal
 
@@ -12,6 +14,7 @@ from toolcrib.contracts import (
     OWNER,
     CallFinished,
     Contract,
+    ErrorCode,
     Event,
     Record,
     RunFinished,
@@ -152,3 +155,38 @@ def test_a_cost_of_which_nothing_is_known_is_null():
 
     assert result.cost_usd is None
     assert RunResult.model_validate_json(result.model_dump_json()) == result
+
+
+READ_AT_ONCE = """
+import sys, threading
+from toolcrib.contracts import read_event
+texts = sys.stdin.read().splitlines()
+sys.setswitchinterval(1e-6)
+start = threading.Barrier(6)
+
+def read(first):
+    start.wait()
+    for text in texts[first:] + texts[:first]:
+        read_event(text)
+
+threads = [threading.Thread(target=read, args=(number % len(texts),)) for number in range(6)]
+for thread in threads:
+    thread.start()
+for thread in threads:
+    thread.join()
+"""
+
+
+def test_threads_may_be_the_first_to_read_records_at_the_same_time():
+    """A decoder that is made while another thread makes one of a record inside it ends the process."""
+    failed = ToolError(code=ErrorCode.UNKNOWN, message="no")
+    finished = CallFinished(position="p", envelope=envelope(error=failed, attachments=(), cost_usd=Decimal(1)))
+    ended = RunFinished(status="failed", stop_reason="error", error=failed, usage=Usage())
+    waits = RunSuspended(status="awaiting_client", waiting_for=("client:p",))
+    texts = "\n".join(event.text.decode() for event in (finished, ended, waits))
+
+    for _ in range(5):
+        read = subprocess.run(
+            [sys.executable, "-c", READ_AT_ONCE], input=texts, text=True, capture_output=True, check=False
+        )
+        assert (read.returncode, read.stderr) == (0, "")

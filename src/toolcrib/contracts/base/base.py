@@ -12,6 +12,7 @@ from decimal import Decimal
 from functools import cache
 from math import isfinite
 from operator import attrgetter
+from threading import Lock
 from typing import (
     TYPE_CHECKING,
     Annotated,
@@ -271,13 +272,21 @@ def _read_contract(kind: type[BaseModel], value: Json) -> BaseModel:
 _ENCODER: Final = msgspec.json.Encoder(enc_hook=_write_contract, decimal_format="number")
 
 
+_MAKING: Final = Lock()
+
+
 @cache
 def _decoder_of(record: type[RecordT]) -> msgspec.json.Decoder[RecordT] | None:
-    """Null for a record with a union of contracts in it, which only pydantic can read."""
-    try:
-        return msgspec.json.Decoder(record, dec_hook=_read_contract)
-    except TypeError:
-        return None
+    """Null for a record with a union of contracts in it, which only pydantic can read.
+
+    One at a time: msgspec shares what it knows of a record between decoders, also while it is still finding it out,
+    and a decoder that reads with half of it ends the process.
+    """
+    with _MAKING:
+        try:
+            return msgspec.json.Decoder(record, dec_hook=_read_contract)
+        except TypeError:
+            return None
 
 
 @cache

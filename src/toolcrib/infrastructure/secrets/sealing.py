@@ -49,6 +49,9 @@ class _Sealed(msgspec.Struct, frozen=True):
     data: bytes
 
 
+_SEALED: Final = msgspec.json.Decoder(_Sealed)
+
+
 @dataclass(frozen=True, slots=True)
 class MasterKeys:
     """The keys that seal data keys, newest first."""
@@ -155,7 +158,7 @@ def _decrypt(key: bytes, data: bytes, context: _Context, name: str) -> bytes:
 
 def _parts(sealed: str, name: str) -> _Sealed:
     try:
-        return msgspec.json.decode(sealed, type=_Sealed)
+        return _SEALED.decode(sealed)
     except msgspec.DecodeError:
         raise _unreadable(name) from None
 

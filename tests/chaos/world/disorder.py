@@ -193,7 +193,7 @@ class Disorder:
         return self._serving.pop(0)
 
     async def _begins_to_work(self, child: Child) -> None:
-        """Wait until a process has called a tool, so that its end interrupts something; not for long, if all is done."""
+        """Wait until a process has called a tool, so that its end interrupts something."""
         for _ in range(_LOOKS):
             if any(line.pid == child.pid for line in self._place.book.lines()):
                 return

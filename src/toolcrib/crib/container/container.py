@@ -125,11 +125,7 @@ class CribServices:
         )
         engine = _engine(local, outside)
         adoptions = Adoptions(
-            outside.store.definitions,
-            registry=registry,
-            providers=providers,
-            catalogue=catalogue,
-            clock=outside.clock,
+            outside.store.definitions, registry=registry, providers=providers, catalogue=catalogue, clock=outside.clock
         )
         return cls(
             outside,

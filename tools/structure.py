@@ -29,7 +29,7 @@ GLOSSARY = Path("docs/glossary.md")
 SPECIFICATIONS = Path("docs/specifications.md")
 ENTRIES_LIMIT = 12
 MODULES_LIMIT = 680
-"""600 for the engine; the rest for testing, projects, doors and operation (docs/decisions/0046)."""
+"""600 for the engine; the rest for testing, projects, doors and operation (docs/decisions/0046-front.md)."""
 ARGUMENTS_LIMIT = 8
 INDEXED_LINES = 150
 """From this length on, a module has a line in the glossary's tables of decisions."""

@@ -74,6 +74,15 @@ def test_a_run_is_found_by_a_prefix_and_as_the_latest(store: str) -> None:
 
 
 @pytest.mark.requirement("cli.ids")
+def test_a_prefix_that_a_slip_could_be_means_nothing(store: str) -> None:
+    run_id = waiting_run(store)
+
+    refused = toolcrib("run", "cancel", run_id[:7], store=store)
+    assert refused.exit_code == 1
+    assert f"'{run_id[:7]}' is too short to mean run {run_id}; give at least 8 characters" in refused.stderr
+
+
+@pytest.mark.requirement("cli.ids")
 def test_a_prefix_of_several_ids_is_refused_with_those_that_it_may_mean(store: str) -> None:
     ids = sorted((waiting_run(store), waiting_run(store)))
 

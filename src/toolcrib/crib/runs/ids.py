@@ -16,6 +16,8 @@ IdKind: TypeAlias = Literal["run", "instance", "conversation", "approval", "key"
 LATEST: Final = "latest"
 _NEWEST: Final = {"run", "instance", "conversation"}
 _SHOWN: Final = 10
+_LEAST: Final = 8
+"""Characters of a prefix: with fewer, a slip of the keyboard means the only run that there is."""
 
 
 class Ids:
@@ -42,13 +44,13 @@ class Ids:
 
         Args:
             kind: What the id names.
-            text: The id, or enough of its first characters; or `latest`, for the newest run, instance or conversation.
+            text: The id, or its first characters, at least eight and as many as no other id has; or `latest`, for the newest run, instance or conversation.
 
         Returns:
             The id; the text itself if nothing begins with it, so that the error of its reader names it.
 
         Raises:
-            Conflict: Several ids begin with the text; the message names them, ten at most.
+            Conflict: Several ids begin with the text; the message names them, ten at most. Or it is too short.
             NotFound: `latest`, and there is none.
 
         Example:
@@ -71,6 +73,9 @@ class Ids:
             more = ", and more" if len(ids) > _SHOWN else ""
             known = ", ".join(ids[:_SHOWN])
             raise Conflict(f"several {kind} ids begin with {text!r}: {known}{more}; give more characters")
+        if len(text) < _LEAST:
+            msg = f"{text!r} is too short to mean {kind} {ids[0]}; give at least {_LEAST} characters"
+            raise Conflict(msg)
         return ids[0]
 
     async def _newest(self, store: Store, kind: IdKind) -> str | None:

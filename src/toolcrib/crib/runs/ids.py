@@ -44,7 +44,8 @@ class Ids:
 
         Args:
             kind: What the id names.
-            text: The id, or its first characters, at least eight and as many as no other id has; or `latest`, for the newest run, instance or conversation.
+            text: The id, or its first characters, at least eight and as many as no other id has; or `latest`, for the
+                newest run, instance or conversation.
 
         Returns:
             The id; the text itself if nothing begins with it, so that the error of its reader names it.

@@ -26,6 +26,6 @@ def test_a_failed_run_is_drawn_with_its_first_lines_and_whole_on_demand(tmp_path
 
     short = toolcrib("run", "trace", "latest", store=store).stdout
     whole = toolcrib("run", "trace", "latest", "--full", store=store).stdout
-    assert "more lines; toolcrib run trace ID --full prints all" in short
+    assert "more lines; --full prints all" in short
     assert "more lines" not in whole
     assert len(whole.splitlines()) > len(short.splitlines())

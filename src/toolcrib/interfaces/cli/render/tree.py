@@ -356,4 +356,4 @@ def _answer(output: Json, most_lines: int | None) -> str:
     shown = [clip_text(line, _LONGEST) for line in lines[:most_lines]]
     more = len(lines) - len(shown)
     rest = f"… {more} more lines" if more > 0 else "…"
-    return "\n".join([*shown, f"{rest}; toolcrib run trace ID --full prints all"])
+    return "\n".join([*shown, f"{rest}; --full prints all"])

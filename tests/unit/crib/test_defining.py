@@ -12,7 +12,7 @@ import pytest
 from tests.twins import make_definition
 from toolcrib import Crib, LLMConfig, Principal, ScriptedModel, tool
 from toolcrib.agents import agentic_definition
-from toolcrib.contracts import InvalidDefinition, NotFound, Reason
+from toolcrib.contracts import InvalidDefinition, InvalidInput, NotFound, Reason
 from toolcrib.crib.container.catalogue import Catalogue
 from toolcrib.kinds.http.shape import HttpImplementation
 
@@ -227,3 +227,13 @@ async def test_the_garbage_collector_waits_while_many_tools_are_saved(
 
     assert saved == [runs] * count
     assert gc.isenabled()
+
+
+@pytest.mark.requirement("crib.one_loop")
+def test_a_second_event_loop_is_refused_with_what_to_do(tmp_path: Path):
+    crib = Crib(f"sqlite:///{tmp_path / 'crib.db'}")
+    crib.add(decorated)
+    asyncio.run(crib.open())
+
+    with pytest.raises(InvalidInput, match=r"another event loop; make all calls in one asyncio\.run"):
+        asyncio.run(crib.submit("decorated", {"n": 1}))

@@ -80,7 +80,9 @@ def write_files(folder: Path) -> None:
         database.execute("CREATE TABLE orders (id INTEGER PRIMARY KEY, status TEXT NOT NULL)")
     database.close()
     (folder / "definitions").mkdir()
-    (folder / "definitions" / "follow-up.yaml").write_text(json.dumps(FOLLOW_UP), encoding="utf-8")
+    documents = {"follow-up.yaml": {"kind": "workflow", **FOLLOW_UP}}
+    for name, document in documents.items():
+        (folder / "definitions" / name).write_text(json.dumps(document), encoding="utf-8")
 
 
 async def fill(store: str) -> dict[str, str]:

@@ -110,6 +110,17 @@ async def test_a_change_is_rehearsed(crib: Crib) -> None:
     assert await names["safe_to_save"](crib, definition) is True
 
 
+async def test_the_application_of_the_page_about_deployment_has_its_tool(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setenv("TOOLCRIB_STORE", "memory://")
+    async with Crib("memory://") as crib:
+        names = await shown("deployment", crib)
+    async with names["crib"] as made:
+        assert (await made.call("double", number=2)).output == 4
+
+
 async def test_the_import_of_the_page_about_graphql_goes_out_under_the_egress_policy() -> None:
     call, shape = snippets("graphql")
     async with Crib("memory://", egress=EgressPolicy(hosts=())) as crib:

@@ -20,8 +20,8 @@ MADE: Final = "This page is made from the code."
 
 def command_page() -> str:
     """Every command with its arguments and options."""
-    lines = ["# Commands", "", MADE, "", "| command | does |", "|---|---|"]
-    found = [one for one in commands.tree() if one.words]
+    whole, *found = commands.tree()
+    lines = ["# Commands", "", MADE, "", *_parameters(whole), "", "| command | does |", "|---|---|"]
     for one in found:
         name = " ".join(one.words)
         lines.append(f"| [`{name}`](#toolcrib-{'-'.join(one.words)}) | {_first(one.command.help)} |")

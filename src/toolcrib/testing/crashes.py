@@ -1,4 +1,4 @@
-"""A process that dies in the middle of a call, and another one that continues its runs: without processes.
+"""A process that crashes in the middle of a call, and another one that continues its runs: without processes.
 
 Example:
     from toolcrib.testing import crash, restart

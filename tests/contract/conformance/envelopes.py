@@ -18,7 +18,8 @@ def check_envelope(envelope: ToolEnvelope, tool: ToolRevision) -> None:
     assert (envelope.content_hash, envelope.side_effects) == (tool.content_hash, tool.definition.side_effects)
     assert envelope.side_effects in EFFECTS
     assert envelope.run_id
-    assert envelope.call_id == call_id(tool.name, tool.version, envelope.input, envelope.position)
+    scope = f"{envelope.run_id}/" if envelope.position == "call" else ""  # a direct call has an id of its own
+    assert envelope.call_id == call_id(tool.name, tool.version, envelope.input, scope + envelope.position)
     assert not envelope.requires_client_execution or tool.definition.runs_on == "client"
     check_outcome(envelope)
     check_time(envelope)

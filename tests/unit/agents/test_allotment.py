@@ -245,7 +245,7 @@ async def test_a_run_is_prepared_once_until_a_tool_changes(store: str, tmp_path:
         first = prepared(crib)
         second = await agent("y")
         again = prepared(crib)
-        await crib.save(made("list", about="Lists some.").definition)
+        crib.add(made("list", about="Lists some."))
         third = await agent("z")
         await crib.registry.set_status(crib.principal.realm, "look", "blocked")
         blocked = await agent("z")

@@ -13,7 +13,7 @@ async def test_a_waiting_run_is_cancelled_with_a_reason_that_the_record_keeps(se
 
     answer = await server.post(f"/executions/{run_id}/cancel", {"reason": "not this one"}, status=202)
 
-    assert answer == {"run_id": run_id, "status": "cancelled"}
+    assert answer == {"run_id": run_id, "status": "cancelled", "warnings": []}
     run = (await server.get(f"/executions/{run_id}"))["run"]
     assert (run["stop_reason"], run["error"]["details"]["reason"]) == ("cancelled", "cancelled")
     assert "by 'owner': not this one" in run["error"]["message"]

@@ -11,6 +11,7 @@ import pytest
 from tests.unit.cli.command import toolcrib
 from toolcrib import Crib, tool
 from toolcrib.contracts import Conflict
+from toolcrib.contracts.projects import PlannedChange, ProjectPlan
 from toolcrib.crib.project import InvalidProject, Project, prepare
 
 SHOP = """\
@@ -344,3 +345,12 @@ def test_a_project_in_python_raises_all_its_faults(folder: Path) -> None:
         "bad.yaml:4: fragment 'y': text is missing; add it",
         "bad.yaml:6: fragment 'y': there is no field 'txt'; did you mean 'text'?",
     ]
+
+
+@pytest.mark.requirement("projects.plan")
+def test_a_plan_is_dangerous_if_one_of_its_changes_is():
+    harmless = PlannedChange(action="create", kind="tool", name="look")
+    harmful = PlannedChange(action="remove", kind="tool", name="pay", dangers=("workflow 'orders' calls it",))
+
+    assert not ProjectPlan(project="shop", changes=(harmless,)).is_dangerous
+    assert ProjectPlan(project="shop", changes=(harmless, harmful)).is_dangerous

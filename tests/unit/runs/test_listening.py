@@ -24,6 +24,7 @@ from toolcrib.contracts import (
 )
 from toolcrib.core.engines import DriveResult
 from toolcrib.core.runs import ModelCall, RunContext
+from toolcrib.core.runs.models.live import TokenHub, answer
 from toolcrib.llm import Event, Request, ScriptedModel, TextChunk, ThinkingChunk, user
 
 FIRST = thought("Let me see what is there.", "I look the deal up for you. ")
@@ -325,3 +326,14 @@ async def test_a_stream_that_ends_without_an_end_is_an_attempt_that_broke_off():
     assert isinstance(last, StreamFailed)
     failures = [event for event in await talk.house.events(run_id) if isinstance(event, ModelFailed)]
     assert {failed.kind for failed in failures} == {"stream_cut"}
+
+
+@pytest.mark.requirement("live.broken_off")
+async def test_an_answer_that_nobody_hears_is_asked_for_as_a_whole():
+    model = ScriptedModel(["Fine."])
+
+    with TokenHub().speech("run", 1) as speech:
+        answered = await answer(model, _QUESTION, speech)
+
+    assert speech is None
+    assert answered.message.text == "Fine."

@@ -137,3 +137,14 @@ async def test_who_watches_a_run_does_not_count_what_waits_in_another_one_that_i
     assert (underway.waiting, underway.working) == (0, 1)
     gate.set()
     await underway.stir()
+
+
+async def test_two_parts_may_wait_for_one_call():
+    gate = asyncio.Event()
+    parking = quiet()
+    shared = parking.start(ends_with(1, gate))
+    first, second = (asyncio.create_task(parking.results([shared])) for _ in range(2))
+    await asyncio.sleep(0)
+    gate.set()
+
+    assert (await first, await second) == ([1], [1])

@@ -235,5 +235,5 @@ def test_a_second_event_loop_is_refused_with_what_to_do(tmp_path: Path):
     crib.add(decorated)
     asyncio.run(crib.open())
 
-    with pytest.raises(InvalidInput, match=r"another event loop; make all calls in one asyncio\.run"):
+    with pytest.raises(InvalidInput, match=r"loop that has ended; make all calls in one asyncio\.run"):
         asyncio.run(crib.submit("decorated", {"n": 1}))

@@ -23,7 +23,7 @@ from toolcrib.infrastructure.store.database.session import Prepared, Session, Ta
 T = TypeVar("T")
 
 _LINGER_S = 0.005
-_OTHER_LOOP = "this crib is open in another event loop; make all calls in one asyncio.run(...), or open a crib in each"
+_ENDED_LOOP = "this crib was opened in an event loop that has ended; make all calls in one asyncio.run(...)"
 _SOON_S = 0.0005
 """What is left of a wait for which no other timer is set."""
 
@@ -207,10 +207,10 @@ class Writer:
         """Queue an operation. If its chain is broken, it is refused with the failure that broke it.
 
         Raises:
-            InvalidInput: Another event loop runs than the one in which the store was opened.
+            InvalidInput: The event loop in which the store was opened has ended.
         """
-        if asyncio.get_running_loop() is not self._loop:
-            raise InvalidInput(_OTHER_LOOP)
+        if self._loop.is_closed():
+            raise InvalidInput(_ENDED_LOOP)
         job = Job(self, work, chain)
         if chain is not None and chain in self.lost:
             job.error = self.lost[chain]

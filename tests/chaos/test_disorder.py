@@ -65,7 +65,7 @@ async def test_nothing_is_lost_and_nothing_done_twice_in_disorder_on_postgresql(
 @pytest.mark.parametrize(
     "size",
     [
-        pytest.param(Size(outages=2), id="short"),
+        pytest.param(Size(outages=2, patience_s=300.0), id="short"),
         pytest.param(LONG._replace(outages=20), id="long", marks=pytest.mark.soak),
     ],
 )

@@ -1,5 +1,6 @@
 """The site of the documentation: its navigation, its links, its build, and the references that are made from code."""
 
+import ast
 import re
 from pathlib import Path
 from typing import Final
@@ -195,6 +196,19 @@ def test_no_page_reference_or_text_of_the_source_has_an_odd_phrase_that_readers_
         if path != "glossary.md" and phrase in " ".join(text.lower().split())
     ]
     assert found == []
+
+
+@pytest.mark.requirement("docs.words")
+def test_what_says_that_a_variable_is_not_released_says_what_releases_it() -> None:
+    texts = [
+        ast.unparse(node)
+        for file in (ROOT / "src").rglob("*.py")
+        for node in ast.walk(ast.parse(file.read_text("utf-8")))
+        if isinstance(node, ast.JoinedStr)
+    ]
+    told = [text for text in texts if "not released" in text]
+    assert len(told) >= 6
+    assert [text for text in told if "TOOLCRIB_RELEASED_ENV" not in text] == []
 
 
 @pytest.mark.requirement("docs.words")

@@ -6,7 +6,7 @@
 
 BIN := .venv/bin
 READY := .venv/.ready
-DEBIAN_PACKAGES := bubblewrap postgresql redis-server runsc
+DEBIAN_PACKAGES := bubblewrap chromium postgresql redis-server runsc
 BENCH_PACKAGES := valgrind
 PYTHON ?= $(shell for name in python3.11 python3; do \
 	"$$name" -c 'import sys; sys.exit(sys.version_info < (3, 11))' 2>/dev/null && break; done; echo "$$name")

@@ -19,11 +19,12 @@ def parse_json(body: bytes) -> Json:
         InvalidRequestError: the body is not JSON in UTF-8, or is nested too deeply.
     """
     try:
-        return json.loads(body, parse_constant=_refuse_constant)
+        parsed: Json = json.loads(body, parse_constant=_refuse_constant)
     except (ValueError, RecursionError) as error:
         reason = "it is nested too deeply" if isinstance(error, RecursionError) else str(error)
         detail = Detail("body", f"not valid JSON: {reason}")
         raise InvalidRequestError(f"the body is not valid JSON: {reason}", [detail]) from None
+    return parsed
 
 
 def join(path: str, name: str) -> str:

@@ -167,16 +167,18 @@ def _nodes(value: Any) -> Iterator[Mapping[str, Any]]:
         yield node
         value = list(node.values())
     if isinstance(value, list):
-        for item in cast("list[Any]", value):
+        items = cast("list[Any]", cast("Any", value))
+        for item in items:
             yield from _nodes(item)
 
 
 def _read(text: str) -> Mapping[str, Any]:
     """The facts, as far as they are whole: long ones arrive cut off."""
     try:
-        return json.loads(text)
+        facts: Mapping[str, Any] = json.loads(text)
     except json.JSONDecodeError:
         return {}
+    return facts
 
 
 def _unquoted(text: str) -> str:

@@ -1,5 +1,6 @@
 """What every page of this web has around its text, as pages have: menus, a cookie notice, scripts, advertisements."""
 
+from collections.abc import Sequence
 from html import escape
 from typing import Final
 
@@ -34,7 +35,7 @@ def page(*, title: str, updated: str, home: str, site: str, body: str) -> str:
     return _PAGE.format(title=escape(title), updated=updated, home=escape(home), site=escape(site), body=body)
 
 
-def table(head: tuple[str, ...], rows: list[tuple[str, ...]]) -> str:
+def table(head: tuple[str, ...], rows: Sequence[tuple[str, ...]]) -> str:
     """An HTML table of plain texts."""
     lines = [_row("th", head), *(_row("td", row) for row in rows)]
     return "<table>\n" + "\n".join(lines) + "\n</table>"

@@ -138,7 +138,8 @@ def _prose(origin: str) -> Iterator[Document]:
 
 @cache
 def _written() -> list[dict[str, Any]]:
-    return yaml.safe_load(PROSE.read_text(encoding="utf-8"))
+    entries: list[dict[str, Any]] = yaml.safe_load(PROSE.read_text(encoding="utf-8"))
+    return entries
 
 
 def _html(origin: str, path: str, title: str, updated: str, body: str) -> Document:

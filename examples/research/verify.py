@@ -125,7 +125,8 @@ def _sources(output: Any) -> list[str]:
 
 
 def _urls(listed: Any) -> Iterator[str]:
-    for entry in cast("list[Any]", listed) if isinstance(listed, list) else []:
+    entries = cast("list[Any]", cast("Any", listed)) if isinstance(listed, list) else []
+    for entry in entries:
         url = _object(entry).get("url")
         if isinstance(url, str):
             yield url

@@ -1,5 +1,6 @@
 """The site of the documentation: its navigation, its links, its build, and the references that are made from code."""
 
+import ast
 import re
 from pathlib import Path
 from typing import Final
@@ -164,8 +165,39 @@ def test_every_route_that_a_page_about_a_specification_maps_to_exists() -> None:
     assert count >= 40
 
 
+TERMS: Final = {
+    "agentic-tools": "EmbeddedLLMCall AgenticToolCall toolAllocation availableTools executionMode embeddedLLMConfig "
+    "contextConfig toolDescription safetyLimits AgenticToolExecution tenantId slug maxSteps "
+    "maxDurationSeconds maxTokensPerCall maxTotalCost SafetyLimitError actionSlug user_task "
+    "integration_schema reference_data regenerate-prompt test-prompt universal langchain",
+    "agent-tools": "AgentOutputs ToolEnvelope BaseTool ToolContext ToolError PinnedHandle selector on_missing "
+    "tools_by_id tool_order last_tool traces_url call_id side_effects cache_ttl_s category tenant_id "
+    "max_iterations max_tool_calls max_budget deprecated blocked Materialize attachments ToolSelector",
+    "client-handoff": "IAgentTool IAgentToolExecutor AgentToolCall IsToolFullyExecutedOnServer ToolUsageMetadata "
+    "IsServerTool WasExecuted RequiresClientExecution AgentExecuteResponse ToolCalls AgentExecuteRequest "
+    "ToolResultsJson AgentToolExecutionContext InvokeResult AgentReasoner ExecuteAsync Name compliance "
+    "logging handoff",
+    "tool-injection": "ToolDefinition signature useToolsWithAI wget finalResponse registry.ts executor.ts injector.ts "
+    "parser.ts timeoutMs ToolParameter generateToolPrompt processToolCalls AutomationContext toolExecutor "
+    "OpenRouter literals feedback detection regular",
+    "agents": "ToolProviderConfig ToolGeneration AgentDefinition MemoryConfig principalRef AgentExecutionRequest "
+    "AgentExecutionResponse ExecutionContext AgentConversation AgentConversationTurn ToolInvocation "
+    "ToolFormatConverter ToolResolver GuardrailConfig AgentExecutionService FunctionalMapping "
+    "ParameterDefinition hasSideEffects providerRef mcpTransport llmConfig toolRefs delegateAgentRefs "
+    "allowedRealms AgentStreamEvent WorkflowInstance durationMs",
+}
+"""Terms of each specification, drawn from its text."""
+
+
+@pytest.mark.requirement("docs.specifications")
+@pytest.mark.parametrize("page", TERMS)
+def test_a_page_about_a_specification_has_its_terms(page: str) -> None:
+    text = pages.pages(ROOT)[f"specifications/{page}.md"]
+    assert [term for term in TERMS[page].split() if term not in text] == []
+
+
 @pytest.mark.requirement("docs.words")
-@pytest.mark.parametrize("page", ["python", "rest", "commands", "errors"])
+@pytest.mark.parametrize("page", ["python", "rest", "commands", "errors", "contracts"])
 def test_the_references_use_no_word_that_the_glossary_bans(page: str) -> None:
     banned = [word for word, each in banned_words(pages.pages(ROOT)["glossary.md"]).items() if each.in_pages]
     text = re.sub(r"```.*?```|`[^`]*`", "", site.references(ROOT)[f"generated/{page}.md"], flags=re.DOTALL)
@@ -195,6 +227,19 @@ def test_no_page_reference_or_text_of_the_source_has_an_odd_phrase_that_readers_
         if path != "glossary.md" and phrase in " ".join(text.lower().split())
     ]
     assert found == []
+
+
+@pytest.mark.requirement("docs.words")
+def test_what_says_that_a_variable_is_not_released_says_what_releases_it() -> None:
+    texts = [
+        ast.unparse(node)
+        for file in (ROOT / "src").rglob("*.py")
+        for node in ast.walk(ast.parse(file.read_text("utf-8")))
+        if isinstance(node, ast.JoinedStr)
+    ]
+    told = [text for text in texts if "not released" in text]
+    assert len(told) >= 6
+    assert [text for text in told if "TOOLCRIB_RELEASED_ENV" not in text] == []
 
 
 @pytest.mark.requirement("docs.words")

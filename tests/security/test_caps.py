@@ -5,7 +5,7 @@ from pathlib import Path
 import pytest
 
 from toolcrib import Crib, SharingOptions, tool
-from toolcrib.contracts import JsonObject
+from toolcrib.contracts import ErrorCode, JsonObject, SecretReference
 
 pytestmark = pytest.mark.requirement("shared_state.caps_bind")
 
@@ -14,6 +14,11 @@ pytestmark = pytest.mark.requirement("shared_state.caps_bind")
 def ask(cost: str) -> JsonObject:
     """Say what it costs."""
     return {"cost": cost}
+
+
+def pay(amount: int) -> int:
+    """Pays."""
+    return amount
 
 
 @pytest.mark.parametrize("store", ["memory://", "sqlite:///{}/crib.db"])
@@ -39,3 +44,18 @@ async def test_a_tool_gives_no_money_back(cost: str):
         told = [(await crib.call("ask", {"cost": each})).status for each in (cost, "1.5", "0")]
 
     assert told == ["success", "success", "denied"]
+
+
+async def test_calls_that_lack_a_secret_are_not_sent_and_use_no_budget():
+    environment: dict[str, str] = {}
+    refund = tool(side_effects="writes", secrets=(SecretReference(name="token", reference="${env:PAY_TOKEN}"),))(pay)
+    sharing = SharingOptions(budgets=["realm 1 calls/day"])
+    async with Crib("memory://", sharing=sharing, environment=environment) as crib:
+        crib.add(refund)
+        lacking = [await crib.call("pay", {"amount": 1}) for _ in range(3)]
+        environment["PAY_TOKEN"] = "a token"
+        made = [(await crib.call("pay", {"amount": 1})).status for _ in range(2)]
+
+    assert [each.error.code for each in lacking if each.error] == [ErrorCode.AUTH_REQUIRED] * 3
+    assert "TOOLCRIB_RELEASED_ENV" in str(lacking[0].error)
+    assert made == ["success", "denied"]

@@ -116,6 +116,7 @@ TERMS: Final = {
     "idempotency key": "runs",
     "journal": "runs",
     "lease": "runs",
+    "pin": "easily-confused",
     "unknown outcome": "runs",
     "principal": "rules-and-rights",
     "realm": "rules-and-rights",

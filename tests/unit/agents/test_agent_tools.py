@@ -251,7 +251,7 @@ async def test_tools_of_what_is_no_agent_are_not_told():
         with pytest.raises(NotFound, match="no agent 'search_deals' in realm 'default'; save it first"):
             await crib.agents.tools("search_deals")
         await crib.agents.save(agent())
-        with pytest.raises(NotFound, match="no agent 'dask' in realm 'default'; there is: desk"):
+        with pytest.raises(NotFound, match="no agent 'dask' in realm 'default'; available: desk"):
             await crib.agents.tools("dask")
 
 

@@ -223,7 +223,7 @@ async def test_a_tool_that_was_removed_ends_the_runs_that_need_it_with_its_name(
 
     assert result.summary.status == "failed"
     assert result.summary.error is not None
-    assert "no tool 'a.one' in realm 'default'; there is: a.two" in result.summary.error.message
+    assert "no tool 'a.one' in realm 'default'; did you mean 'a.two'?" in result.summary.error.message
 
 
 def prepared(crib: Crib) -> set[int]:

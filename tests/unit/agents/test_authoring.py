@@ -121,8 +121,11 @@ async def test_the_ends_of_a_range_are_inside(tokens: int):
 @pytest.mark.parametrize(
     ("changes", "said"),
     [
-        ({"steps": ["serch_deals"]}, "no tool 'serch_deals' in realm 'default'; there is: search_deals"),
-        ({"steps": ["search_deals@^2.0"]}, r"no tool 'search_deals@\^2.0' .*; there is: search_deals@1.0.0"),
+        (
+            {"steps": ["serch_deals"]},
+            "no tool 'serch_deals' in realm 'default'; did you mean 'search_deals' or 'update_deals'",
+        ),
+        ({"steps": ["search_deals@^2.0"]}, r"no tool 'search_deals@\^2.0' .*; available: search_deals@1.0.0"),
         (
             {"context": AgenticContext(reference_data=(ReferenceSource(name="s", tool="list_stage"),))},
             "no tool 'list_stage'",

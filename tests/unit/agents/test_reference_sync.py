@@ -306,7 +306,7 @@ async def test_a_sync_that_fails_says_why_and_names_the_snapshot_before():
 async def test_a_sync_of_what_nobody_declares_is_refused():
     house = await House().ready()
 
-    with pytest.raises(NotFound, match="there is no provider 'x' in realm 'default'; there is: crm"):
+    with pytest.raises(NotFound, match="there is no provider 'x' in realm 'default'; available: crm"):
         await house.crib.reference_data.sync("x")
     with pytest.raises(NotFound, match="declares no reference data 'y'"):
         await house.crib.reference_data.sync("crm", "y")

@@ -154,7 +154,7 @@ async def test_saving_the_same_definition_again_changes_nothing():
 async def test_an_unknown_tool_is_the_only_thing_that_raises():
     async with Crib("memory://") as crib:
         crib.add(decorated)
-        with pytest.raises(NotFound, match="no tool 'decoratd' in realm 'default'; there is: decorated"):
+        with pytest.raises(NotFound, match="no tool 'decoratd' in realm 'default'; did you mean 'decorated'"):
             await crib.call("decoratd")
 
 

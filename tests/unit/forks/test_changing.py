@@ -132,7 +132,7 @@ async def test_another_version_of_a_tool_is_called_and_other_tools_are_not():
         assert fork.output == {"response": "Again."}
         assert called == ["1.0.0 i", "2.0.0 i"]
         assert crm.searches == ["Acme"]
-        with pytest.raises(NotFound, match=r"'3\.0\.0'; there is: 1\.0\.0, 2\.0\.0"):
+        with pytest.raises(NotFound, match=r"'3\.0\.0'; available: 1\.0\.0, 2\.0\.0"):
             await crib.fork(first.run_id, changes={"tool:look": "3.0.0"})
 
 

@@ -256,9 +256,9 @@ async def test_a_realm_sees_its_own_tools_only(registry: Registry):
     ("saved", "ref", "message"),
     [
         ((), "search", "no tool 'search' in realm 'acme'; add it first"),
-        (("search_deals", "update_deal"), "serch_deals", "there is: search_deals"),
-        (("b_tool", "a_tool"), "zzz@^1", "no tool 'zzz@^1' in realm 'acme'; there is: a_tool, b_tool"),
-        (("search",), "search@^2", "no tool 'search@^2' in realm 'acme'; there is: search@1.0.0"),
+        (("search_deals", "update_deal"), "serch_deals", "did you mean 'search_deals'?"),
+        (("b_tool", "a_tool"), "zzz@^1", "no tool 'zzz@^1' in realm 'acme'; available: a_tool, b_tool"),
+        (("search",), "search@^2", "no tool 'search@^2' in realm 'acme'; available: search@1.0.0"),
     ],
 )
 async def test_what_is_not_found_is_answered_with_the_nearest(
@@ -281,7 +281,7 @@ async def test_the_last_ten_versions_are_named(registry: Registry):
     with pytest.raises(NotFound) as caught:
         registry.require("acme", "search@2")
 
-    assert str(caught.value).endswith("there is: " + ", ".join(f"search@1.{minor}.0" for minor in range(2, 12)))
+    assert str(caught.value).endswith("available: " + ", ".join(f"search@1.{minor}.0" for minor in range(2, 12)))
 
 
 @pytest.mark.requirement("registry.resolve", "registry.nearest")

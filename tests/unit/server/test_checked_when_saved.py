@@ -105,7 +105,7 @@ async def test_0_11_a_tool_names_a_provider_that_there_is(server: Server):
 
     [(path, problem)] = problems_of(refused).items()
     assert path == "/implementation/provider"
-    assert "there is no provider 'crn' in realm 'default'; did you mean 'crm'? there is: crm" in problem
+    assert "there is no provider 'crn' in realm 'default'; did you mean 'crm'? available: crm" in problem
 
 
 @pytest.mark.requirement("registry.provider_there")
@@ -141,6 +141,15 @@ WRONG = {
 def held_against(found: dict[str, str], wanted: dict[str, str]) -> None:
     assert found.keys() == wanted.keys()
     assert {path: text for path, text in wanted.items() if text not in found[path]} == {}
+
+
+@pytest.mark.requirement("agents.all_problems")
+async def test_a_field_inside_of_a_field_of_an_agent_is_suggested_too(server: Server):
+    body = {"name": "desk", "llm": {"model": "scripted:m", "temprature": 0.2}, "tools": [{"tol": "search"}]}
+    told = problems_of(await server.post("/ai/agents", body, status=422))
+
+    assert told["/llm/temprature"] == "there is no field 'llm.temprature'; did you mean 'temperature'?"
+    assert told["/tools/0/tol"] == "there is no field 'tools.0.tol'; did you mean 'tool'?"
 
 
 @pytest.mark.requirement("agents.all_problems")

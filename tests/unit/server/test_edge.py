@@ -54,7 +54,7 @@ async def test_errors_of_the_tree_keep_code_and_status(server: Server) -> None:
     error = (await server.get("/ai/tools/serch", status=404))["error"]
     assert error == {
         "code": "not_found",
-        "message": "no tool 'serch' in realm 'default'; there is: search",
+        "message": "no tool 'serch' in realm 'default'; did you mean 'search'?",
         "details": None,
     }
 

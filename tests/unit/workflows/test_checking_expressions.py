@@ -76,7 +76,7 @@ async def test_the_prompt_of_an_agent_reads_its_context_and_nothing_else_does():
     found = await told({"name": "s", "handler_ref": "ai.invoke_agent", "input": asks})
 
     assert found == [
-        "/steps/0/input/prompt: ${whom} reads 'whom', which does not exist; there is: input, s",
+        "/steps/0/input/prompt: ${whom} reads 'whom', which does not exist; available: input, s",
     ]
 
 
@@ -143,7 +143,7 @@ async def test_a_condition_is_one_expression_and_nothing_else(condition: str):
         ("order.id == 'x' ? order.totl : 1", "reads 'totl'"),
         ("json(order.totl)", "reads 'totl'"),
         ("order.total > 1 && order.totl", "reads 'totl'"),
-        ("{a: 1}.b", "reads 'b', which its source does not have; there is: a"),
+        ("{a: 1}.b", "reads 'b', which its source does not have; available: a"),
         ("order.note.default('x').x", "reads 'x' of a string"),
     ],
 )
@@ -219,11 +219,11 @@ ROOMY: list[tuple[JsonSchema | None, str | None]] = [
     ({"type": "object"}, None),
     ({"type": "object", "properties": {"a": {}}, "additionalProperties": True}, None),
     ({"type": "object", "properties": {"a": {}}, "patternProperties": {"^b": {}}}, None),
-    ({"type": "object", "properties": {"a": {}}}, "there is: a"),
+    ({"type": "object", "properties": {"a": {}}}, "available: a"),
     ({"anyOf": [{"properties": {"a": {}}, "type": "object"}, {"type": "object"}]}, None),
-    ({"anyOf": [{"properties": {"a": {}}, "type": "object"}, {"type": "null"}]}, "there is: a"),
-    ({"allOf": [{"properties": {"a": {}}}, {"properties": {"c": {}}}], "type": "object"}, "there is: a, c"),
-    ({"$ref": "#/$defs/x", "$defs": {"x": {"type": "object", "properties": {"a": {}}}}}, "there is: a"),
+    ({"anyOf": [{"properties": {"a": {}}, "type": "object"}, {"type": "null"}]}, "available: a"),
+    ({"allOf": [{"properties": {"a": {}}}, {"properties": {"c": {}}}], "type": "object"}, "available: a, c"),
+    ({"$ref": "#/$defs/x", "$defs": {"x": {"type": "object", "properties": {"a": {}}}}}, "available: a"),
     ({"anyOf": [{"$ref": "#"}, {"type": "object", "properties": {"a": {}}}]}, None),
     ({"type": "string"}, "which has no fields"),
 ]
@@ -257,7 +257,7 @@ async def test_the_outputs_of_every_kind_of_step_are_known():
     places = [line.partition(": ")[0].removeprefix("/steps/6/output/") for line in found]
     assert places == ["0", "1", "2", "3", "4", "5", "7"]
     assert "did you mean 'response'?" in found[2]
-    assert "there is: p" in found[3]
+    assert "available: p" in found[3]
 
 
 @pytest.mark.requirement("workflow_checks.paths")

@@ -94,7 +94,7 @@ async def test_all_steps_that_there_are_not_are_told_at_once():
     assert found == [
         "/steps/0/depends_on/0: there is no step 'chek'; did you mean 'check'?",
         "/steps/0/depends_on/1: step 'check' would wait for itself; take it out",
-        "/steps/1/on_error/go_to: there is no step 'refund'; there is: check, pay",
+        "/steps/1/on_error/go_to: there is no step 'refund'; available: check, pay",
         ("/steps/1/output: ${steps.chck.status} reads 'chck', which its source does not have; did you mean 'check'?"),
     ]
 

@@ -71,11 +71,11 @@ async def test_pins_that_cannot_be_told_apart_are_told():
 @pytest.mark.parametrize(
     ("step", "said"),
     [
-        ({"tool": "sya"}, "/steps/0/tool: no tool 'sya' in realm 'default'; there is: say"),
-        ({"tool": "say@2.0.0"}, "/steps/0/tool: no tool 'say@2.0.0' in realm 'default'; there is: say@1.0.0"),
+        ({"tool": "sya"}, "/steps/0/tool: no tool 'sya' in realm 'default'; did you mean 'say'?"),
+        ({"tool": "say@2.0.0"}, "/steps/0/tool: no tool 'say@2.0.0' in realm 'default'; available: say@1.0.0"),
         ({"tool": "s*"}, "/steps/0/tool: 's*' can match several tools, and a step calls one; name it"),
-        ({"agent": "sya"}, "/steps/0/agent: no agent 'sya' in realm 'default'; there is: desk"),
-        ({"agent": "desk@2.0.0"}, "/steps/0/agent: no tool 'desk@2.0.0' in realm 'default'; there is: desk@1.0.0"),
+        ({"agent": "sya"}, "/steps/0/agent: no agent 'sya' in realm 'default'; available: desk"),
+        ({"agent": "desk@2.0.0"}, "/steps/0/agent: no tool 'desk@2.0.0' in realm 'default'; available: desk@1.0.0"),
         ({"workflow": "sya"}, "/steps/0/workflow: no workflow 'sya' in realm 'default'; there is none"),
         ({"agent": "say"}, "/steps/0/agent: 'say' is of kind 'python', not agent"),
         ({"workflow": "say"}, "/steps/0/workflow: 'say' is of kind 'python', not workflow"),
@@ -156,7 +156,7 @@ async def test_the_parameters_of_a_condition_are_held_against_what_is_given():
 
     assert found == [
         "/steps/0/condition/input: condition 'big' reads 'n', which is not given; add it",
-        "/steps/0/condition/input/m: condition 'big' does not read 'm'; there is: n",
+        "/steps/0/condition/input/m: condition 'big' does not read 'm'; available: n",
     ]
 
 
@@ -170,7 +170,7 @@ async def test_a_registration_gives_what_a_step_does_not():
 
         found = await told(*steps, crib=crib)
 
-    assert found == ["/steps/1/output: ${s.b} reads 'b', which its source does not have; there is: a"]
+    assert found == ["/steps/1/output: ${s.b} reads 'b', which its source does not have; available: a"]
 
 
 @pytest.mark.parametrize(

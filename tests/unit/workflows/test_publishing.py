@@ -276,7 +276,7 @@ async def test_workflows_are_listed_read_and_removed_and_drafts_stay():
         await crib.workflows.draft(OTHER)
 
         assert [tool.name for tool in (await crib.workflows.page()).items] == ["flow"]
-        with pytest.raises(NotFound, match="no workflow 'say' in realm 'default'; there is: flow"):
+        with pytest.raises(NotFound, match="no workflow 'say' in realm 'default'; available: flow"):
             await crib.workflows.get("say")
         await crib.workflows.remove("flow")
 

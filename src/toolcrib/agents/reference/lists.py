@@ -44,7 +44,7 @@ def require_source(providers: Providers, realm: str, provider: str, name: str) -
     found = providers.find(realm, provider)
     if found is None:
         known = ", ".join(one.name for one in providers.current(realm)) or "none"
-        msg = f"there is no provider {provider!r} in realm {realm!r}; there is: {known}"
+        msg = f"there is no provider {provider!r} in realm {realm!r}; available: {known}"
         raise NotFound(msg)
     for source in found.reference_data:
         if source.name == name:

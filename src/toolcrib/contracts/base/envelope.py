@@ -87,7 +87,7 @@ class ToolEnvelope(Record):
     metadata: JsonObject = field(default_factory=dict[str, Any])
     """Allow-listed response headers and paging."""
     requires_client_execution: bool = False
-    """A client acts on the call: the output is the prepared payload, and in the end what the client brought."""
+    """A client acts on the call: the output is the prepared payload, and in the end what the client returned."""
     approved_input: Json = None
     """The arguments as a person edited them while approving; the `call_id` stays that of the request."""
     run_id: str | None = None

@@ -16,7 +16,7 @@ The failure of a tool is no exception: it is a `ToolError` in the envelope. Exce
     ├── Fenced                  another process owns the run now; this one must stop
     ├── ReconnectRequired       a provider refuses the credentials that there are, or there are none
     ├── Unavailable             store or network is not there; trying again may help
-    │   └── StoreUnavailable    the store, without which a run can neither go on nor end: it goes on later
+    │   └── StoreUnavailable    the store, without which a run can neither continue nor end: it continues later
     └── ModelError              a model provider failed; `kind` says how
 
 Each leaf has a stable `code`, an HTTP status, and says whether a retry can help (`retryable`).

@@ -30,7 +30,7 @@ RunStatus: TypeAlias = Literal[
 ]
 """`awaiting_answer`: it has asked a question. `completed`: it has done what it was asked for. `incomplete`: it has
 ended before that, by a limit, a denial, a question without an answer, or a part that failed beside others that did
-not; its `error` says why, and its `partial` what was done. `failed`: it could not go on."""
+not; its `error` says why, and its `partial` what was done. `failed`: it could not continue."""
 StopReason: TypeAlias = Literal[
     "final_answer",
     "question",
@@ -128,7 +128,7 @@ class RunRequest(Record):
     callers: dict[str, str] = field(default_factory=dict[str, str])
     """The tools that are open above this run, outermost first: `name@version` by content hash."""
     plan_format: int = 1
-    """The rules of the release that began it. 1: the plan of a fixed sequence is held against words; 2: by evidence.
+    """The rules of the release that began it. 1: the plan of a fixed sequence is compared with words; 2: by evidence.
     3: likewise; an author's prompt, examples and hints reach every request; a model request that does not fit into what
     is left of a cost limit is made with fewer output tokens; limits and denied parts end a run as `incomplete`.
     4: likewise; the call of a run that is one call has an id that no other run's has."""
@@ -224,7 +224,7 @@ class Run(Record):
 class CostBounds(Record):
     """What calls may have cost, in US dollars, that were cut off: by a time-out, a cancellation or a crash.
 
-    Nobody knows how far the provider came, so it is no part of a bill. Limits count the upper bound.
+    How far the provider came is unknown, so it is not part of a bill. Limits count the upper bound.
     """
 
     lower_usd: Usd = Decimal(0)

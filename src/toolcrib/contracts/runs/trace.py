@@ -66,7 +66,7 @@ class CostBreakdown(Contract):
     llm_calls: tuple[LLMCost, ...] = ()
     action_calls: tuple[ActionCost, ...] = ()
     cut_off: tuple[CutOffCost, ...] = ()
-    """Attempts that were cut off, apart from the bill: nobody knows what they cost between the bounds."""
+    """Attempts that were cut off, apart from the bill: what they cost between the bounds is unknown."""
 
 
 _SIGNAL: Final = "settled:"

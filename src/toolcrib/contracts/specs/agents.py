@@ -87,7 +87,7 @@ class AgenticImplementation(Implementation):
 
     kind: Literal["agentic"] = "agentic"
     status: AgenticStatus = "active"
-    """A draft is run by its author's tests only, a disabled tool by nobody."""
+    """A draft is run by its author's tests only, a disabled tool not at all."""
     mode: AgenticMode
     llm: LLMConfig
     system_prompt: str

@@ -43,7 +43,7 @@ class RequireConfirmation(Contract):
     side_effects: SideEffects = "writes"
     """Calls of tools that do at least this."""
     expires_s: float | None = Field(default=None, gt=0, le=31_536_000)
-    """Seconds after which a call that nobody decided is denied; null for never."""
+    """Seconds after which a call without a decision is denied; null for never."""
 
 
 class ContentFilter(Contract):

@@ -143,7 +143,7 @@ def event_signal(name: str) -> str:
 
 
 class Wait(Contract):
-    """Let time pass, or wait until somebody outside says something. The run holds nothing meanwhile."""
+    """Let time pass, or wait for a signal from outside. A waiting run uses no memory."""
 
     seconds: float | str | None = None
     """Or `${…}`."""

@@ -505,7 +505,10 @@ class Executor:
             if value is not None:
                 found[secret.name] = value
             elif secret.required:
-                message = f"tool {definition.name!r} needs {secret.reference}, which is not set or not released"
+                message = (
+                    f"tool {definition.name!r} needs {secret.reference}, which is not set or not released; "
+                    "set it, release variables by TOOLCRIB_RELEASED_ENV, call again"
+                )
                 raise CallFailed(error(ErrorCode.AUTH_REQUIRED, Reason.MISSING_SECRET, message))
         return found
 

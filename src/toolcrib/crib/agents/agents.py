@@ -35,7 +35,7 @@ from toolcrib.core.registry import DefinitionFaults, Facet
 from toolcrib.crib.container.access import Actor
 from toolcrib.crib.container.container import CribServices
 from toolcrib.crib.tools.listing import ToolListing, ToolsPage
-from toolcrib.workflows.checks.documents import is_on_one_way, place_of, rest_of
+from toolcrib.workflows.checks.documents import fields_at, is_on_one_way, place_of, rest_of
 
 
 def shape_of(document: JsonObject) -> AgentDefinition | None:
@@ -51,7 +51,7 @@ def _told(error: ErrorDetails) -> str:
     field = ".".join(map(str, error["loc"]))
     if error["type"] != _UNKNOWN:
         return f"{field}: {error['msg'].removeprefix('Value error, ')}"
-    meant = suggestion(str(error["loc"][-1]), AgentDefinition.model_fields) if len(error["loc"]) == 1 else ""
+    meant = suggestion(str(error["loc"][-1]), fields_at(AgentDefinition, error["loc"][:-1]))
     return f"there is no field {field!r}; {meant or 'take it out'}".rstrip()
 
 
@@ -206,7 +206,7 @@ class Agents:
         agent = None if found is None else found.definition.implementation
         if found is None or not isinstance(agent, AgentImplementation):
             agents = sorted(self._parts.registry.index(realm).having("kind", "agent"))[:10]
-            known = f"there is: {', '.join(agents)}" if agents else "save it first"
+            known = f"available: {', '.join(agents)}" if agents else "save it first"
             msg = f"no agent {ref!r} in realm {realm!r}; {known}"
             raise NotFound(msg)
         return found, agent

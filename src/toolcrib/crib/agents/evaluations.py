@@ -389,7 +389,7 @@ def _base(candidates: Sequence[EvaluationCandidate], base: str | None) -> str:
         return labels[0]
     found = next((one.label for one in candidates if base in {one.label, one.tool}), None)
     if found is None:
-        raise InvalidInput(f"there is no candidate {base!r} to compare with; there is: {', '.join(labels)}")
+        raise InvalidInput(f"there is no candidate {base!r} to compare with; available: {', '.join(labels)}")
     return found
 
 

@@ -347,7 +347,7 @@ class Catalogue:
             return
         if self._providers.find(realm, name) is None:
             known = [each.name for each in self._providers.current(realm)]
-            has = f"there is: {listing(name, known)}" if known else "there is none"
+            has = f"available: {listing(name, known)}" if known else "there is none"
             msg = (
                 f"tool {definition.name!r}: there is no provider {name!r} in realm {realm!r}; "
                 f"{suggestion(name, known)}{has}. Save the provider first, or save the tool with enabled: false"

@@ -241,7 +241,11 @@ class Connections:
         values = await self._access.holder(who).values(auth, provider)
         missing = [reference for reference, value in values.items() if not value]
         if missing:
-            raise InvalidInput(f"the client's {missing[0]} is not set or not released; set it and connect again")
+            msg = (
+                f"the client's {missing[0]} is not set or not released; "
+                "set it, release variables by TOOLCRIB_RELEASED_ENV, connect again"
+            )
+            raise InvalidInput(msg)
         return Client.of(auth, values)
 
 

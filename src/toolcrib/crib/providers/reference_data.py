@@ -148,7 +148,7 @@ class ReferenceData:
         found = self._providers.find(realm, provider)
         if found is None:
             known = ", ".join(one.name for one in self._providers.current(realm)) or "none"
-            msg = f"there is no provider {provider!r} in realm {realm!r}; there is: {known}"
+            msg = f"there is no provider {provider!r} in realm {realm!r}; available: {known}"
             raise NotFound(msg)
         return [found]
 

@@ -278,7 +278,7 @@ class Forks:
                 raise NotFound(msg)
             if found is None or found.name != name:
                 there = ", ".join(dict.fromkeys(one.version for one in known))
-                raise NotFound(f"tool {name!r} has no version {version!r}; there is: {there}")
+                raise NotFound(f"tool {name!r} has no version {version!r}; available: {there}")
             chosen[name] = found
             others = {one.content_hash for one in known} - {found.content_hash}
             replaced |= dict.fromkeys(others, found.content_hash)

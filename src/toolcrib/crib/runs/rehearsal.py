@@ -355,7 +355,10 @@ class Rehearsal:
             return f"the provider {provider} of {callee.ref} is gone"
         for secret in callee.definition.secrets:
             if secret.required and not await self._is_there(secret.reference, run.request.principal):
-                return f"{callee.ref} needs {secret.reference}, which is not set or not released"
+                return (
+                    f"{callee.ref} needs {secret.reference}, which is not set or not released; "
+                    "set it, release variables by TOOLCRIB_RELEASED_ENV"
+                )
         return None
 
     async def _is_there(self, reference: str, principal: Principal) -> bool:

@@ -575,5 +575,5 @@ class Workflows:
         if found is not None and found.status == "blocked":  # another release may have saved it
             raise NotFound(f"no workflow {ref!r} in realm {realm!r}: {found.ref} is blocked, {found.status_message}")
         names = sorted(self._parts.registry.index(realm).having("kind", "workflow"))[:10]
-        known = f"there is: {', '.join(names)}" if names else "publish it first"
+        known = f"available: {', '.join(names)}" if names else "publish it first"
         raise NotFound(f"no workflow {ref!r} in realm {realm!r}; {known}")

@@ -18,4 +18,4 @@ class PluginImplementation(Implementation):
     runtime: str = Field(pattern=NAME_PATTERN)
     """Name of its entry point in the group `toolcrib.runtimes`."""
     config: JsonObject = Field(default_factory=dict)
-    """Held against the runtime's own JSON Schema when the tool is saved."""
+    """Checked against the runtime's own JSON Schema when the tool is saved."""

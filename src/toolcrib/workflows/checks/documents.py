@@ -8,7 +8,7 @@ import json
 import re
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from difflib import get_close_matches
-from typing import Any, Final, NamedTuple, TypeVar, cast
+from typing import Any, Final, NamedTuple, TypeVar, cast, get_args
 
 from pydantic import ValidationError
 from pydantic_core import ErrorDetails
@@ -304,6 +304,22 @@ def _below(node: Json, part: int | str) -> tuple[bool, Json]:
     if isinstance(node, list | tuple) and isinstance(part, int):
         return True, cast("Sequence[Json]", node)[part]
     return False, None
+
+
+def fields_at(shape: type[Contract], location: Sequence[int | str]) -> Iterable[str]:
+    """The names of the fields at a place of a document, as far as its contract is known.
+
+    >>> "temperature" in fields_at(AgentDefinition, ["llm"])
+    True
+    """
+    named = [part for part in location if isinstance(part, str)]
+    if not named:
+        return shape.model_fields
+    annotation: Any = shape.model_fields[named[0]].annotation if named[0] in shape.model_fields else None
+    for candidate in (annotation, *get_args(annotation)):
+        if isinstance(candidate, type) and issubclass(candidate, Contract):
+            return fields_at(candidate, named[1:])
+    return ()
 
 
 def _meant(location: tuple[int | str, ...]) -> str | None:

@@ -39,6 +39,7 @@ _HASH = "sha256:"
 _MANY = 2_000
 """Names that are compared one by one with one that is not known."""
 _MOST_COMPARED = 100
+_MOST_SHOWN = 10
 _MOST_CHANGES = 10_000
 _NOTHING_AT_HAND: Mapping[str, ToolDefinition] = MappingProxyType({})
 
@@ -219,8 +220,7 @@ class Registry:
         """
         found = self.find_by_ref(realm, ref)
         if found is None:
-            known = self._nearest(realm, ref.partition("@")[0])
-            msg = f"no tool {ref!r} in realm {realm!r}; {'there is: ' + ', '.join(known) if known else 'add it first'}"
+            msg = f"no tool {ref!r} in realm {realm!r}; {self._instead(realm, ref.partition('@')[0])}"
             raise NotFound(msg)
         return found
 
@@ -229,19 +229,18 @@ class Registry:
         name, _, version = ref.partition("@")
         return self.find(realm, name, version or None)
 
-    def _nearest(self, realm: str, name: str) -> Sequence[str]:
-        """The versions of a name that is known, else names that look like it, else some names."""
-        known = self._indexes[realm].revisions(name)
+    def _instead(self, realm: str, name: str) -> str:
+        """What to call instead: versions of a name that is known, names that look like it, else some names."""
+        index = self._indexes[realm]
+        known = index.revisions(name)
         if known:
-            return list(dict.fromkeys(revision.ref for revision in known))[-10:]
-        realm_index = self._indexes[realm]
-        near = (
-            [hit.name for hit in realm_index.search.find(name, limit=_MOST_COMPARED)]
-            if len(realm_index.names) > _MANY
-            else ()
-        )
-        names = near or realm_index.names[:_MANY]
-        return get_close_matches(name, names, n=3) or names[:10]
+            return f"available: {', '.join(list(dict.fromkeys(revision.ref for revision in known))[-_MOST_SHOWN:])}"
+        found = index.search.find(name, limit=_MOST_COMPARED) if len(index.names) > _MANY else ()
+        names = [hit.name for hit in found] or index.names[:_MANY]
+        if near := get_close_matches(name, names, n=3):
+            return f"did you mean {' or '.join(map(repr, near))}?"
+        more = ", …" if len(index.names) > _MOST_SHOWN else ""
+        return f"available: {', '.join(names[:_MOST_SHOWN])}{more}" if names else "add it first"
 
     def names(self, realm: str) -> Sequence[str]:
         """Names of all tools of a realm, sorted."""

@@ -80,7 +80,10 @@ class Databases:
             raise NotFound(msg)
         url = await secret(connection.url)
         if url is None:
-            msg = f"its database is at {connection.url}, which is not set or not released; set it and call again"
+            msg = (
+                f"its database is at {connection.url}, which is not set or not released; "
+                "set it, release variables by TOOLCRIB_RELEASED_ENV, call again"
+            )
             raise NotFound(msg)
         async with self._opening:
             return await self._open((realm, connection.url), url)

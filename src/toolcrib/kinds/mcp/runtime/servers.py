@@ -167,7 +167,10 @@ class McpServers:
     async def _secret(self, provider: ProviderDefinition, reference: str, principal: Principal) -> str:
         value = await self._access.secret(reference, principal)
         if value is None:
-            message = f"provider {provider.name!r} needs {reference}, which is not set or not released; set it"
+            message = (
+                f"provider {provider.name!r} needs {reference}, which is not set or not released; "
+                "set it, release variables by TOOLCRIB_RELEASED_ENV, call again"
+            )
             raise CallFailed(error(ErrorCode.AUTH_REQUIRED, Reason.MISSING_SECRET, message))
         return value
 

@@ -48,7 +48,7 @@ def near(name: str, known: Iterable[str]) -> str:
     if found:
         return f"did you mean {found[0]!r}?"
     more = ", …" if len(names) > _MOST_SHOWN else ""
-    return f"there is: {', '.join(names[:_MOST_SHOWN])}{more}" if names else "there is none"
+    return f"available: {', '.join(names[:_MOST_SHOWN])}{more}" if names else "there is none"
 
 
 class Nearest:

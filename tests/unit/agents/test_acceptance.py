@@ -152,7 +152,7 @@ async def test_with_the_schema_as_context_a_query_has_correct_field_names_and_va
     first, second, third, _ = model.requests
     assert '"company"' in first.system
     assert "3003 = Negotiation" in first.system
-    assert "'company_name' is not a property here; did you mean 'company'?" in second.messages[-1].text
+    assert "'company_name' is not a property here; known: company" in second.messages[-1].text
     assert "nearest: '3003' (Negotiation)" in third.messages[-1].text
     assert crm.searches == ["Acme Corp"]
     assert crm.updates == [(["d0"], "3003")]

@@ -125,7 +125,7 @@ async def test_an_unknown_field_is_refused_with_the_closest_field():
 
     _, model = await run_agent(crm, asks(("search_deals", {"company": "Acme", "limits": 2})), SEARCH, "Found.")
 
-    assert "'limits' is not a property here; did you mean 'limit'?" in message(model.requests[1])
+    assert "'limits' is not a property here; known: limit" in message(model.requests[1])
 
 
 @pytest.mark.requirement("agentic.empty_answer")

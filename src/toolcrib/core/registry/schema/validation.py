@@ -354,9 +354,8 @@ def _explain_enum(value: Json, values: Sequence[Json], labels: Mapping[str, str]
 
 def _explain_unexpected(names: Sequence[str], properties: Mapping[str, Json]) -> str:
     known = sorted(properties)
-    if near := get_close_matches(names[0], known, n=3):
-        return f"{names[0]!r} is not a property here; did you mean {' or '.join(map(repr, near))}?"
-    return f"{names[0]!r} is not a property here; known: {', '.join(known[:_MOST_VALUES]) or 'none'}"
+    near = get_close_matches(names[0], known, n=3) or known[:_MOST_VALUES]
+    return f"{names[0]!r} is not a property here; known: {', '.join(near) or 'none'}"
 
 
 def _with_label(value: Json, labels: Mapping[str, str]) -> str:

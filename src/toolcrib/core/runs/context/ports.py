@@ -10,6 +10,7 @@ from toolcrib.core.executor import CallContext, CallRequest, Clock
 from toolcrib.core.runs.context.pending import Pause, Sleep
 from toolcrib.core.runs.interrupts.recovery import InterruptedCalls
 from toolcrib.core.runs.interrupts.suspension import EndedRuns
+from toolcrib.core.runs.models.live import TokenHub
 
 
 class Nested(Struct, frozen=True):
@@ -81,6 +82,8 @@ class EnginePorts(Struct, frozen=True):
     clock: Clock
     past: EndedRuns
     """Reads other runs."""
+    live: TokenHub
+    """Shows what models say and tools yield to those who follow a run."""
     learn: Learn = observe_now
     """Finds out what may be different the next time."""
     foretell: Foretell = nothing_foretold

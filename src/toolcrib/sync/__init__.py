@@ -1,0 +1,13 @@
+"""The synchronous crib, for scripts, notebooks and threads: every method waits for its result.
+
+Example:
+    from toolcrib.sync import Crib
+
+    with Crib("memory://") as crib:
+        crib.add(search_deals)
+        print(crib.call("search_deals", company="Acme").output)
+"""
+
+from toolcrib.sync.crib import ActingCrib, Crib
+
+__all__ = ["ActingCrib", "Crib"]

@@ -12,7 +12,8 @@ from tests.twins import make_definition
 from tests.unit.runs.house import House, ask, settled
 from tests.unit.runs.speaking import Subscriber
 from toolcrib.contracts import ErrorCode, Json, Reason, RetryPolicy
-from toolcrib.contracts.runs.stream import YIELDED, ToolOutput, ToolProgress
+from toolcrib.contracts.base.envelope import YIELDED
+from toolcrib.contracts.runs.stream import ToolOutput, ToolProgress
 from toolcrib.core.executor import CallFailed, Dispatch, Outcome, Progress, error
 from toolcrib.core.runs import RunContext, StreamMessage
 from toolcrib.core.runs.models.live import CallBuffer, TokenHub

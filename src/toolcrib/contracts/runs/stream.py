@@ -5,7 +5,7 @@ A new number at a position restarts the text: the attempt before has failed, and
 yields has the number of its `call_started`.
 """
 
-from typing import Annotated, Final, Literal, TypeAlias
+from typing import Annotated, Literal, TypeAlias
 
 from pydantic import Field
 
@@ -14,9 +14,6 @@ from toolcrib.contracts.base.envelope import ToolEnvelope
 from toolcrib.contracts.base.errors import ToolError
 from toolcrib.contracts.runs.runs import Purpose, RunResult
 from toolcrib.contracts.runs.workflow_instances import StepStatus
-
-YIELDED: Final = "yielded"
-"""In an envelope's metadata: its tool has yielded the output piece by piece, as `text` or `items`."""
 
 
 class ThinkingDelta(Contract):

@@ -19,7 +19,7 @@ async def no_transaction(work: Work) -> Json:
 
 
 def report_nothing(done: float, total: float | None, message: str) -> None:
-    """There is nobody to tell how far a call has come."""
+    """There are no followers."""
     del done, total, message
 
 
@@ -71,7 +71,7 @@ class ToolContext(Struct, frozen=True):
         """Tell how far the call has come. Those who follow the run see it as the event `progress`.
 
         It may be called as often as you like: followers get the newest report a few times a second, and the last one
-        in any case. It returns at once, records nothing, and never fails because nobody follows.
+        in any case. It returns at once, records nothing, and never fails, also without followers.
 
         Args:
             done: How much is done, in any unit. A number that is not finite is ignored.

@@ -11,6 +11,7 @@ from collections.abc import Callable, Coroutine, Mapping
 from functools import cached_property, update_wrapper
 from types import CoroutineType
 from typing import (
+    TYPE_CHECKING,
     Annotated,
     Any,
     Generic,
@@ -22,6 +23,7 @@ from typing import (
     Unpack,
     cast,
     get_args,
+    get_origin,
     get_type_hints,
     overload,
 )
@@ -48,7 +50,6 @@ from toolcrib.contracts import (
 )
 from toolcrib.contracts.tools.tools import UnknownOutcome
 from toolcrib.kinds.python.context import ToolContext
-from toolcrib.kinds.python.generators import Collected, Shows, Yields, yields_of
 from toolcrib.kinds.python.schemas import (
     SIMPLE_TYPES,
     ArgumentTypes,
@@ -68,6 +69,9 @@ from toolcrib.kinds.python.signatures import (
     public_methods,
     read_docstring,
 )
+
+if TYPE_CHECKING:
+    from toolcrib.kinds.python.generators import Collected, Shows, Yields
 
 P = ParamSpec("P")
 R = TypeVar("R")
@@ -230,15 +234,23 @@ class FunctionTool(Generic[P, R]):
         return self.as_json(await self.begin(values))
 
     @cached_property
-    def yields(self) -> Yields | None:
+    def yields(self) -> "Yields | None":
         """What the function yields; null if it returns its result as a whole."""
-        return yields_of(self._name, self._inner, self._hints.get("return", Any))
+        hint = self._hints.get("return", Any)
+        home = getattr(get_origin(hint) or hint, "__module__", "")
+        if not self._is_generator and home not in ("collections.abc", "typing"):
+            return None
+        from toolcrib.kinds.python.generators import yields_of  # noqa: PLC0415 - rarely needed
 
-    def collected(self, most_bytes: int | None, live: Shows | None = None) -> Collected:
+        return yields_of(self._name, self._inner, hint)
+
+    def collected(self, most_bytes: int | None, live: "Shows | None" = None) -> "Collected":
         """Where a call of a function that `yields` collects its output; see `Collected`."""
+        from toolcrib.kinds.python.generators import Collected  # noqa: PLC0415 - rarely needed
+
         return Collected(cast("Yields", self.yields), self._element_as_json, most_bytes, live)
 
-    async def collect(self, values: JsonObject, collected: Collected) -> Collected:
+    async def collect(self, values: JsonObject, collected: "Collected") -> "Collected":
         """Call a function that `yields`, and take all that it yields."""
         await collected.collect(await self.begin(values))
         return collected

@@ -12,8 +12,7 @@ from typing import Annotated, Any, Final, NamedTuple, Protocol, cast, get_args, 
 
 import orjson
 
-from toolcrib.contracts import InvalidDefinition, Json
-from toolcrib.kinds.python.refusals import shown
+from toolcrib.contracts import Json
 
 _SYNCHRONOUS: Final = (abc.Iterator, abc.Generator)
 _ASYNCHRONOUS: Final = (abc.AsyncIterator, abc.AsyncGenerator)
@@ -54,16 +53,14 @@ def yields_of(name: str, function: Callable[..., Any], hint: Any) -> Yields | No
         return Yields(Any, is_text=False)
     expected = (*_ASYNCHRONOUS, abc.AsyncIterable) if is_asynchronous else (*_SYNCHRONOUS, abc.Iterable)
     if origin not in expected:
-        kind, right = ("an async", "AsyncIterator") if is_asynchronous else ("a", "Iterator")
-        found = shown(element if origin in (list, *_SYNCHRONOUS, *_ASYNCHRONOUS, abc.Iterable) else hint)
-        msg = f"tool {name!r} is {kind} generator, and its return type is {shown(hint)}; write {right}[{found}]"
-        raise InvalidDefinition(msg)
+        from toolcrib.kinds.python.refusals import refuse_generator  # noqa: PLC0415 - rarely needed
+
+        is_many = origin in (list, abc.Iterable, *_SYNCHRONOUS, *_ASYNCHRONOUS)
+        raise refuse_generator(name, hint, element if is_many else hint, is_asynchronous=is_asynchronous)
     if origin is abc.Generator and len(arguments) == 3 and arguments[2] not in (None, type(None), Any):
-        msg = (
-            f"tool {name!r} is a generator that returns {shown(arguments[2])}, which would be lost: yield it, and "
-            f"write Iterator[{shown(element)}]"
-        )
-        raise InvalidDefinition(msg)
+        from toolcrib.kinds.python.refusals import refuse_returned  # noqa: PLC0415 - rarely needed
+
+        raise refuse_returned(name, arguments[2], element)
     return Yields(element, is_text=element is str)
 
 

@@ -17,8 +17,8 @@ from toolcrib.contracts import (
     Reason,
     ToolRevision,
 )
+from toolcrib.contracts.base.envelope import YIELDED
 from toolcrib.contracts.base.errors import StoreUnavailable
-from toolcrib.contracts.runs.stream import YIELDED
 from toolcrib.core.executor import BrokenOff, CallFailed, Dispatch, LiveCall, Outcome, Progress, error
 from toolcrib.core.executor.envelope import legible
 from toolcrib.core.policy import filters_of, screen

@@ -51,8 +51,9 @@ from toolcrib.contracts import (
     approval_id,
     approval_signal,
 )
+from toolcrib.contracts.base.envelope import YIELDED
 from toolcrib.contracts.runs.events import CallDoubted
-from toolcrib.contracts.runs.stream import YIELDED, ToolCallInDoubt
+from toolcrib.contracts.runs.stream import ToolCallInDoubt
 from toolcrib.contracts.workflows import STEP_SETTLED, SettledStep, StepEnded
 from toolcrib.core.executor import Clock, Progress
 from toolcrib.core.runs.models.live import CallBuffer, TokenBuffer, TokenHub

@@ -100,7 +100,10 @@ class PythonRuntime:
         if function.is_live:
             with dispatch.context.journal.live_call(dispatch.position, dispatch.attempt) as live:
                 return await self._run_live(dispatch, function, live)
-        values = _values(dispatch, function, None)
+        try:
+            values = function.values_of(dispatch.input, None)
+        except ValidationError as refusal:
+            raise _invalid(tool, refusal) from refusal
         try:
             return Outcome(function.as_json(await function.begin(values)))
         except (CallFailed, EgressDenied, NetworkError) as problem:
@@ -111,7 +114,11 @@ class PythonRuntime:
         tool, context = dispatch.tool, None
         if function.takes_context:
             context = self._context_of(dispatch, live)
-        values, collected = _values(dispatch, function, context), None
+        try:
+            values = function.values_of(dispatch.input, context)
+        except ValidationError as refusal:
+            raise _invalid(tool, refusal) from refusal
+        collected = None
         try:
             if function.yields is None:
                 return Outcome(function.as_json(await function.begin(values)))
@@ -165,18 +172,6 @@ class PythonRuntime:
             raise InvalidDefinition(msg)
         doer = Doer(context.run_id, context.epoch, dispatch.idempotency_key, context.principal.id)
         return await self._transactions.transact(doer, work)
-
-
-def _values(dispatch: Dispatch, function: FunctionTool[..., object], context: ToolContext | None) -> JsonObject:
-    """The function's keyword arguments.
-
-    Raises:
-        CallFailed: One has not the type of its hint.
-    """
-    try:
-        return function.values_of(dispatch.input, context)
-    except ValidationError as refusal:
-        raise _invalid(dispatch.tool, refusal) from refusal
 
 
 def _failure(tool: ToolRevision, problem: CallFailed | EgressDenied | NetworkError) -> CallFailed:

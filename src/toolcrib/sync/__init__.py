@@ -8,6 +8,8 @@ Example:
         print(crib.call("search_deals", company="Acme").output)
 """
 
-from toolcrib.sync.crib import ActingCrib, Crib
+from toolcrib.sync.acting import ActingCrib
+from toolcrib.sync.crib import Crib
+from toolcrib.sync.handles import Agent, AgenticTool, CompositeTool, WorkflowHandle
 
-__all__ = ["ActingCrib", "Crib"]
+__all__ = ["ActingCrib", "Agent", "AgenticTool", "CompositeTool", "Crib", "WorkflowHandle"]

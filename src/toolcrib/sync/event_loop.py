@@ -8,7 +8,7 @@ import asyncio
 import os
 import threading
 import weakref
-from collections.abc import AsyncGenerator, Awaitable, Callable, Generator, Iterator
+from collections.abc import AsyncGenerator, Awaitable, Callable, Coroutine, Generator, Iterator
 from concurrent.futures import CancelledError, Future, ThreadPoolExecutor
 from contextlib import AbstractAsyncContextManager, aclosing, contextmanager
 from functools import partial
@@ -95,7 +95,7 @@ class EventLoopThread:
         finally:
             items.close()
 
-    def _wait(self, made: Callable[[], Any]) -> Any:
+    def _wait(self, made: Callable[[], Coroutine[Any, Any, T]]) -> T:
         self._check()
         future = asyncio.run_coroutine_threadsafe(made(), self._loop)
         try:
@@ -215,18 +215,16 @@ def _closed() -> Conflict:
 
 def _bind(function: Callable[..., T], args: tuple[Any, ...], kwargs: dict[str, Any]) -> Callable[[], T]:
     """A call with its arguments, in which no facade is left."""
-    return partial(function, *_plain(args), **_plain(kwargs))
+    return partial(function, *map(_plain, args), **{name: _plain(value) for name, value in kwargs.items()})
 
 
-def _plain(values: Any) -> Any:
-    """Arguments with asynchronous objects in the place of their synchronous facades."""
-    if isinstance(values, Facade):
-        return values.asynchronous
-    if type(values) is dict:
-        return {name: _plain(value) for name, value in cast("dict[Any, Any]", values).items()}
-    if type(values) in (list, tuple):
-        return type(values)(map(_plain, values))
-    return values
+def _plain(value: Any) -> Any:
+    """An argument with asynchronous objects in the place of their synchronous facades."""
+    if isinstance(value, Facade):
+        return value.asynchronous
+    if type(value) in (list, tuple):
+        return type(value)(map(_plain, value))
+    return value
 
 
 class Facade:

@@ -8,6 +8,7 @@ import pytest
 from toolcrib import Crib, ToolContext, tool
 from toolcrib.contracts import AgentRequest, ContentFilter
 from toolcrib.contracts.runs.stream import ToolCallEnd, ToolProgress
+from toolcrib.interfaces.cli.render.streams import spoken
 from toolcrib.llm import Message, ToolCall
 from toolcrib.testing import ScriptedModel
 
@@ -97,3 +98,25 @@ async def test_a_message_passes_the_content_filters(action: str, shown: str):
     [told] = [event for event in events if isinstance(event, ToolProgress)]
     assert "gold" not in told.message
     assert told.message.startswith(shown)
+
+
+@pytest.mark.requirement("runtimes.progress")
+async def test_the_command_line_shows_progress(capsys: pytest.CaptureFixture[str]):
+    @tool(side_effects="none")
+    def report(context: ToolContext) -> str:
+        context.progress(2, 4, "half")
+        return "done"
+
+    @tool(side_effects="none")
+    def count(context: ToolContext) -> str:
+        context.progress(7)
+        return "done"
+
+    async with Crib("memory://") as crib:
+        crib.add(report, count)
+        await spoken(crib, await crib.submit("report", {}))
+        await spoken(crib, await crib.submit("count", {}))
+
+    shown = capsys.readouterr().err
+    assert "[report: 2 of 4 half]" in shown
+    assert "[count: 7]" in shown

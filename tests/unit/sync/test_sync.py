@@ -9,7 +9,7 @@ import signal
 import subprocess
 import sys
 import threading
-from collections.abc import Iterator
+from collections.abc import AsyncGenerator, Iterator
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from textwrap import dedent
@@ -18,7 +18,7 @@ from typing import Any, cast
 import pytest
 
 import toolcrib
-from toolcrib import ScriptedModel, tool
+from toolcrib import CompositeRoute, ScriptedModel, tool
 from toolcrib.contracts import Conflict, NotFound, Principal, ToolOutput
 from toolcrib.crib.crib import ActingCrib as AsynchronousActingCrib
 from toolcrib.sync import Crib
@@ -90,6 +90,21 @@ def test_errors_and_principals_are_those_of_the_asynchronous_crib():
             crib.invoke("nothing", {})
         with pytest.raises(NotFound):
             next(iter(crib.stream("run_nothing")))
+
+
+@pytest.mark.requirement("sync.facade")
+def test_handles_are_called_and_passed_on_as_tools():
+    routes = [CompositeRoute(id="all", tool="double", input={"n": "${input.n}"})]
+    schema = {"type": "object", "properties": {"n": {"type": "integer"}}, "required": ["n"]}
+    with memory() as crib:
+        crib.add(double)
+        quadruple = crib.composite_tool("twofold", input_schema=schema, routes=routes)
+        assert quadruple(n=2).output == 4
+        assert crib.call(quadruple, n=3).output == 6
+        move = crib.workflow("move", steps=[{"name": "first", "tool": "double", "input": {"n": 2}}])
+        assert move().status == "completed"
+        assert move.definition.name == "move"
+        assert crib.instances.page().items[0].status == "completed"
 
 
 @pytest.mark.requirement("sync.facade")
@@ -220,6 +235,60 @@ def test_what_still_runs_is_cancelled_when_the_loop_ends():
             waiting.result(WAIT_S)
 
 
+@pytest.mark.requirement("sync.ends")
+def test_an_iteration_ends_with_its_loop_and_its_errors_are_raised():
+    loop, closed = EventLoopThread(), threading.Event()
+
+    async def count() -> AsyncGenerator[int]:
+        try:
+            yield 1
+            yield 2
+            await asyncio.Event().wait()
+        finally:
+            closed.set()
+
+    async def fail() -> AsyncGenerator[int]:
+        yield 1
+        raise ValueError("no second")
+
+    with pytest.raises(ValueError, match="no second"):
+        list(loop.iterate(fail))
+    left = loop.iterate(count)
+    assert next(left) == 1
+    del left
+    gc.collect()
+    assert closed.wait(WAIT_S)
+
+    numbers = loop.iterate(count)
+    assert [next(numbers), next(numbers)] == [1, 2]
+    with ThreadPoolExecutor(1) as threads:
+        third = threads.submit(lambda: next(numbers))
+        loop.close()
+        with pytest.raises(Conflict, match="closed"):
+            third.result(WAIT_S)
+
+
+@pytest.mark.requirement("sync.ends")
+def test_a_loop_that_its_own_thread_lets_go_of_ends_without_waiting_for_itself():
+    loops, closed = [EventLoopThread()], threading.Event()
+    thread = loops[0].call(threading.current_thread)
+
+    async def close() -> None:
+        closed.set()
+
+    loops[0].closes(close)
+    own = loops[0]._loop  # pyright: ignore[reportPrivateUsage]
+
+    def let_go() -> None:
+        loops.clear()
+        gc.collect()
+
+    own.call_soon_threadsafe(let_go)
+    assert closed.wait(WAIT_S)
+    thread.join(WAIT_S)
+    assert not thread.is_alive()
+
+
 SCRIPT = """
     import sys, time
     from toolcrib import tool
@@ -276,6 +345,18 @@ def test_an_interrupt_cancels_the_call_and_the_program_ends(tmp_path: Path):
     assert out.split() == ["cancelled", "closed"]
     assert err.rstrip().endswith("KeyboardInterrupt")
     assert process.returncode != 0
+
+
+@pytest.mark.requirement("sync.ends")
+def test_an_interrupted_stream_leaves_the_run_and_the_program_ends(tmp_path: Path):
+    lines = 'with crib:\n    for _ in crib.stream(crib.submit("endless", {}), drive=True):\n        pass'
+    process = start(tmp_path, lines)
+    assert process.stdout is not None
+    assert process.stdout.readline() == "begun\n"
+    process.send_signal(signal.SIGINT)
+    out, err = process.communicate(timeout=WAIT_S)
+    assert out.split() == ["cancelled", "closed"]
+    assert err.rstrip().endswith("KeyboardInterrupt")
 
 
 @pytest.mark.requirement("sync.complete")

@@ -8,6 +8,7 @@ that its `finally` blocks run: an asynchronous one at once, a synchronous one wh
 import inspect
 from collections import abc
 from collections.abc import AsyncGenerator, AsyncIterator, Callable, Iterator
+from types import GenericAlias
 from typing import Annotated, Any, Final, NamedTuple, Protocol, cast, get_args, get_origin
 
 import orjson
@@ -29,7 +30,7 @@ class Yields(NamedTuple):
     @property
     def hint(self) -> Any:
         """The type of the whole output."""
-        return str if self.is_text else list[self.element]
+        return str if self.is_text else GenericAlias(list, (self.element,))
 
 
 def yields_of(name: str, function: Callable[..., Any], hint: Any) -> Yields | None:

@@ -9,9 +9,16 @@ import pytest
 from pydantic import BaseModel
 
 from toolcrib import Crib, ToolContext, tool, tools_of
-from toolcrib.contracts import CallFinished, ContentFilter, InvalidDefinition, Json, JsonSchema, SecretReference
+from toolcrib.contracts import (
+    CallFinished,
+    ContentFilter,
+    InvalidDefinition,
+    Json,
+    JsonSchema,
+    SecretReference,
+    ToolEnvelope,
+)
 from toolcrib.contracts.runs.stream import StreamDone, ToolOutput, ToolProgress
-from toolcrib.core.runs import Result
 from toolcrib.core.runs.views.stream import StreamMessage
 from toolcrib.kinds.code.checks import code_tool
 
@@ -185,7 +192,7 @@ def test_what_cannot_be_yielded_is_refused_where_it_is_decorated(function: Calla
         tool(function)
 
 
-async def called(function: Any, **arguments: Any) -> Result:
+async def called(function: Any, **arguments: Any) -> ToolEnvelope:
     """The result of one direct call."""
     async with Crib("memory://") as crib:
         crib.add(function)

@@ -3,6 +3,7 @@
 import asyncio
 import inspect
 from collections.abc import Awaitable, Callable, Mapping, Sequence
+from contextlib import AbstractContextManager
 from typing import TypeAlias
 
 from toolcrib.contracts import (
@@ -18,7 +19,8 @@ from toolcrib.contracts import (
     ToolEnvelope,
     ToolRevision,
 )
-from toolcrib.core.executor import Dispatch, Outcome
+from toolcrib.core.executor import Dispatch, LiveCall, Outcome
+from toolcrib.core.runs import TokenHub
 
 Behaviour: TypeAlias = Callable[[Dispatch], Outcome | Awaitable[Outcome]]
 """Runs a tool; raises as a runtime would."""
@@ -102,6 +104,10 @@ class RecordingJournal:
     def find_client_call(self, position: str) -> ToolEnvelope | None:
         """Ask `prepared`."""
         return self.prepared.get(position)
+
+    def live_call(self, position: str, attempt: int) -> AbstractContextManager[LiveCall]:
+        """Show it to nobody."""
+        return TokenHub().call("run", 1, attempt)
 
     def keep_traceback(self, position: str, text: str) -> None:
         """Keep it in `tracebacks`."""

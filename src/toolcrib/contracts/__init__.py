@@ -223,6 +223,8 @@ if TYPE_CHECKING:
         ThinkingDelta,
         ToolCallEnd,
         ToolCallStart,
+        ToolOutput,
+        ToolProgress,
     )
     from toolcrib.contracts.runs.trace import (
         ActionCost,
@@ -398,7 +400,7 @@ else:
             ),
             "toolcrib.contracts.runs.stream": (
                 "ApprovalPending HandoffPending StreamDone StreamEvent StreamFailed TextDelta ThinkingDelta "
-                "ToolCallEnd ToolCallStart"
+                "ToolCallEnd ToolCallStart ToolOutput ToolProgress"
             ),
             "toolcrib.contracts.runs.trace": (
                 "ActionCost ApprovalStep CostBreakdown FailedAttempt HandoffStatus HandoffStep LLMCost LLMStatus "
@@ -700,7 +702,9 @@ __all__ = [
     "ToolDefinition",
     "ToolEnvelope",
     "ToolError",
+    "ToolOutput",
     "ToolOutputCheck",
+    "ToolProgress",
     "ToolProposal",
     "ToolReview",
     "ToolRevision",

@@ -27,6 +27,8 @@ async def test_a_call_outside_a_run_may_be_judged_and_does_nothing():
     ):
         with pytest.raises(Conflict, match="'act' was called outside a run"):
             await refusal
+    with pytest.raises(Conflict, match="'act' was called outside a run"):
+        journal.live_call("act", 1)
     assert (journal.find_client_call("a"), journal.find_failed_call("a")) == (None, None)
     assert asked == []
 

@@ -23,6 +23,10 @@ EFFECTS: Final[tuple[SideEffects, ...]] = ("none", "reads", "writes")
 AttachmentKind: TypeAlias = Literal["blob", "image", "table"]
 
 
+YIELDED: Final = "yielded"
+"""In the metadata of an envelope: its tool has yielded the output piece by piece, as `text` or `items`."""
+
+
 class Attachment(Record):
     """A payload beside the output: the full text of a truncated output, an image, a table."""
 

@@ -1,7 +1,8 @@
 """The messages that a subscriber receives while a run is active. Each has the number of the event that it refers to.
 
 Deltas are not events of the journal: they have the number of their `model_started` event and an offset into the text.
-A new number at a position restarts the text: the attempt before has failed, and its text is discarded.
+A new number at a position restarts the text: the attempt before has failed, and its text is discarded. What a tool
+yields has the number of its `call_started`.
 """
 
 from typing import Annotated, Literal, TypeAlias
@@ -52,6 +53,41 @@ class ToolCallStart(Contract):
     call_id: str
     name: str
     input: Json
+
+
+class ToolOutput(Contract):
+    """A piece of the output of a call whose tool yields it: what a generator yields, while it runs.
+
+    The pieces of the greatest `number`, and of its greatest `attempt`, are those that count. They add up to the output
+    in the call's envelope, unless that has failed or is truncated.
+    """
+
+    type: Literal["tool_output"] = "tool_output"
+    number: int
+    position: str
+    call_id: str
+    attempt: int
+    """Of the call; the pieces of the next one begin at 0 again."""
+    offset: int
+    """Characters (code points) of the text, or elements of the list, that came before."""
+    text: str | None = None
+    """What follows of a text; null if the output is a list."""
+    items: list[Json] | None = None
+    """What follows of a list; null if the output is a text."""
+
+
+class ToolProgress(Contract):
+    """How far a call has come, as its function has told by `ToolContext.progress`. Only the newest is sent."""
+
+    type: Literal["progress"] = "progress"
+    number: int
+    position: str
+    call_id: str
+    name: str
+    done: float
+    total: float | None = None
+    """Null if it is unknown."""
+    message: str = ""
 
 
 class ToolCallEnd(Contract):
@@ -133,6 +169,8 @@ StreamEvent: TypeAlias = Annotated[
     ThinkingDelta
     | TextDelta
     | ToolCallStart
+    | ToolOutput
+    | ToolProgress
     | ToolCallEnd
     | ToolCallInDoubt
     | ApprovalPending

@@ -251,6 +251,7 @@ class Driver:
             blobs=services.store.blobs,
             clock=services.clock,
             past=services.store.journal,
+            live=services.live,
             learn=services.learn,
             foretell=services.foretell,
             pause=services.pause,

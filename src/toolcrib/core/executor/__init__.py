@@ -16,6 +16,7 @@ if TYPE_CHECKING:
     from toolcrib.core.executor.pipeline import ExecutionRules, Executor
     from toolcrib.core.executor.ports import (
         BlobSink,
+        BrokenOff,
         CallContext,
         CallFailed,
         CallJournal,
@@ -23,7 +24,9 @@ if TYPE_CHECKING:
         Clock,
         Dispatch,
         Dispatcher,
+        LiveCall,
         Outcome,
+        Progress,
         Results,
         SecretResolver,
         Tools,
@@ -39,8 +42,8 @@ else:
             "toolcrib.core.executor.fallbacks": "MAX_DEPTH check_nesting cost_of facts_of",
             "toolcrib.core.executor.pipeline": "ExecutionRules Executor",
             "toolcrib.core.executor.ports": (
-                "BlobSink CallContext CallFailed CallJournal CallRequest Clock Dispatch Dispatcher Outcome Results "
-                "SecretResolver Tools"
+                "BlobSink BrokenOff CallContext CallFailed CallJournal CallRequest Clock Dispatch Dispatcher LiveCall "
+                "Outcome Progress Results SecretResolver Tools"
             ),
             "toolcrib.core.executor.retries": "has_acted is_repeatable may_run_twice",
         },
@@ -49,6 +52,7 @@ else:
 __all__ = [
     "MAX_DEPTH",
     "BlobSink",
+    "BrokenOff",
     "CallContext",
     "CallFailed",
     "CallJournal",
@@ -60,7 +64,9 @@ __all__ = [
     "ExecutionRules",
     "Executor",
     "Lanes",
+    "LiveCall",
     "Outcome",
+    "Progress",
     "Rates",
     "Results",
     "SecretResolver",

@@ -49,6 +49,7 @@ from toolcrib.core.executor.guardrails import apply_guardrails, screen_arguments
 from toolcrib.core.executor.plans import CallPlan, CallPlans, OrdinaryCall, ToolSchemas, fail, resume
 from toolcrib.core.executor.ports import (
     BlobSink,
+    BrokenOff,
     CallContext,
     CallFailed,
     CallRequest,
@@ -763,6 +764,12 @@ async def _catch_failures(work: Awaitable[T], tool: ToolDefinition, builder: Env
             raise
         _keep_traceback(crash, builder)
         raise crash_failure(tool, crash) from crash
+    except BrokenOff as broken:
+        crash = cast("BaseException", broken.__cause__)
+        _keep_traceback(crash, builder)
+        failure = crash_failure(tool, crash)
+        failure.partial = broken.partial
+        raise failure from crash
     except (Exception, SystemExit) as crash:
         _keep_traceback(crash, builder)
         raise crash_failure(tool, crash) from crash

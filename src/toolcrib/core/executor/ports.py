@@ -1,6 +1,7 @@
 """The ports of the executor. It knows no runtime, store or model."""
 
 from collections.abc import Awaitable, Coroutine, Mapping, Sequence
+from contextlib import AbstractContextManager
 from datetime import datetime
 from decimal import Decimal
 from typing import Any, Protocol
@@ -46,6 +47,35 @@ class CallRequest(Struct, frozen=True):
     """Stands before the position in the call's id: the id of the run, if the id is to be unique among runs."""
 
 
+class Progress(Struct, frozen=True):
+    """How far a call has come."""
+
+    done: float
+    total: float | None = None
+    """Null if it is unknown."""
+    message: str = ""
+    """What is being done; without secrets."""
+
+
+class LiveCall(Protocol):
+    """What the followers of a run see of one attempt of a call while it runs; nothing of it is journaled.
+
+    Each method returns at once, also if nobody follows, and may be called by any one thread at a time.
+    """
+
+    def add_text(self, text: str) -> None:
+        """Show the next piece of an output that is text."""
+        ...
+
+    def add_item(self, item: Json) -> None:
+        """Show the next element of an output that is a list."""
+        ...
+
+    def report(self, progress: Progress) -> None:
+        """Show how far the call has come; the newest counts."""
+        ...
+
+
 class CallJournal(Protocol):
     """How a call is made durable, asked about, handed over and delegated: the side of the run that a call sees."""
 
@@ -89,6 +119,10 @@ class CallJournal(Protocol):
             instead_of: For a fallback, the call that failed; recorded before the fallback begins.
             timeout_s: Seconds that it has if its own limits are not less, waiting for people excluded.
         """
+        ...
+
+    def live_call(self, position: str, attempt: int) -> AbstractContextManager[LiveCall]:
+        """Let followers see an attempt of the call at a position, whose intent is recorded, until it is left."""
         ...
 
     def keep_traceback(self, position: str, text: str) -> None:
@@ -192,6 +226,18 @@ class CallFailed(Exception):
         """Whether anything of the call has left this process; null for what its reason says."""
         self.retry: RetryPolicy | None = None
         """How often a tool is tried again whose own policy has no retries: what its provider says."""
+
+
+class BrokenOff(Exception):
+    """Raised by a runtime from an exception of a tool that had already yielded a part of its output.
+
+    Args:
+        partial: That part.
+    """
+
+    def __init__(self, partial: Json) -> None:
+        super().__init__("the tool broke off")
+        self.partial = partial
 
 
 class Dispatcher(Protocol):

@@ -18,6 +18,11 @@ async def no_transaction(work: Work) -> Json:
     return await NoTransactions().transact(Doer("", 0, "", ""), work)
 
 
+def report_nothing(done: float, total: float | None, message: str) -> None:
+    """There are no followers."""
+    del done, total, message
+
+
 class ToolContext(Struct, frozen=True):
     """What a function gets if one of its parameters is annotated with this type.
 
@@ -35,7 +40,9 @@ class ToolContext(Struct, frozen=True):
     position: str
     """Of the call in it: in a workflow the name of the step, with `[place]` for an element of a list."""
     realm: str
+    """The organisation for which the function is called: the tenant whose definitions, runs and secrets these are."""
     principal: str
+    """Id of the identity that acts: a user, a service or a service account."""
     idempotency_key: str
     """The same on every attempt of this call; pass it to systems that accept one."""
     attempt: int
@@ -56,6 +63,31 @@ class ToolContext(Struct, frozen=True):
     transact: Callable[[Work], Awaitable[Json]] = no_transaction
     """Of a tool with `transactional=True`: `await context.transact(work)` runs `work(connection)` in the store's own
     database, once for the call, and returns its result. It commits together with the record that it has run."""
+
+    report: Callable[[float, float | None, str], None] = report_nothing
+    """Shows progress; call `progress` instead."""
+
+    def progress(self, done: float, total: float | None = None, message: str = "") -> None:
+        """Tell how far the call has come. Those who follow the run see it as the event `progress`.
+
+        It may be called as often as you like: followers get the newest report a few times a second, and the last one
+        in any case. It returns at once, records nothing, and never fails, also without followers.
+
+        Args:
+            done: How much is done, in any unit. A number that is not finite is ignored.
+            total: How much there is to do, in the same unit; null if it is unknown.
+            message: What is being done. At most 500 characters are shown.
+
+        Example:
+            @tool(side_effects="reads")
+            def count_words(texts: list[str], context: ToolContext) -> int:
+                words = 0
+                for done, text in enumerate(texts, 1):
+                    words += len(text.split())
+                    context.progress(done, len(texts), "counting")
+                return words
+        """
+        self.report(done, total, message)
 
     @property
     def logger(self) -> "logging.LoggerAdapter[logging.Logger]":

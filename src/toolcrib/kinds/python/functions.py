@@ -11,6 +11,7 @@ from collections.abc import Callable, Coroutine, Mapping
 from functools import cached_property, update_wrapper
 from types import CoroutineType
 from typing import (
+    TYPE_CHECKING,
     Annotated,
     Any,
     Generic,
@@ -22,6 +23,7 @@ from typing import (
     Unpack,
     cast,
     get_args,
+    get_origin,
     get_type_hints,
     overload,
 )
@@ -67,6 +69,9 @@ from toolcrib.kinds.python.signatures import (
     public_methods,
     read_docstring,
 )
+
+if TYPE_CHECKING:
+    from toolcrib.kinds.python.generators import Collected, Shows, Yields
 
 P = ParamSpec("P")
 R = TypeVar("R")
@@ -125,6 +130,7 @@ class FunctionTool(Generic[P, R]):
         self._inner = inner_function(self._function)
         self._options = options
         self._is_async = inspect.iscoroutinefunction(self._inner)
+        self._is_generator = inspect.isgeneratorfunction(self._inner) or inspect.isasyncgenfunction(self._inner)
         update_wrapper(self, self._inner)
 
     def __call__(self, *args: P.args, **kwargs: P.kwargs) -> R:
@@ -163,7 +169,7 @@ class FunctionTool(Generic[P, R]):
 
             typed = {name: self._hints[name] for name in self._open if name in self._hints}
             typed.pop(self._context_parameter or "", None)
-            raise refuse_types(self._name, typed, self._hints.get("return", Any)) from error
+            raise refuse_types(self._name, typed, self._result_hint) from error
 
     def check(self) -> None:
         """Refuse what no tool can be made of, as far as it can be told already.
@@ -182,6 +188,11 @@ class FunctionTool(Generic[P, R]):
     async def run(self, arguments: JsonObject, context: ToolContext) -> Json:
         """Call the function with JSON arguments that match its schema, and return its result as JSON."""
         return await self.invoke(self.values_of(arguments, context))
+
+    @cached_property
+    def is_live(self) -> bool:
+        """Whether the function may tell something while it runs: it yields its output, or has a `ToolContext`."""
+        return self.takes_context or self.yields is not None
 
     @cached_property
     def takes_context(self) -> bool:
@@ -218,7 +229,36 @@ class FunctionTool(Generic[P, R]):
         as one around an async function does, that is awaited. Whether the result fits the output schema is checked by
         the crib.
         """
+        if self.yields is not None:
+            return (await self.collect(values, self.collected(None))).output
         return self.as_json(await self.begin(values))
+
+    @cached_property
+    def yields(self) -> "Yields | None":
+        """What the function yields; null if it returns its result as a whole."""
+        hint = self._hints.get("return", Any)
+        home = getattr(get_origin(hint) or hint, "__module__", "")
+        if not self._is_generator and home not in ("collections.abc", "typing"):
+            return None
+        from toolcrib.kinds.python.generators import yields_of  # noqa: PLC0415 - rarely needed
+
+        return yields_of(self._name, self._inner, hint)
+
+    def collected(self, most_bytes: int | None, live: "Shows | None" = None) -> "Collected":
+        """Where a call of a function that `yields` collects its output; see `Collected`."""
+        from toolcrib.kinds.python.generators import Collected  # noqa: PLC0415 - rarely needed
+
+        return Collected(cast("Yields", self.yields), self._element_as_json, most_bytes, live)
+
+    async def collect(self, values: JsonObject, collected: "Collected") -> "Collected":
+        """Call a function that `yields`, and take all that it yields."""
+        await collected.collect(await self.begin(values))
+        return collected
+
+    def _element_as_json(self, value: object) -> Json:
+        if type(value) is str:
+            return value
+        return self._serialize_element(value, mode="json", by_alias=True, warnings=False, fallback=self._to_json)
 
     def begin(self, values: JsonObject) -> Coroutine[Any, Any, Any]:
         """Call the function with its keyword arguments: what is still to await, for its result as it returns it."""
@@ -227,6 +267,8 @@ class FunctionTool(Generic[P, R]):
             begun: Any = call(**values)
             result: Coroutine[Any, Any, Any] = begun
             return result if type(begun) is CoroutineType else _awaited(begun)
+        if self._is_generator:
+            return _awaited(call(**values))
         return _call_beside(call, values)
 
     def as_json(self, result: object) -> Json:
@@ -381,9 +423,19 @@ class FunctionTool(Generic[P, R]):
         return schema
 
     @cached_property
+    def _result_hint(self) -> Any:
+        """The type of the whole output."""
+        return self._hints.get("return", Any) if self.yields is None else self.yields.hint
+
+    @cached_property
     def _result(self) -> TypeAdapter[Any]:
-        hint = Any if "output_schema" in self._options else self._hints.get("return", Any)
+        hint = Any if "output_schema" in self._options else self._result_hint
         return TypeAdapter(Any if hint is type(None) else hint)
+
+    @cached_property
+    def _serialize_element(self) -> Callable[..., Json]:
+        hint = Any if "output_schema" in self._options or self.yields is None else self.yields.element
+        return TypeAdapter(hint).serializer.to_python
 
     @cached_property
     def _single(self) -> type | None:
@@ -397,9 +449,9 @@ class FunctionTool(Generic[P, R]):
 
     @property
     def _output_schema(self) -> JsonSchema | None:
-        if self._hints.get("return", type(None)) is type(None):
+        if "return" not in self._hints or self._result_hint is type(None):
             return None
-        simple = simple_schema(self._hints["return"])
+        simple = simple_schema(self._result_hint)
         return (schema_of_results(self._result) if simple is None else simple) or None
 
 

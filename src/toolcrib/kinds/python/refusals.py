@@ -78,3 +78,26 @@ def _has_form(hint: Any, mode: Any) -> bool:
 def shown(hint: Any) -> str:
     """A type as its author has written it, nearly: a class by its name."""
     return hint.__qualname__.rpartition("<locals>.")[2] if isinstance(hint, type) else str(hint).replace("typing.", "")
+
+
+def refuse_generator(name: str, hint: Any, element: Any, *, is_asynchronous: bool) -> InvalidDefinition:
+    """The refusal of a generator with the return type of another kind of function.
+
+    Args:
+        name: Of the tool.
+        hint: Its return type.
+        element: Type of what it yields, as far as the return type tells.
+        is_asynchronous: Whether it is an async generator.
+    """
+    kind, right = ("an async", "AsyncIterator") if is_asynchronous else ("a", "Iterator")
+    return InvalidDefinition(
+        f"tool {name!r} is {kind} generator, and its return type is {shown(hint)}; write {right}[{shown(element)}]"
+    )
+
+
+def refuse_returned(name: str, returned: Any, element: Any) -> InvalidDefinition:
+    """The refusal of a generator that returns a value: its output is what it yields."""
+    return InvalidDefinition(
+        f"tool {name!r} is a generator that returns {shown(returned)}, which would be lost: yield it, and write "
+        f"Iterator[{shown(element)}]"
+    )

@@ -2,19 +2,37 @@
 
 from collections.abc import Awaitable, Callable
 from functools import partial
-from typing import TypeAlias
+from math import isfinite
+from typing import Final, TypeAlias
 
 from pydantic import ValidationError
 
-from toolcrib.contracts import EgressDenied, ErrorCode, InvalidDefinition, Json, Reason, ToolRevision
-from toolcrib.core.executor import CallFailed, Dispatch, Outcome, error
+from toolcrib.contracts import (
+    EgressDenied,
+    ErrorCode,
+    Fenced,
+    InvalidDefinition,
+    Json,
+    JsonObject,
+    Reason,
+    ToolRevision,
+)
+from toolcrib.contracts.base.envelope import YIELDED
+from toolcrib.contracts.base.errors import StoreUnavailable
+from toolcrib.core.executor import BrokenOff, CallFailed, Dispatch, LiveCall, Outcome, Progress, error
+from toolcrib.core.executor.envelope import legible
+from toolcrib.core.policy import filters_of, screen
 from toolcrib.core.providers.request_errors import count_request, network_failure
 from toolcrib.infrastructure.net import HttpSession, NetworkError
+from toolcrib.infrastructure.secrets import Redactor
 from toolcrib.infrastructure.store import Doer, NoTransactions, Transactions
 from toolcrib.infrastructure.store.ports.transactions import Work
 from toolcrib.kinds.python.context import ToolContext
 from toolcrib.kinds.python.functions import FunctionTool
 from toolcrib.kinds.python.shape import PythonImplementation
+
+_MESSAGE_LENGTH: Final = 500
+"""Characters of a progress message that are shown."""
 
 OwnTool: TypeAlias = Callable[[Dispatch], Awaitable[Outcome]]
 """What a tool that comes with the crib does: unlike a function of the application, it knows for whom it is called."""
@@ -79,24 +97,57 @@ class PythonRuntime:
                 "call crib.add(...) with it, unchanged, before the run goes on"
             )
             raise CallFailed(error(ErrorCode.UNKNOWN, Reason.RUNTIME_MISSING, message))
-        context = self._context_of(dispatch) if function.takes_context else None
+        if function.is_live:
+            with dispatch.context.journal.live_call(dispatch.position, dispatch.attempt) as live:
+                return await self._run_live(dispatch, function, live)
         try:
-            values = function.values_of(dispatch.input, context)
+            values = function.values_of(dispatch.input, None)
         except ValidationError as refusal:
             raise _invalid(tool, refusal) from refusal
         try:
             return Outcome(function.as_json(await function.begin(values)))
-        except (EgressDenied, NetworkError) as problem:
-            failure = network_failure(tool.definition, problem)
-            failure.sent = True  # the function itself has run
-            raise failure from None
-        except CallFailed as failure:
-            failure.sent = True
-            raise
+        except (CallFailed, EgressDenied, NetworkError) as problem:
+            raise _failure(tool, problem) from None
 
-    def _context_of(self, dispatch: Dispatch) -> ToolContext:
+    async def _run_live(self, dispatch: Dispatch, function: FunctionTool[..., object], live: LiveCall) -> Outcome:
+        """Call a function that tells something while it runs: it yields its output, or has a `ToolContext`."""
+        tool, context = dispatch.tool, None
+        if function.takes_context:
+            context = self._context_of(dispatch, live)
+        try:
+            values = function.values_of(dispatch.input, context)
+        except ValidationError as refusal:
+            raise _invalid(tool, refusal) from refusal
+        collected = None
+        try:
+            if function.yields is None:
+                return Outcome(function.as_json(await function.begin(values)))
+            most = tool.definition.max_output_bytes
+            collected = function.collected(most, live if _shows_output(dispatch) else None)
+            await function.collect(values, collected)
+        except (CallFailed, EgressDenied, NetworkError) as problem:
+            failure = _failure(tool, problem)
+            failure.partial = None if collected is None else collected.partial
+            raise failure from None
+        except (Fenced, StoreUnavailable):
+            raise
+        except Exception as crash:
+            if collected is None or collected.partial is None:
+                raise
+            raise BrokenOff(collected.partial) from crash
+        metadata: JsonObject = {YIELDED: collected.kind}
+        if collected.is_cut:
+            warning = (
+                f"tool {tool.name!r} yielded more than its max_output_bytes={most}, so it was stopped there; raise "
+                "max_output_bytes, or yield less"
+            )
+            metadata["warnings"] = [warning]
+        return Outcome(collected.output, metadata=metadata)
+
+    def _context_of(self, dispatch: Dispatch, live: LiveCall) -> ToolContext:
         facts = dispatch.context
         return ToolContext(
+            report=partial(_report, dispatch, live),
             call_id=dispatch.call_id,
             tool=dispatch.tool.name,
             agent=[*facts.callers.values()][-1] if facts.callers else None,
@@ -121,6 +172,30 @@ class PythonRuntime:
             raise InvalidDefinition(msg)
         doer = Doer(context.run_id, context.epoch, dispatch.idempotency_key, context.principal.id)
         return await self._transactions.transact(doer, work)
+
+
+def _failure(tool: ToolRevision, problem: CallFailed | EgressDenied | NetworkError) -> CallFailed:
+    """The failure that an exception of a function is; the function itself has run."""
+    failure = problem if isinstance(problem, CallFailed) else network_failure(tool.definition, problem)
+    failure.sent = True
+    return failure
+
+
+def _shows_output(dispatch: Dispatch) -> bool:
+    """Whether pieces of an output may be shown before the whole of it was redacted, filtered and mapped."""
+    definition, guardrails = dispatch.tool.definition, dispatch.context.policy.guardrails
+    return not (dispatch.auth or definition.select or filters_of(guardrails, "tool_output"))
+
+
+def _report(dispatch: Dispatch, live: LiveCall, done: float, total: float | None, message: str) -> None:
+    """Show how far a call has come, without secrets and as content filters let it pass."""
+    if not isfinite(done) or (total is not None and not isfinite(total)):
+        return
+    screening = screen(
+        dispatch.context.policy.guardrails, "tool_output", Redactor(dispatch.auth.values()).text(legible(str(message)))
+    )
+    shown = str(screening.value)[:_MESSAGE_LENGTH] if screening.passes else ""
+    live.report(Progress(float(done), None if total is None else float(total), shown))
 
 
 def _invalid(tool: ToolRevision, refusal: ValidationError) -> CallFailed:

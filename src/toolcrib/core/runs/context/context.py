@@ -8,6 +8,7 @@ context as its `CallJournal` for intents, approvals, client calls and nested run
 import asyncio
 import copy
 from collections.abc import Awaitable, Callable, Collection, Coroutine, Iterable, Sequence
+from contextlib import AbstractContextManager
 from datetime import datetime
 from decimal import Decimal
 from functools import partial
@@ -44,7 +45,7 @@ from toolcrib.contracts import (
 )
 from toolcrib.contracts.runs.forks import Fork
 from toolcrib.contracts.runs.recordings import Recorded
-from toolcrib.core.executor import CallContext, CallRequest, Lanes, has_acted
+from toolcrib.core.executor import CallContext, CallRequest, Lanes, LiveCall, has_acted
 from toolcrib.core.executor.approval import confirm, request_of
 from toolcrib.core.executor.envelope import EnvelopeBuilder
 from toolcrib.core.policy import Budget, CallPolicy
@@ -576,6 +577,10 @@ class RunContext:
     ) -> RunResult:
         """Run a nested run to its end."""
         return await self._spawn(self, Nested(position, tool, arguments, attempt, instead_of, timeout_s))
+
+    def live_call(self, position: str, attempt: int) -> AbstractContextManager[LiveCall]:
+        """Let the followers of the run see an attempt of a call."""
+        return self._around.live.call(self.run_id, self.log.number_of(position), attempt)
 
     def keep_traceback(self, position: str, text: str) -> None:
         """See `CallJournal`."""

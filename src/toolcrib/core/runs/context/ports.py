@@ -1,7 +1,7 @@
 """Data and ports that a run context gets from the engine; no behaviour."""
 
 from collections.abc import Awaitable, Callable, Collection, Sequence
-from typing import Protocol, TypeAlias
+from typing import TYPE_CHECKING, Protocol, TypeAlias
 
 from msgspec import Struct
 
@@ -10,6 +10,9 @@ from toolcrib.core.executor import CallContext, CallRequest, Clock
 from toolcrib.core.runs.context.pending import Pause, Sleep
 from toolcrib.core.runs.interrupts.recovery import InterruptedCalls
 from toolcrib.core.runs.interrupts.suspension import EndedRuns
+
+if TYPE_CHECKING:
+    from toolcrib.core.runs.models.live import TokenHub
 
 
 class Nested(Struct, frozen=True):
@@ -81,6 +84,8 @@ class EnginePorts(Struct, frozen=True):
     clock: Clock
     past: EndedRuns
     """Reads other runs."""
+    live: "TokenHub"
+    """Shows what models say and tools yield to those who follow a run."""
     learn: Learn = observe_now
     """Finds out what may be different the next time."""
     foretell: Foretell = nothing_foretold

@@ -9,7 +9,7 @@ import zlib
 from collections.abc import Awaitable, Iterable, Iterator, Sequence
 from datetime import datetime
 from functools import cache
-from typing import Final, Protocol, overload
+from typing import Final, NoReturn, Protocol, overload
 
 import msgspec
 
@@ -171,6 +171,15 @@ class RunLog:
         self._journal.append(run_id, epoch, entries)
         return entries
 
+    def number_of(self, position: str) -> int:
+        """The number of the last event that began the call at a position."""
+        events = reversed(self.events)
+        return next(
+            entry.number
+            for entry in events
+            if isinstance(entry.event, CallStarted) and entry.event.position == position
+        )
+
     def _follow(self, event: Event) -> None:
         if isinstance(event, CallStarted):
             self.open_calls[event.position] = event
@@ -212,6 +221,10 @@ class NullJournal:
     ) -> RunResult:
         """Refuse: there is no parent."""
         raise _no_run(tool.name)
+
+    def live_call(self, position: str, attempt: int) -> NoReturn:
+        """Refuse: there is nothing to follow."""
+        raise _no_run(position)
 
     def keep_traceback(self, position: str, text: str) -> None:
         """Forget it."""

@@ -1,11 +1,12 @@
-"""Stream messages of a run: the journal's events, and between them the text that models are generating.
+"""Stream messages of a run: the journal's events, and between them what models are generating and tools are yielding.
 
 Each message has a place. A subscriber that resumes after a place gets exactly what follows, without gaps or
-repetitions. The text of a run in another process is available when the answer is complete.
+repetitions. The text of a run in another process is available when the answer or output is complete.
 
 A place is `N`, the number of the last complete event, followed by `~M.T.H` for each active model request: `M` is the
-number of its `model_started`, and `T` and `H` are the sent characters of its text and of its thinking. `17` and
-`17~16.120.0` are places.
+number of its `model_started`, and `T` and `H` are the sent characters of its text and of its thinking. For a call whose
+tool yields its output, `M` is the number of its `call_started`, `T` the sent characters or elements, and `H` the
+attempt that they are of. `17` and `17~16.120.0` are places.
 """
 
 import asyncio
@@ -26,6 +27,7 @@ from toolcrib.contracts import (
     ClientHandoff,
     HandoffPending,
     InvalidInput,
+    Json,
     ModelFailed,
     ModelFinished,
     ModelStarted,
@@ -44,14 +46,17 @@ from toolcrib.contracts import (
     ToolCallStart,
     ToolEnvelope,
     ToolError,
+    ToolOutput,
+    ToolProgress,
     approval_id,
     approval_signal,
 )
+from toolcrib.contracts.base.envelope import YIELDED
 from toolcrib.contracts.runs.events import CallDoubted
 from toolcrib.contracts.runs.stream import ToolCallInDoubt
 from toolcrib.contracts.workflows import STEP_SETTLED, SettledStep, StepEnded
-from toolcrib.core.executor import Clock
-from toolcrib.core.runs.models.live import TokenBuffer, TokenHub
+from toolcrib.core.executor import Clock, Progress
+from toolcrib.core.runs.models.live import CallBuffer, TokenBuffer, TokenHub
 from toolcrib.core.runs.views.result import result_of
 from toolcrib.infrastructure.store import Journal
 from toolcrib.llm import Response, Thinking, decode_response
@@ -81,6 +86,43 @@ class _Speaking:
     thinking: int = 0
 
 
+@dataclass(slots=True)
+class _Calling:
+    """A call that has no end yet."""
+
+    number: int
+    position: str
+    call_id: str
+    name: str
+    attempt: int = 0
+    """Of which output was told; 0 before."""
+    sent: int = 0
+    """Characters or elements of its output that were told."""
+    progress: Progress | None = None
+    """What was told last."""
+
+    def begin(self, attempt: int) -> None:
+        """Turn to an attempt; the output of the one before is void."""
+        if attempt > self.attempt:
+            self.attempt, self.sent = attempt, 0
+
+    def more(self, output: str | list[Json]) -> ToolOutput | None:
+        """What was not told of an output so far: a text or a list; null if there is nothing."""
+        offset = self.sent
+        if len(output) <= offset:
+            return None
+        self.sent, rest = len(output), output[offset:]
+        return ToolOutput(
+            number=self.number,
+            position=self.position,
+            call_id=self.call_id,
+            attempt=self.attempt,
+            offset=offset,
+            text=rest if isinstance(rest, str) else None,
+            items=None if isinstance(rest, str) else rest,
+        )
+
+
 class MessageProjector:
     """Tells a run from a place on.
 
@@ -97,6 +139,7 @@ class MessageProjector:
         """Of the last event that was told to its end."""
         self.ended = False
         self._speaking: dict[str, _Speaking] = {}
+        self._calling: dict[str, _Calling] = {}
         self._started: set[str] = set()
         """Positions of the calls that have begun."""
         number, offsets = _parse(place)
@@ -105,22 +148,33 @@ class MessageProjector:
             if not isinstance(entry.event, RunFinished):  # who was told the end is told it again
                 list(self.tell(entry))
         by_number = {speaking.number: speaking for speaking in self._speaking.values()}
-        if len(entries) != number or not offsets.keys() <= by_number.keys():
+        calls = {calling.number: calling for calling in self._calling.values()}
+        if len(entries) != number or not offsets.keys() <= by_number.keys() | calls.keys():
             msg = f"this run's stream has no place {place!r}; send the id of one of its messages, or none to see it all"
             raise InvalidInput(msg)
-        for model_call, (text, thinking) in offsets.items():
-            by_number[model_call].text, by_number[model_call].thinking = text, thinking
+        for active, (first, second) in offsets.items():
+            if active in calls:
+                calls[active].sent, calls[active].attempt = first, second
+            else:
+                by_number[active].text, by_number[active].thinking = first, second
 
     @property
     def place(self) -> str:
         """Where the subscriber is."""
         speeches = (speaking for speaking in self._speaking.values() if speaking.text or speaking.thinking)
-        return str(self.number) + "".join(f"~{call.number}.{call.text}.{call.thinking}" for call in speeches)
+        calls = (calling for calling in self._calling.values() if calling.sent)
+        parts = (
+            *(f"~{call.number}.{call.text}.{call.thinking}" for call in speeches),
+            *(f"~{call.number}.{call.sent}.{call.attempt}" for call in calls),
+        )
+        return str(self.number) + "".join(parts)
 
     def tell(self, entry: RunEvent) -> Iterator[StreamMessage]:
         """What the next event of the journal adds."""
         if isinstance(entry.event, ModelFinished):
             yield from self._rest(entry.event)
+        elif isinstance(entry.event, CallFinished):
+            yield from self._end_output(entry.event.envelope)
         message = self._read(entry)
         self.number = entry.number
         if message is not None:
@@ -133,6 +187,33 @@ class MessageProjector:
             if speech is not None:
                 for delta in self._new_deltas(speaking, thinking=speech.thinking, text=speech.text):
                     yield StreamMessage(self.place, delta)
+
+    def see(self, calls: Mapping[int, CallBuffer]) -> Iterator[StreamMessage]:
+        """What tools have yielded since, in calls that are told to have begun."""
+        for calling in self._calling.values():
+            buffer = calls.get(calling.number)
+            if buffer is not None and buffer.attempt >= calling.attempt:
+                calling.begin(buffer.attempt)
+                if (more := calling.more(buffer.text or list(buffer.items))) is not None:
+                    yield StreamMessage(self.place, more)
+
+    def progress(self, calls: Mapping[int, CallBuffer]) -> Iterator[StreamMessage]:
+        """How far calls have come that are told to have begun, if that was not told."""
+        for calling in self._calling.values():
+            buffer = calls.get(calling.number)
+            progress = None if buffer is None else buffer.progress
+            if progress is not None and progress is not calling.progress:
+                calling.progress = progress
+                told = ToolProgress(
+                    number=calling.number,
+                    position=calling.position,
+                    call_id=calling.call_id,
+                    name=calling.name,
+                    done=progress.done,
+                    total=progress.total,
+                    message=progress.message,
+                )
+                yield StreamMessage(self.place, told)
 
     def pause(self, run_id: str, status: RunStatus) -> StreamMessage:
         """That the run waits."""
@@ -147,12 +228,10 @@ class MessageProjector:
                 self._speaking[event.position] = _Speaking(number, event.position, event.purpose)
             case ModelFinished() | ModelFailed() as event:
                 self._speaking.pop(event.position, None)
-            case CallStarted() as event if event.position not in self._started:
-                self._started.add(event.position)
-                return ToolCallStart(
-                    number=number, position=event.position, call_id=event.call_id, name=event.name, input=event.input
-                )
+            case CallStarted() as event:
+                return self._begin_call(number, event)
             case CallFinished(envelope=envelope):
+                self._calling.pop(envelope.position, None)
                 return ToolCallEnd(number=number, envelope=envelope)
             case CallDoubted(envelope=envelope):
                 return _in_doubt(number, envelope)
@@ -168,9 +247,30 @@ class MessageProjector:
                 pass
         return None
 
+    def _begin_call(self, number: int, event: CallStarted) -> ToolCallStart | None:
+        """That a call has begun; null if that was told, and it is repeated after a crash."""
+        self._calling[event.position] = _Calling(number, event.position, event.call_id, event.name)
+        if event.position in self._started:
+            return None
+        self._started.add(event.position)
+        return ToolCallStart(
+            number=number, position=event.position, call_id=event.call_id, name=event.name, input=event.input
+        )
+
+    def _end_output(self, envelope: ToolEnvelope) -> Iterator[StreamMessage]:
+        """What was not told of an output that was yielded."""
+        calling = self._calling.get(envelope.position)
+        kind = envelope.metadata.get(YIELDED)
+        fits = isinstance(envelope.output, str if kind == "text" else list)  # a list that was cut can become a text
+        if calling is not None and envelope.ok and kind is not None and fits:
+            calling.begin(envelope.attempts)
+            if (more := calling.more(envelope.output)) is not None:
+                yield StreamMessage(self.place, more)
+
     def _end(self, entry: RunEvent, event: RunFinished) -> StreamEvent:
         self.ended = True
         self._speaking.clear()
+        self._calling.clear()
         result = result_of(entry.run_id, event)
         if event.status != "completed" and event.error is not None:
             return StreamFailed(number=entry.number, error=event.error, result=result)
@@ -253,7 +353,7 @@ async def listen(
 
     Args:
         journal: Where the events are.
-        live: What models are saying.
+        live: What models are saying, and tools are yielding.
         clock: Time between looks into the journal; what models are saying is told as it comes.
         run_id: A run that exists.
         place: Where the subscriber is: of the last message that it has.
@@ -265,33 +365,46 @@ async def listen(
         narration, soon = MessageProjector(await journal.events(run_id) if place != BEGINNING else (), place), 0
         while True:
             run = await journal.run(run_id)
-            for entry in await journal.events(run_id, after=narration.number):
-                for message in narration.tell(entry):
-                    yield message
+            for message in _read_on(narration, await journal.events(run_id, after=narration.number), live, run_id):
+                yield message
             if narration.ended:
                 return
             if run.status in WAITING and narration.number >= run.events:
                 yield narration.pause(run_id, run.status)
                 return
-            speaking = set(live.speeches(run_id))
+            speaking = live.active(run_id)
             pause = clock.sleep(SOON_S if soon else LOOK_S)
             async with aclosing(_hear(narration, live, run_id, news, pause)) as messages:
                 async for message in messages:
                     yield message
-            soon = SOON if speaking != set(live.speeches(run_id)) else max(soon - 1, 0)
+            soon = SOON if speaking != live.active(run_id) else max(soon - 1, 0)
             yield None
+
+
+def _read_on(
+    narration: MessageProjector, entries: Iterable[RunEvent], live: TokenHub, run_id: str
+) -> Iterator[StreamMessage]:
+    """What further events add, and what is shown of calls that run; the last progress of one comes before its end."""
+    for entry in entries:
+        if isinstance(entry.event, CallFinished):
+            yield from narration.progress(live.calls(run_id))
+        yield from narration.tell(entry)
+    yield from narration.see(live.calls(run_id))
+    yield from narration.progress(live.calls(run_id))
 
 
 async def _hear(
     narration: MessageProjector, live: TokenHub, run_id: str, news: asyncio.Event, pause: Coroutine[Any, Any, None]
 ) -> AsyncGenerator[StreamMessage]:
-    """What models say, as they say it, until it is time for the journal: after a pause, or when one begins or ends."""
-    speaking, waiting = set(live.speeches(run_id)), asyncio.ensure_future(pause)
+    """What is said and yielded until it is time for the journal: after a pause, or when one begins or ends."""
+    speaking, waiting = live.active(run_id), asyncio.ensure_future(pause)
     waiting.add_done_callback(lambda _: news.set())
     try:
-        while not waiting.done() and speaking == set(live.speeches(run_id)):
+        while not waiting.done() and speaking == live.active(run_id):
             news.clear()
             for message in narration.hear(live.speeches(run_id)):
+                yield message
+            for message in narration.see(live.calls(run_id)):
                 yield message
             await news.wait()
     finally:

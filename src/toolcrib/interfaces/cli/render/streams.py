@@ -10,7 +10,7 @@ from typing import Final
 
 from rich.live import Live
 
-from toolcrib.contracts import ENDED, TextDelta, ToolCallEnd, ToolCallStart, Trace
+from toolcrib.contracts import ENDED, TextDelta, ToolCallEnd, ToolCallStart, ToolProgress, Trace
 from toolcrib.core.runs import clip_text
 from toolcrib.crib import Crib
 from toolcrib.interfaces.cli.render.console import console
@@ -33,6 +33,9 @@ async def spoken(crib: Crib, run_id: str) -> None:
             case ToolCallStart():
                 arguments = clip_text(json.dumps(event.input, ensure_ascii=False), _WIDTH)
                 print(f"\n[{event.name} {arguments}]", file=sys.stderr)
+            case ToolProgress():
+                of = "" if event.total is None else f" of {event.total:g}"
+                print(f"[{event.name}: {event.done:g}{of} {event.message}".rstrip() + "]", file=sys.stderr)
             case ToolCallEnd(envelope=envelope) if envelope.error is not None:
                 print(f"[{envelope.name}: {envelope.error.message}]", file=sys.stderr)
             case _:

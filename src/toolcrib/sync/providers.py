@@ -1,0 +1,586 @@
+"""Synchronous forms of the classes of several modules.
+
+`toolcrib.crib.providers.connections`,
+`toolcrib.crib.providers.imports`,
+`toolcrib.crib.providers.reference_data`,
+`toolcrib.crib.providers.secrets`.
+
+Written by `python -m tools.sync_facade`; not to be edited.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from toolcrib.sync.event_loop import EventLoopThread, Facade
+
+if TYPE_CHECKING:
+    from collections.abc import Collection, Mapping, Sequence
+
+    from sqlalchemy import Engine
+
+    from toolcrib.contracts import (
+        Consent,
+        ConsentRequest,
+        Discovery,
+        Json,
+        McpTransport,
+        ProviderAuth,
+        ProviderCheck,
+        ProviderDefinition,
+        ReferenceReading,
+        ReferenceSnapshot,
+        Revocation,
+        SecretEntry,
+        SecretScope,
+    )
+    from toolcrib.core.kinds import ImportSource
+    from toolcrib.core.providers import ImportedApi
+    from toolcrib.crib.providers.connections import Connections as AsynchronousConnections
+    from toolcrib.crib.providers.imports import Imports as AsynchronousImports
+    from toolcrib.crib.providers.reference_data import ReferenceData as AsynchronousReferenceData
+    from toolcrib.crib.providers.secrets import Secrets as AsynchronousSecrets
+    from toolcrib.kinds.entity.importer import EntityOptions
+    from toolcrib.kinds.entity.importer.tables import Entity, Table
+    from toolcrib.kinds.http.shape import Bounds, ToolOverride
+
+
+class Connections(Facade):
+    """Tests providers, and makes, lists and revokes connections.
+
+    Args:
+        parts: The parts of the crib.
+        actor: The actor of the crib.
+    """
+
+    def __init__(self, asynchronous: AsynchronousConnections, loop: EventLoopThread) -> None:
+        super().__init__(asynchronous, loop)
+        self._connections = asynchronous
+
+    def provider(self, name: str) -> ProviderDefinition:
+        """The provider of this name in the caller's realm.
+
+        Raises:
+            NotFound: There is none.
+
+        Example:
+            crm = crib.connections.provider("crm")
+            print(crm.base_url)
+        """
+        return self._loop.run(self._connections.provider, name)
+
+    def test(self, name: str) -> ProviderCheck:
+        """Reach a provider with the caller's credentials, by harmless requests or a connection.
+
+        Raises:
+            NotFound: There is no such provider. All other errors are in the result.
+
+        Example:
+            check = crib.connections.test("crm")
+            print(check.reachable, check.authenticated, check.message)
+        """
+        return self._loop.run(self._connections.test, name)
+
+    def discover(self, name: str) -> Discovery:
+        """What a provider offers for import; nothing is imported.
+
+        Raises:
+            NotFound: There is no such provider.
+            ReconnectRequired: It refuses the credentials, or there are none.
+            Unavailable: It cannot be reached.
+            PermissionDenied: The egress policy or the operator forbids it.
+            InvalidInput: It answers with something else than expected.
+
+        Example:
+            from toolcrib.contracts import DatabaseConnection, ProviderDefinition
+
+            shop = DatabaseConnection(url="${env:SHOP_DATABASE_URL}")
+            crib.save_provider(ProviderDefinition(name="shop", connection=shop))
+            print(crib.connections.discover("shop").items)
+        """
+        return self._loop.run(self._connections.discover, name)
+
+    def begin(self, name: str, *, redirect_uri: str) -> ConsentRequest:
+        """Where to send a person to connect to a provider.
+
+        Args:
+            name: Of the provider; its authentication is an `AuthorizationCodeAuth`.
+            redirect_uri: Where the person comes back to: https, or http on this machine.
+
+        Raises:
+            NotFound: There is no such provider.
+            InvalidInput: Its authentication does not use a browser, or an address is not protected.
+            InvalidSettings: There are no master keys.
+            ReconnectRequired: The client's own id or secret is missing.
+            Unavailable: The authorization server cannot be reached.
+
+        Example:
+            from toolcrib.contracts import AuthorizationCodeAuth, ProviderDefinition
+
+            login = "https://login.mail.example"
+            auth = AuthorizationCodeAuth(
+                authorization_url=f"{login}/authorize", token_url=f"{login}/token", client_id="toolcrib"
+            )
+            crib.save_provider(ProviderDefinition(name="mail", base_url="https://mail.example", auth=auth))
+            request = crib.connections.begin("mail", redirect_uri="http://127.0.0.1:8765/callback")
+            print("Open", request.url)
+        """
+        return self._loop.run(self._connections.begin, name, redirect_uri=redirect_uri)
+
+    def finish(self, redirected: str | Mapping[str, str]) -> Consent:
+        """Complete a connection with the address to which the browser was redirected.
+
+        Args:
+            redirected: The whole URL that the browser was sent to, or its parameters: `state` and `code`.
+
+        Raises:
+            NotFound: The state is unknown, used, expired or another principal's, or the provider is gone.
+            InvalidInput: The server refused, or the answer is not its.
+            ReconnectRequired: The token endpoint refused.
+            Unavailable: The authorization server cannot be reached.
+
+        Example:
+            consent = crib.connections.finish("http://127.0.0.1:8765/callback?code=4711&state=s1")
+            print(consent.provider, consent.status, consent.scopes)
+        """
+        return self._loop.run(self._connections.finish, redirected)
+
+    def list(self) -> Sequence[Consent]:
+        """The connections that the caller's calls use.
+
+        Example:
+            for connection in crib.connections.list():
+                print(connection.provider, connection.status)
+        """
+        return self._loop.run(
+            self._connections.list,
+        )
+
+    def revoke(self, name: str, *, shared: bool = False) -> Revocation:
+        """Give up a connection; the answer says whether the server has taken its tokens back.
+
+        Raises:
+            NotFound: There is no such connection.
+
+        Example:
+            for connection in crib.connections.list():
+                crib.connections.revoke(connection.provider)
+        """
+        return self._loop.run(self._connections.revoke, name, shared=shared)
+
+
+class Imports(Facade):
+    """The imports of a crib.
+
+    Args:
+        parts: The parts of the crib.
+        actor: The actor of the crib.
+    """
+
+    def __init__(self, asynchronous: AsynchronousImports, loop: EventLoopThread) -> None:
+        super().__init__(asynchronous, loop)
+        self._imports = asynchronous
+
+    def read(self, source: ImportSource) -> ImportedApi:
+        """Import what a source describes: the generic form of the methods below.
+
+        Args:
+            source: One of the sources that the kinds of tools have, such as `GrpcSource`.
+
+        Raises:
+            ToolcribError: As the importer of the source says.
+            Conflict: A tool that is not the provider's has a name that one of its tools needs; or the provider would be
+                reached in another way than it is, and changes are not accepted.
+
+        Example:
+            from toolcrib.kinds.http.commands import OpenApiSource
+
+            api = crib.imports.read(OpenApiSource(name="deals_api", document=document))
+        """
+        return self._loop.run(self._imports.read, source)
+
+    def openapi(
+        self,
+        document: bytes | str | Mapping[str, Json],
+        *,
+        name: str,
+        base_url: str | None = None,
+        auth: ProviderAuth | None = None,
+        overrides: Mapping[str, ToolOverride] | None = None,
+        documents: Mapping[str, Json] | None = None,
+        origins: Collection[str] = (),
+        bounds: Bounds | None = None,
+        accept: bool = False,
+    ) -> ImportedApi:
+        """Import an OpenAPI document: a provider and a tool per operation.
+
+        Args:
+            document: JSON or YAML text, what it parses to, or an http(s) URL to fetch it from.
+            name: The provider's name.
+            base_url: Address of the API, instead of the document's servers.
+            auth: Authentication, instead of the document's.
+            overrides: Corrections by operationId.
+            documents: What it refers to, by URI, if it is not fetched.
+            origins: Where else than at its own origin a fetched document may refer to.
+            bounds: How large the document may be; 40 MB and 20,000 operations if null.
+            accept: Take over also changes that could harm callers, and that a person would have to look at.
+
+        Raises:
+            InvalidInput: The URL answers with something else than success.
+            InvalidDefinition: It is no OpenAPI document that can be read.
+            Conflict: A tool that is not the provider's has a name that one of its tools needs; or the provider would be
+                reached in another way than it is, and changes are not accepted.
+
+        Example:
+            document = {
+                "openapi": "3.1.0",
+                "info": {"title": "Deals", "version": "1"},
+                "servers": [{"url": "https://deals.example"}],
+                "paths": {"/deals": {"get": {"operationId": "list_deals", "responses": {}}}},
+            }
+            api = crib.imports.openapi(document, name="deals_api")
+            print([each.name for each in api.tools], api.losses)
+        """
+        return self._loop.run(
+            self._imports.openapi,
+            document,
+            name=name,
+            base_url=base_url,
+            auth=auth,
+            overrides=overrides,
+            documents=documents,
+            origins=origins,
+            bounds=bounds,
+            accept=accept,
+        )
+
+    def grpc(
+        self,
+        address: str,
+        *,
+        name: str,
+        descriptors: bytes | None = None,
+        auth: ProviderAuth | None = None,
+        authority: str | None = None,
+        accept: bool = False,
+    ) -> ImportedApi:
+        """Import the services of a gRPC server: a provider and a tool per unary or server-streaming method.
+
+        Args:
+            address: `grpc://host:port`, or `grpcs://host:port` over TLS.
+            name: The provider's name.
+            descriptors: A serialized `FileDescriptorSet`, instead of asking the server by reflection.
+            auth: Authentication, also for reflection; what the provider has, if there is one already.
+            authority: Name that the server's certificate must have, if it is not the host.
+            accept: Take over also changes that could harm callers, and that a person would have to look at.
+
+        Raises:
+            InvalidSettings: The packages for gRPC are not installed.
+            InvalidDefinition: The address is invalid, or the descriptors cannot be used.
+            ReconnectRequired: The server refuses the credentials, or there are none.
+            InvalidInput: The server has no reflection, or refuses it.
+            Unavailable: The server cannot be reached.
+            EgressDenied: The policy forbids the address.
+            Conflict: A tool that is not the provider's has a name that one of its tools needs; or the provider would be
+                reached in another way than it is, and changes are not accepted.
+
+        Example:
+            api = crib.imports.grpc("grpcs://deals.example:443", name="deals_grpc")
+            print([each.name for each in api.tools])
+        """
+        return self._loop.run(
+            self._imports.grpc,
+            address,
+            name=name,
+            descriptors=descriptors,
+            auth=auth,
+            authority=authority,
+            accept=accept,
+        )
+
+    def mcp(
+        self,
+        url: str = "",
+        *,
+        name: str,
+        transport: McpTransport = "streamable_http",
+        command: Sequence[str] = (),
+        environment: Mapping[str, str] | None = None,
+        auth: ProviderAuth | None = None,
+        accept: bool = False,
+    ) -> ImportedApi:
+        """Import what an MCP server offers: a provider, and a tool per tool, resource, template and prompt.
+
+        Args:
+            url: Where the server is.
+            name: The provider's name.
+            transport: How it is spoken to, at its URL.
+            command: A program that is the server, instead of a URL; the operator must have allowed it.
+            environment: Variables of the program: text, or references such as `${env:NAME}`.
+            auth: Authentication; what the provider has, if there is one already at the same URL.
+            accept: Take over also changes that could harm callers, and that a person would have to look at.
+
+        Raises:
+            InvalidDefinition: The name or the address is invalid, or both a program and a URL are given.
+            PermissionDenied: The program may not be started, or the policy forbids the address.
+            ReconnectRequired: The server refuses the credentials, or there are none.
+            Unavailable: It cannot be connected, or does not answer.
+            InvalidInput: Its answers are no MCP.
+
+        Example:
+            api = crib.imports.mcp("https://files.example/mcp", name="files")
+            print([each.name for each in api.tools])
+        """
+        return self._loop.run(
+            self._imports.mcp,
+            url,
+            name=name,
+            transport=transport,
+            command=command,
+            environment=environment,
+            auth=auth,
+            accept=accept,
+        )
+
+    def sync(self, name: str, *, accept: bool = False) -> ImportedApi:
+        """Import a provider again from its server: new tools are added, changes are adopted or held back.
+
+        Args:
+            name: Of a provider that is an MCP server, or a gRPC server with reflection.
+            accept: Take over also changes that could harm callers, and that a person would have to look at.
+
+        Raises:
+            NotFound: There is no such provider.
+            InvalidInput: It is of another kind, which cannot be asked.
+            ToolcribError: As importing it does.
+
+        Example:
+            api = crib.imports.sync("files")
+            print([(each.tool, each.adoption) for each in api.outcome.tools])
+        """
+        return self._loop.run(self._imports.sync, name, accept=accept)
+
+    def entities(self, name: str, database: Engine | str, *things: type | Table | Entity) -> ImportedApi:
+        """Make tools of the rows of tables that the application maps with SQLAlchemy.
+
+        The application's code says what they are, so its changes are taken over; what a person has changed stays.
+
+        Args:
+            name: The provider's name.
+            database: An engine of the application, which each process must bind, or a reference to a URL:
+                `${env:SHOP_DATABASE_URL}`.
+            *things: Mapped classes, with or without the decorator `entity`, and tables.
+
+        Raises:
+            InvalidDefinition: One of them is not mapped.
+            InvalidSettings: Threads cannot share the engine.
+            Conflict: A tool that is not the provider's has a name that one of its tools needs.
+
+        Example:
+            from sqlalchemy import Column, Integer, MetaData, String, Table, create_engine
+
+            notes = Table("notes", MetaData(), Column("id", Integer, primary_key=True), Column("text", String(200)))
+            api = crib.imports.entities("journal", create_engine("sqlite:///journal.db"), notes)
+            print([each.name for each in api.tools])
+        """
+        return self._loop.run(self._imports.entities, name, database, *things)
+
+    def database(
+        self,
+        *,
+        name: str,
+        url: str,
+        schema: str | None = None,
+        tables: Collection[str] | None = None,
+        views: bool = False,
+        options: Mapping[str, EntityOptions] | None = None,
+        accept: bool = False,
+    ) -> ImportedApi:
+        """Make tools of the tables that a database has: it is asked what they hold, and no row is read.
+
+        Args:
+            name: The provider's name.
+            url: Reference to the database's URL: `${env:SHOP_DATABASE_URL}`.
+            schema: The database's schema; its default one if null.
+            tables: Which tables and views, `schema.name` for those of another schema; all tables if null.
+            views: Whether all views are imported too, if `tables` is null; their tools only read.
+            options: Choices by table.
+            accept: Take over also changes that could harm callers, and that a person would have to look at.
+
+        Raises:
+            InvalidDefinition: The name or the reference is invalid.
+            ReconnectRequired: The database refuses the credentials, or the reference leads to none.
+            Unavailable: The database cannot be reached.
+            EgressDenied: The policy forbids the address, or it is the store of a crib.
+            InvalidInput: The database cannot be read, or has no such table.
+            Conflict: A tool that is not the provider's has a name that one of its tools needs; or the provider would be
+                reached in another way than it is, and changes are not accepted.
+
+        Example:
+            api = crib.imports.database(name="shop", url="${env:SHOP_DATABASE_URL}", tables=["orders"])
+            print([each.name for each in api.tools])
+            print(crib.call("count_orders").output)
+        """
+        return self._loop.run(
+            self._imports.database,
+            name=name,
+            url=url,
+            schema=schema,
+            tables=tables,
+            views=views,
+            options=options,
+            accept=accept,
+        )
+
+    def adopt(self, imported: ImportedApi, *, accept: bool = False, partial: bool = False) -> ImportedApi:
+        """Store what an importer of one's own has made; returns it with the outcome.
+
+        Args:
+            imported: A provider and its tools.
+            accept: Take over also changes that could harm callers, and that a person would have to look at.
+            partial: The tools are some of the provider's, so that the others are not gone.
+
+        Raises:
+            Conflict: The provider would be reached in another way than it is, and changes are not accepted.
+            InvalidDefinition: A definition is not well formed; nothing is stored.
+
+        Example:
+            from toolcrib.kinds.http.openapi.importer import import_openapi
+
+            api = crib.imports.adopt(import_openapi(document, name="deals_api"))
+            print([(each.tool, each.adoption) for each in api.outcome.tools])
+        """
+        return self._loop.run(self._imports.adopt, imported, accept=accept, partial=partial)
+
+
+class ReferenceData(Facade):
+    """The reference data of a crib's providers.
+
+    Args:
+        parts: The parts of the crib.
+        actor: The actor of the crib.
+        invoke: Makes one call as a run, so that a sync has its receipt.
+    """
+
+    def __init__(self, asynchronous: AsynchronousReferenceData, loop: EventLoopThread) -> None:
+        super().__init__(asynchronous, loop)
+        self._reference_data = asynchronous
+
+    def list(self, provider: str | None = None) -> Sequence[ReferenceSnapshot]:
+        """Every list that a provider declares, or all do, with its last snapshot.
+
+        Raises:
+            NotFound: No such provider.
+
+        Example:
+            for snapshot in crib.reference_data.list("crm"):
+                print(snapshot.name, snapshot.size, snapshot.age_s)
+        """
+        return self._loop.run(self._reference_data.list, provider)
+
+    def history(self, provider: str, name: str) -> Sequence[ReferenceReading]:
+        """The results of the last readings of a list, newest first, including those that were rejected as implausible.
+
+        Raises:
+            NotFound: No such provider, or it declares no such list.
+
+        Example:
+            for reading in crib.reference_data.history("crm", "stages"):
+                print(reading.fetched_at, reading.size, reading.refused)
+        """
+        return self._loop.run(self._reference_data.history, provider, name)
+
+    def sync_due(self) -> Sequence[ReferenceSnapshot]:
+        """Read every list of a realm whose schedule says so and whose turn no other process has taken.
+
+        Example:
+            for snapshot in crib.reference_data.sync_due():
+                print(snapshot.name, snapshot.error or snapshot.size)
+        """
+        return self._loop.run(
+            self._reference_data.sync_due,
+        )
+
+    def sync(self, provider: str | None = None, *names: str, accept: bool = False) -> Sequence[ReferenceSnapshot]:
+        """Read lists now, however young their snapshots are. One that fails has its error and its last snapshot.
+
+        Args:
+            provider: Name of the provider; all if null.
+            *names: Lists of it; all if none is given.
+            accept: Believe lists that have lost most of their values.
+
+        Raises:
+            NotFound: No such provider, or it declares no such list.
+
+        Example:
+            [stages] = crib.reference_data.sync("crm", "stages")
+            print(stages.size, stages.error)
+        """
+        return self._loop.run(self._reference_data.sync, provider, *names, accept=accept)
+
+
+class Secrets(Facade):
+    """Sets, lists and removes secrets.
+
+    Args:
+        parts: The parts of the crib.
+        actor: The actor of the crib.
+    """
+
+    def __init__(self, asynchronous: AsynchronousSecrets, loop: EventLoopThread) -> None:
+        super().__init__(asynchronous, loop)
+        self._secrets = asynchronous
+
+    def set(self, name: str, value: str, *, scope: SecretScope = "realm") -> SecretEntry:
+        """Set a secret of the caller, of the caller's realm, or of all realms.
+
+        Raises:
+            InvalidInput: The name cannot be used in a reference, or the value is empty or too long.
+            InvalidSettings: There are no master keys, or `toolcrib[vault]` is not installed.
+            Conflict: Another process set it at the same time.
+
+        Example:
+            from toolcrib.contracts import BearerAuth, ProviderDefinition
+
+            crib.secrets.set("CRM_TOKEN", "t0k3n")
+            auth = BearerAuth(token="${secret:CRM_TOKEN}")
+            crib.save_provider(ProviderDefinition(name="crm", base_url="https://api.crm.example", auth=auth))
+        """
+        return self._loop.run(self._secrets.set, name, value, scope=scope)
+
+    def list(self) -> Sequence[SecretEntry]:
+        """The secrets that the caller's calls can use, without values.
+
+        Example:
+            crib.secrets.set("CRM_TOKEN", "t0k3n")
+            print([(entry.name, entry.version) for entry in crib.secrets.list()])
+        """
+        return self._loop.run(
+            self._secrets.list,
+        )
+
+    def remove(self, name: str, *, scope: SecretScope = "realm") -> None:
+        """Remove a secret.
+
+        Raises:
+            NotFound: The scope has no secret of this name.
+
+        Example:
+            crib.secrets.set("CRM_TOKEN", "t0k3n", scope="user")
+            crib.secrets.remove("CRM_TOKEN", scope="user")
+        """
+        return self._loop.run(self._secrets.remove, name, scope=scope)
+
+    def rotate(self) -> int:
+        """Seal all secrets and connections of all realms under the newest master key; returns how many were not.
+
+        Raises:
+            InvalidSettings: There are no master keys, or an old one is missing.
+            Unavailable: One changed during the rotation; rotate again.
+
+        Example:
+            count = crib.secrets.rotate()  # after a new first key in TOOLCRIB_MASTER_KEYS
+        """
+        return self._loop.run(
+            self._secrets.rotate,
+        )

@@ -1,0 +1,457 @@
+"""Synchronous forms of the classes of several modules.
+
+`toolcrib.crib.tools.lifecycle`,
+`toolcrib.crib.tools.listing`,
+`toolcrib.crib.tools.prompts`.
+
+Written by `python -m tools.sync_facade`; not to be edited.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Generic
+
+from toolcrib.core.registry import ItemT
+from toolcrib.sync.event_loop import EventLoopThread, Facade
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Mapping, Sequence
+    from datetime import datetime
+
+    from toolcrib.contracts import (
+        Baseline,
+        Dependent,
+        DriftReport,
+        ImpactReport,
+        JsonObject,
+        LifeCycle,
+        PromptDifference,
+        PromptRevision,
+        PromptTest,
+        ProposalSource,
+        TextProposal,
+        ToolDefinition,
+        ToolReview,
+        ToolRevision,
+    )
+    from toolcrib.core.registry import Facet, Hit
+    from toolcrib.crib.tools.lifecycle import ToolLife as AsynchronousToolLife
+    from toolcrib.crib.tools.listing import NamedThings as AsynchronousNamedThings
+    from toolcrib.crib.tools.listing import ToolListing as AsynchronousToolListing
+    from toolcrib.crib.tools.listing import ToolsPage
+    from toolcrib.crib.tools.prompts import Prompts as AsynchronousPrompts
+    from toolcrib.workflows.edit.impact import NamedKind
+
+
+class ToolLife(Facade):
+    """The life cycle of a crib's tools.
+
+    Args:
+        parts: The parts of the crib.
+        actor: The actor of the crib.
+    """
+
+    def __init__(self, asynchronous: AsynchronousToolLife, loop: EventLoopThread) -> None:
+        super().__init__(asynchronous, loop)
+        self._tool_life = asynchronous
+
+    def deprecate(
+        self, ref: str, *, message: str | None = None, sunset: datetime | None = None, replacement: str | None = None
+    ) -> ToolRevision:
+        """Have everybody warned who uses a version; it still runs, also after its sunset.
+
+        Args:
+            ref: `name` or `name@version`.
+            message: Why.
+            sunset: The time after which it should not be used any more.
+            replacement: The tool to use instead.
+
+        Raises:
+            NotFound: No such tool, or no such replacement.
+
+        Example:
+            crib.lifecycle.deprecate("search_deals@1.0.0", message="Slow.", replacement="list_deals")
+        """
+        return self._loop.run(self._tool_life.deprecate, ref, message=message, sunset=sunset, replacement=replacement)
+
+    def block(self, ref: str, *, message: str | None = None, replacement: str | None = None) -> ToolRevision:
+        """Deny every call of a version, including those of active runs.
+
+        Raises:
+            NotFound: No such tool, or no such replacement.
+
+        Example:
+            crib.lifecycle.block("search_deals", message="Returns wrong data.")
+            print(crib.call("search_deals", company="Acme").error.reason)
+        """
+        return self._loop.run(self._tool_life.block, ref, message=message, replacement=replacement)
+
+    def activate(self, ref: str) -> ToolRevision:
+        """Reactivate a version. Changes that its provider proposes keep waiting.
+
+        Raises:
+            NotFound: No such tool.
+
+        Example:
+            crib.lifecycle.block("search_deals")
+            crib.lifecycle.activate("search_deals")
+        """
+        return self._loop.run(self._tool_life.activate, ref)
+
+    def warnings(self, definition: ToolDefinition) -> Sequence[str]:
+        """What the author of a definition should know, saved or not: deprecated tools that it is bound to.
+
+        Example:
+            crib.lifecycle.deprecate("search_deals", message="Slow.")
+            print(crib.lifecycle.warnings(desk.definition.tool()))
+        """
+        return self._loop.run(self._tool_life.warnings, definition)
+
+    def impact(self, ref: str, *, proposed: ToolDefinition | None = None) -> ImpactReport:
+        """Whom a tool concerns, and what a change would do to them.
+
+        Args:
+            ref: `name` or `name@version`.
+            proposed: A changed definition of the tool; if null, the change that its provider proposes, if any.
+
+        Raises:
+            NotFound: No such tool.
+
+        Example:
+            report = crib.lifecycle.impact("search_deals")
+            print([(each.kind, each.name) for each in report.dependents], report.runs)
+        """
+        return self._loop.run(self._tool_life.impact, ref, proposed=proposed)
+
+    def impact_of_name(self, name: str, *, kind: NamedKind) -> Sequence[Dependent]:
+        """What uses something that is no tool, directly or through others.
+
+        A change of the workflow vocabulary reaches workflows when they are published again, one of a provider at once.
+
+        Args:
+            name: Of a workflow step, a condition or a provider.
+            kind: Which of them.
+
+        Example:
+            dependents = crib.lifecycle.impact_of_name("crm", kind="provider")
+            print([each.name for each in dependents])
+        """
+        return self._loop.run(self._tool_life.impact_of_name, name, kind=kind)
+
+    def review(self, name: str) -> ToolReview:
+        """A tool as it is, and as its provider proposes it.
+
+        Raises:
+            NotFound: No such tool, or no import has made it.
+
+        Example:
+            crib.imports.openapi(new_document, name="deals_api")  # a dangerous change is held back
+            review = crib.lifecycle.review("list_deals")
+            print(review.status, review.diff)
+        """
+        return self._loop.run(self._tool_life.review, name)
+
+    def accept(self, name: str) -> ToolRevision:
+        """Adopt the change that a provider proposes, also in place of a person's changes.
+
+        Raises:
+            NotFound: No such tool, or nothing is proposed for it.
+            Conflict: The realm has changed since.
+
+        Example:
+            crib.imports.openapi(new_document, name="deals_api")
+            for waiting in crib.lifecycle.proposals():
+                crib.lifecycle.accept(waiting.tool)
+        """
+        return self._loop.run(self._tool_life.accept, name)
+
+    def reject(self, name: str) -> ToolRevision:
+        """Reject the change that a provider proposes; it is never proposed again. A blocked tool stays blocked.
+
+        Raises:
+            NotFound: No such tool, or nothing is proposed for it.
+            Conflict: The realm has changed since.
+
+        Example:
+            crib.imports.openapi(new_document, name="deals_api")
+            crib.lifecycle.reject("list_deals")
+        """
+        return self._loop.run(self._tool_life.reject, name)
+
+    def proposals(self) -> Sequence[Baseline]:
+        """The tools for which a change waits for a person, by name.
+
+        Example:
+            for waiting in crib.lifecycle.proposals():
+                print(waiting.provider, waiting.tool, waiting.proposal.change.worst)
+        """
+        return self._loop.run(
+            self._tool_life.proposals,
+        )
+
+
+class ToolListing(Facade):
+    """The tools of a crib as a principal may see them.
+
+    Args:
+        registry: Has the tools.
+        visibility: Tells which of them a principal may see.
+        actor: The principal that reads.
+    """
+
+    def __init__(self, asynchronous: AsynchronousToolListing, loop: EventLoopThread) -> None:
+        super().__init__(asynchronous, loop)
+        self._tool_listing = asynchronous
+
+    def page(
+        self,
+        *,
+        after: str = "",
+        limit: int = 50,
+        text: str | None = None,
+        facets: Mapping[Facet, str | None] | None = None,
+        fits: Callable[[ToolRevision], bool] = lambda _: True,
+    ) -> ToolsPage:
+        """The tools that come after a name.
+
+        Args:
+            after: A name; empty for the beginning.
+            limit: At most so many.
+            text: Text to find in name, title, description or tags.
+            facets: What a tool must have: category, tag, kind of implementation, status; null for any.
+            fits: What else must be true of it.
+
+        Example:
+            page = crib.listing.page(text="deals", facets={"kind": "python"}, limit=20)
+            print([each.name for each in page.items], page.more)
+        """
+        return self._loop.run(self._tool_listing.page, after=after, limit=limit, text=text, facets=facets, fits=fits)
+
+    def search(
+        self, query: str, *, limit: int = 10, group: str | None = None, status: LifeCycle | None = "active"
+    ) -> Sequence[tuple[ToolRevision, Hit]]:
+        """The tools that do what a query says, best first.
+
+        Args:
+            query: Words in any order.
+            limit: At most so many.
+            group: Only tools of this group, or of those below it: `crm` for `crm/deals`.
+            status: Tools in another life-cycle state are left out; null for tools in any.
+
+        Example:
+            for found, hit in crib.listing.search("move deals to another stage", limit=3):
+                print(found.name, hit.score)
+        """
+        return self._loop.run(self._tool_listing.search, query, limit=limit, group=group, status=status)
+
+
+class NamedThings(Facade, Generic[ItemT]):
+    """What people do with things of one kind.
+
+    Args:
+        named: Has them.
+        actor: The actor of the crib.
+        clock: Time.
+        check: Refuses what a principal may not save, or what could not be used.
+    """
+
+    def __init__(self, asynchronous: AsynchronousNamedThings[ItemT], loop: EventLoopThread) -> None:
+        super().__init__(asynchronous, loop)
+        self._named_things = asynchronous
+
+    def save(self, item: ItemT) -> None:
+        """Store a new revision, which is used from now on.
+
+        Raises:
+            PermissionDenied: It is an account with a grant that the caller does not have.
+            InvalidDefinition: It is a word of the workflow vocabulary that no step could use.
+            NotFound: It names a tool that does not exist.
+
+        Example:
+            from toolcrib.contracts import PromptFragment
+
+            crib.fragments.save(PromptFragment(name="tone", text="Answer briefly and kindly."))
+        """
+        return self._loop.run(self._named_things.save, item)
+
+    def get(self, name: str) -> ItemT:
+        """The newest revision.
+
+        Raises:
+            NotFound: The name is unknown.
+
+        Example:
+            from toolcrib.contracts import ServiceAccount
+
+            crib.accounts.save(ServiceAccount(name="deal-bot", grants=("ai://tools/crm/*/execute",)))
+            print(crib.accounts.get("deal-bot").grants)
+        """
+        return self._loop.run(self._named_things.get, name)
+
+    def list(self) -> Sequence[ItemT]:
+        """All of the realm, by name.
+
+        Example:
+            crib.steps.save(StepRegistration(name="deals.find", tool="search_deals"))
+            print([each.name for each in crib.steps.list()])
+        """
+        return self._loop.run(
+            self._named_things.list,
+        )
+
+    def remove(self, name: str) -> None:
+        """Remove one. Runs that have started keep their fragments; an account is removed with immediate effect.
+
+        Raises:
+            NotFound: The name is unknown.
+
+        Example:
+            is_won = ConditionBinding(name="is_won", parameters=("stage",), expression="${stage == 'Won'}")
+            crib.conditions.save(is_won)
+            crib.conditions.remove("is_won")
+        """
+        return self._loop.run(self._named_things.remove, name)
+
+
+class Prompts(Facade):
+    """The texts of agentic tools, as their authors work on them.
+
+    Args:
+        catalogue: Checks and saves definitions.
+        registry: The tools.
+        providers: The lists that prompts are made from.
+        bench: Runs what is not saved.
+        trial: The program of a prompt's test.
+        models: Opens the models that write texts.
+        actor: The actor of the crib.
+    """
+
+    def __init__(self, asynchronous: AsynchronousPrompts, loop: EventLoopThread) -> None:
+        super().__init__(asynchronous, loop)
+        self._prompts = asynchronous
+
+    def default(self, definition: ToolDefinition) -> str:
+        """The default prompt of a tool, saved or not, by rule.
+
+        Raises:
+            InvalidDefinition: The tool is not agentic.
+
+        Example:
+            print(crib.prompts.default(deals.definition))
+        """
+        return self._loop.run(self._prompts.default, definition)
+
+    def drift(self, tool: str) -> DriftReport:
+        """What has changed in the tools of an agentic tool since its prompt was made; empty for any other tool.
+
+        Raises:
+            NotFound: No such tool.
+
+        Example:
+            report = crib.prompts.drift("deals")
+            print(report.drifted, [change.message for change in report.changes])
+        """
+        return self._loop.run(self._prompts.drift, tool)
+
+    def regenerate(self, tool: str, *, source: ProposalSource = "generator") -> TextProposal:
+        """A new system prompt for a tool as it is now: by rule, or written by the tool's own model.
+
+        Raises:
+            NotFound: No such tool.
+            InvalidDefinition: The tool is not agentic.
+            Unavailable: The model wrote no usable text; the message says why.
+
+        Example:
+            proposal = crib.prompts.regenerate("deals")
+            print(proposal.reason, proposal.diff)
+        """
+        return self._loop.run(self._prompts.regenerate, tool, source=source)
+
+    def describe(self, tool: str, *, source: ProposalSource = "generator") -> TextProposal:
+        """A new text for parent agents, which exports show: by rule, or written by the tool's own model.
+
+        Raises:
+            NotFound: No such tool.
+            InvalidDefinition: A model is to write, and the tool has none.
+            Unavailable: The model wrote no usable text.
+
+        Example:
+            proposal = crib.prompts.describe("deals")
+            crib.prompts.accept(proposal)
+        """
+        return self._loop.run(self._prompts.describe, tool, source=source)
+
+    def accept(self, proposal: TextProposal) -> ToolRevision:
+        r"""Store a proposal, as it is or edited, as a new revision.
+
+        Raises:
+            Conflict: The tool has changed since the proposal was made.
+            InvalidDefinition: The text breaks a rule: an unknown placeholder, a missing part.
+            NotFound: No such tool.
+
+        Example:
+            proposal = crib.prompts.regenerate("deals")
+            edited = proposal.model_copy(update={"proposed": proposal.proposed + "\nNever change a deal that is lost."})
+            crib.prompts.accept(edited)
+        """
+        return self._loop.run(self._prompts.accept, proposal)
+
+    def history(self, tool: str) -> Sequence[PromptRevision]:
+        """The prompt in all revisions of a tool, oldest first.
+
+        Raises:
+            NotFound: No such tool.
+            InvalidDefinition: The tool is not agentic.
+
+        Example:
+            for entry in crib.prompts.history("deals"):
+                print(entry.revision, entry.made_by, entry.changed)
+        """
+        return self._loop.run(self._prompts.history, tool)
+
+    def compare(self, tool: str, older: int, newer: int) -> PromptDifference:
+        """How the prompt changed from one revision to another.
+
+        Raises:
+            NotFound: No such tool or revision.
+
+        Example:
+            crib.prompts.accept(crib.prompts.describe("deals"))
+            print(crib.prompts.compare("deals", 1, 2).diff or "the prompt is the same")
+        """
+        return self._loop.run(self._prompts.compare, tool, older, newer)
+
+    def roll_back(self, tool: str, revision: int, *, after: int | None = None) -> ToolRevision:
+        """Make an older revision the newest one again, the whole of it, under the version that calls get now.
+
+        Args:
+            tool: The tool's name.
+            revision: The older revision's number.
+            after: Number of the current revision as the author knows it; null for any.
+
+        Raises:
+            NotFound: No such tool or revision.
+            Conflict: Another revision has been saved since `after`.
+
+        Example:
+            crib.prompts.accept(crib.prompts.describe("deals"))
+            crib.prompts.roll_back("deals", 1)
+        """
+        return self._loop.run(self._prompts.roll_back, tool, revision, after=after)
+
+    def test(self, definition: ToolDefinition, arguments: JsonObject) -> PromptTest:
+        """Test a tool's prompt with a sample input: returns the model's first calls, which are not made.
+
+        Args:
+            definition: The tool as it is, or as it may become; it need not be saved.
+            arguments: The sample input. Reads of reference data need the grants that a run needs.
+
+        Raises:
+            InvalidDefinition: The tool is not agentic.
+            InvalidSettings: Its model cannot be opened.
+
+        Example:
+            test = crib.prompts.test(deals.definition, {"task": "Update all Acme Corp deals to Negotiation"})
+            print(test.system_prompt, test.answer, test.problems)
+        """
+        return self._loop.run(self._prompts.test, definition, arguments)

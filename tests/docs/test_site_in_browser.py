@@ -71,7 +71,7 @@ def address(tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
 def reading(address: str) -> Iterator[Reading]:
     """A browser that notes every message of the console, failed answer and request to another host."""
     if CHROMIUM is None:
-        pytest.skip("this machine has no chromium: make deps-system")
+        pytest.fail("this machine has no chromium; install it: make deps-system")
     problems: list[str] = []
 
     def note_console(message: ConsoleMessage) -> None:

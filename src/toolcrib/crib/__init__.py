@@ -12,17 +12,19 @@ from typing import TYPE_CHECKING
 from toolcrib.contracts.base import names_on_use
 
 if TYPE_CHECKING:
+    from toolcrib.crib.api.acting import ActingCrib
+    from toolcrib.crib.api.definitions import Agent, AgenticTool, CompositeTool, WorkflowHandle
     from toolcrib.crib.container.environment import DefinitionOptions, SharingOptions
-    from toolcrib.crib.crib import ActingCrib, Crib
-    from toolcrib.crib.definitions import Agent, AgenticTool, CompositeTool, WorkflowHandle
+    from toolcrib.crib.crib import Crib
     from toolcrib.crib.tool_use import ToolUse, use_tools_with_ai
 else:
     __getattr__ = names_on_use(
         __name__,
         {
             "toolcrib.crib.container.environment": "DefinitionOptions SharingOptions",
-            "toolcrib.crib.crib": "ActingCrib Crib",
-            "toolcrib.crib.definitions": "Agent AgenticTool CompositeTool WorkflowHandle",
+            "toolcrib.crib.api.acting": "ActingCrib",
+            "toolcrib.crib.api.definitions": "Agent AgenticTool CompositeTool WorkflowHandle",
+            "toolcrib.crib.crib": "Crib",
             "toolcrib.crib.tool_use": "ToolUse use_tools_with_ai",
         },
     )

@@ -11,8 +11,8 @@ from typing import cast
 
 from toolcrib.contracts import InvalidInput, Json, JsonSchema, Limits, LLMConfig, OnMalformed, Principal, canonical
 from toolcrib.core.runs import Result
+from toolcrib.crib.api.definitions import AgentOptions, Usable, reference_of
 from toolcrib.crib.crib import Crib
-from toolcrib.crib.definitions import AgentOptions, Usable, reference_of
 from toolcrib.llm import LanguageModel
 
 

@@ -19,7 +19,7 @@ from toolcrib.contracts import (
     Principal,
     PromptFragment,
 )
-from toolcrib.crib.definitions import AgentOptions
+from toolcrib.crib.api.definitions import AgentOptions
 
 
 async def save(definition: AgentDefinition, *beside: AgentDefinition) -> Any:

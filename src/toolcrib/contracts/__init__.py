@@ -57,6 +57,7 @@ if TYPE_CHECKING:
         PermissionDenied,
         Reason,
         ReconnectRequired,
+        RunNotCompleted,
         ToolcribError,
         ToolError,
         Unauthenticated,
@@ -350,8 +351,8 @@ else:
             "toolcrib.contracts.base.errors": (
                 "Conflict EgressDenied ErrorCode Fenced InvalidDefinition InvalidExpression InvalidInput "
                 "InvalidSettings JournalDivergence MODEL_ERROR_KINDS ModelError ModelErrorKind NotFound "
-                "PermissionDenied RETRYABLE_MODEL_ERRORS Reason ReconnectRequired ToolError ToolcribError "
-                "Unauthenticated Unavailable"
+                "PermissionDenied RETRYABLE_MODEL_ERRORS Reason ReconnectRequired RunNotCompleted ToolError "
+                "ToolcribError Unauthenticated Unavailable"
             ),
             "toolcrib.contracts.base.identity": (
                 "cache_key call_id canonical content_hash digest hash_call idempotency_key"
@@ -659,6 +660,7 @@ __all__ = [
     "RunEvent",
     "RunFinished",
     "RunKind",
+    "RunNotCompleted",
     "RunRequest",
     "RunResult",
     "RunResumed",

@@ -35,8 +35,6 @@ from toolcrib.llm import local
 
 if TYPE_CHECKING:
     from toolcrib.contracts import (
-        AgentRequest,
-        AgentResponse,
         Principal,
     )
     from toolcrib.contracts.pruning_and_rehearsal import RehearsalReport
@@ -163,9 +161,6 @@ class Crib(ActingCrib, Definer):
         """The caps on what many runs spend together."""
         return self._parts.outside.sharing.budgets
 
-    async def _ask(self, agent: str, request: AgentRequest) -> AgentResponse:
-        return await self.executions.execute(agent, request)
-
     @cached_property
     def ids(self) -> run_parts.Ids:
         """Finds ids of the realm by their first characters."""
@@ -199,7 +194,7 @@ class Crib(ActingCrib, Definer):
             resumed = await crib.recover()
         """
         await self.open()
-        return [_result(driven) for driven in await self.engine.recover()]
+        return [await self._parts.result(driven) for driven in await self.engine.recover()]
 
     async def export_run(self, run_id: str, file: IO[bytes], *, sees: run_parts.Sees = lambda _: True) -> Manifest:
         """Write a run, ended or not, with everything needed to replay it, into one seekable file.
@@ -300,7 +295,3 @@ class Crib(ActingCrib, Definer):
         self, kind: type[BaseException] | None, error: BaseException | None, traceback: TracebackType | None
     ) -> None:
         await self.close()
-
-
-def _result(driven: engines.DriveResult) -> runs.Result:
-    return runs.Result(driven.result, driven.log)

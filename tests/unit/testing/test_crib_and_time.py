@@ -138,7 +138,7 @@ async def test_a_conversation_continues_after_an_approval(office: Crib):
         await approve(office, waiting)
         more = await office.executions.continue_(waiting.conversation_id or "", "What did I ask?")
 
-    assert more.response == "You asked for an offer."
+    assert more.output == "You asked for an offer."
 
 
 @pytest.mark.requirement("testing.approvals")

@@ -138,7 +138,7 @@ async def test_all_records_again_and_a_failed_block_leaves_the_file(office: Crib
     with pytest.raises(ZeroDivisionError), record_models(office, path, mode="all"):
         stop()
 
-    assert again.response == "Two."
+    assert again.output == "Two."
     assert "Two." in path.read_text()
 
 

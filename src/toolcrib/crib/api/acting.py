@@ -36,7 +36,6 @@ if TYPE_CHECKING:
         Trace,
     )
     from toolcrib.contracts.runs.comparisons import RunDiff
-    from toolcrib.core import engines
     from toolcrib.core.export import ExportFormat
     from toolcrib.core.providers import ImportedApi
     from toolcrib.crib.api.definitions import Callee
@@ -290,7 +289,7 @@ class ActingCrib:
             test=test,
         )
         driven = self._parts.start(request) if refusal is None else self.engine.refuse(request, refusal)
-        return _result(await driven)
+        return await self._parts.result(await driven)
 
     async def submit(
         self,
@@ -396,7 +395,7 @@ class ActingCrib:
             result = await crib.resume(waiting.run_id)
         """
         await self._open(run_id, "execute")
-        return _result(await self.engine.resume(run_id))
+        return await self._parts.result(await self.engine.resume(run_id))
 
     async def cancel(self, run_id: str, *, reason: str | None = None) -> bool:
         """Cancel a run and its nested runs, whatever they do or wait for; false if it was cancelled before.
@@ -540,7 +539,3 @@ class ActingCrib:
         """
         await self._open(run_id, "execute")
         return await self._handoffs.return_result(run_id, position, result, self.principal)
-
-
-def _result(driven: engines.DriveResult) -> runs.Result:
-    return runs.Result(driven.result, driven.log)

@@ -233,7 +233,7 @@ async def test_an_idempotent_call_is_repeated_with_its_key(office: Crib, ledger:
     [result] = await restart(office)
 
     assert (result.status, ledger.entries) == ("completed", ["charged o1"] * charged)
-    assert result.output["charge"] == "o1"
+    assert result.unwrap()["charge"] == "o1"
 
 
 @pytest.mark.requirement("testing.crashes")

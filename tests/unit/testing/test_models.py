@@ -158,7 +158,7 @@ async def test_a_structured_answer_meets_its_schema(office: Crib):
         answer = await sums("Add")
 
     assert answer.status == "completed"
-    assert answer.output["total"] >= 3
+    assert answer.unwrap()["total"] >= 3
 
 
 def offering(*names: str, **settings: Any) -> Request:

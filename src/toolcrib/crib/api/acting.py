@@ -64,6 +64,10 @@ class ActingCrib:
         self.registry, self.providers = parts.registry, parts.providers
         self.executor, self.engine, self.models = parts.executor, parts.engine, parts.models
 
+    def __repr__(self) -> str:
+        """Class, store and principal, without what the store's address may hide."""
+        return f"{type(self).__name__}(store={type(self.store).__name__}, principal={self.principal!r})"
+
     async def authorize(self, *, newest: bool = False) -> Principal:
         """Read the realm's definitions and return the principal; `newest` includes what other processes saved."""
         return await self._actor.authorize(newest=newest)
@@ -279,7 +283,7 @@ class ActingCrib:
             result = await crib.invoke("search_deals", {"company": "Acme"})
             print(result.error or result.output, result.cost_usd)
         """
-        request, refusal = await self._admit(
+        request, tool, refusal = await self._admit(
             ref,
             arguments,
             conversation_id=conversation_id,
@@ -289,7 +293,7 @@ class ActingCrib:
             test=test,
         )
         driven = self._parts.start(request) if refusal is None else self.engine.refuse(request, refusal)
-        return await self._parts.result(await driven)
+        return await self._parts.result(await driven, tool)
 
     async def submit(
         self,
@@ -305,7 +309,7 @@ class ActingCrib:
         Example:
             run_id = await crib.submit("search_deals", {"company": "Acme"})
         """
-        request, refusal = await self._admit(
+        request, _, refusal = await self._admit(
             ref,
             arguments,
             conversation_id=conversation_id,
@@ -326,8 +330,8 @@ class ActingCrib:
         dry_run: bool,
         as_call: bool = False,
         test: bool = False,
-    ) -> tuple[RunRequest, ToolError | None]:
-        """The request of a run, and why it is refused, if it is."""
+    ) -> tuple[RunRequest, ToolRevision, ToolError | None]:
+        """The request of a run, its tool, and why it is refused, if it is."""
         who = await self.authorize()
         if not isinstance(ref, str):
             ref = reference_to(ref)
@@ -343,7 +347,7 @@ class ActingCrib:
             dry_run=dry_run,
             as_call=as_call,
         )
-        return request, container.refusal_of_run(self.executor, tool, request, test=test, registry=self.registry)
+        return request, tool, container.refusal_of_run(self.executor, tool, request, test=test, registry=self.registry)
 
     async def refusal(self, ref: Callee, arguments: JsonObject) -> ToolError | None:
         """Why a call would be refused before anything runs: arguments, policy, permission. Null if it would run.

@@ -335,6 +335,7 @@ class Definer:
         name: str,
         *,
         response_schema: JsonSchema,
+        response_format: Literal["structured"] = "structured",
         model: str | LLMConfig | None = None,
         tools: Sequence[Usable | AllocatedTool] = (),
         base_url: str | None = None,

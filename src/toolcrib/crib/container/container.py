@@ -32,7 +32,7 @@ from toolcrib.core.executor import ExecutionRules, Executor
 from toolcrib.core.kinds import ImportContext, ProgramParts
 from toolcrib.core.policy import Guardrails
 from toolcrib.core.registry import Named, Providers, Registry
-from toolcrib.core.runs import Program, ProgramStart, Result, RunContext, holding_pins, read_result
+from toolcrib.core.runs import Program, ProgramStart, Result, RunContext, agent_pins, holding_pins, read_result
 from toolcrib.crib.container.access import Visibility
 from toolcrib.crib.container.adoption import Adoptions
 from toolcrib.crib.container.catalogue import Catalogue, StoredDefinitions
@@ -217,9 +217,11 @@ class CribServices:
         """Has a run driven here, or by a worker."""
         return self.engines.start
 
-    async def result(self, driven: DriveResult) -> Result[Json]:
-        """The result of a run that was driven."""
+    async def result(self, driven: DriveResult, tool: ToolRevision | None = None) -> Result[Json]:
+        """The result of a run that was driven; nothing is read if its tool is known, has no pins, and it has ended."""
         summary, log = driven.result, driven.log
+        if tool is not None and summary.stop_reason is not None and not agent_pins(tool):
+            return Result(summary, log)
         return await read_result(self.outside.store.journal, self.registry.get_revision, summary, log)
 
     @property

@@ -98,8 +98,7 @@ class Result(Generic[OutputT_co]):
     summary: RunResult
     log: Sequence[RunEvent]
     waiting: Waiting = NOTHING_WAITS
-    handles: Mapping[str, Json] = field(default_factory=dict[str, Json])
-    """Outputs of all pinned handles of an agent, by name."""
+    held: Mapping[str, Json] | None = None
     value: Any = field(default=_UNREAD, compare=False)
     """The answer as an instance of the output type, once it was read."""
     reader: Callable[[Json], Any] | None = field(default=None, compare=False)
@@ -150,6 +149,11 @@ class Result(Generic[OutputT_co]):
         )
         msg = f"run {self.run_id} of {self.name!r} has no output: it is {self.status}{stopped}{cause}; {next_step}"
         raise RunNotCompleted(msg, run_id=self.run_id, status=self.status, error=self.error)
+
+    @property
+    def handles(self) -> Mapping[str, Json]:
+        """Outputs of all pinned handles of an agent, by name."""
+        return self.held or {}
 
     @property
     def partial(self) -> Json:

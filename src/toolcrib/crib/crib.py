@@ -15,6 +15,8 @@ Example:
 from __future__ import annotations
 
 import os
+import sys
+import warnings
 from collections.abc import AsyncGenerator, Awaitable, Callable, Mapping, Sequence
 from contextlib import asynccontextmanager
 from dataclasses import replace
@@ -286,6 +288,12 @@ class Crib(ActingCrib, Definer):
     async def close(self) -> None:
         """Let go of leases, connections and the store."""
         await self._parts.close()
+
+    def __del__(self) -> None:
+        """In an interactive session, warn of a crib that was left open; a script ends, and needs no hint."""
+        if hasattr(sys, "ps1") and getattr(self, "_catalogue", None) is not None and self._catalogue.is_open:
+            msg = f"{self!r} was left open; write `async with Crib(...) as crib:`, or `await crib.close()` at the end"
+            warnings.warn(msg, ResourceWarning, source=self, stacklevel=2)
 
     async def __aenter__(self) -> Self:
         await self.open()

@@ -1,6 +1,8 @@
 """One result for whatever runs: its output, what it waits for, what it used, and how it shows itself."""
 
 import operator
+import subprocess
+import sys
 from html.parser import HTMLParser
 from io import StringIO
 
@@ -139,6 +141,36 @@ async def test_a_conversation_and_an_answer_continue_with_the_same_shape():
 
     assert isinstance(second, Result)
     assert (second.output, second.conversation_id) == ("Two.", first.conversation_id)
+
+
+@pytest.mark.requirement("results.left_open")
+async def test_a_crib_that_was_left_open_in_a_notebook_warns_how_to_close_it(monkeypatch: pytest.MonkeyPatch):
+    crib = crib_with()
+    await crib.invoke("find", {"text": "a"})
+    crib.__del__()
+    monkeypatch.setattr(sys, "ps1", ">>> ", raising=False)
+    with pytest.warns(ResourceWarning, match=r"was left open; write `async with Crib\(...\) as crib:`"):
+        crib.__del__()
+    await crib.close()
+    crib.__del__()
+
+
+@pytest.mark.requirement("results.left_open")
+def test_a_program_that_leaves_its_crib_open_ends_quietly():
+    program = """
+import asyncio
+from toolcrib import Crib
+async def main():
+    crib = Crib("memory://")
+    crib.add(main_tool)
+    print((await crib.invoke("main_tool", {})).output)
+def main_tool() -> int:
+    return 5
+asyncio.new_event_loop().run_until_complete(main())
+"""
+    ended = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, timeout=60, check=True)
+
+    assert (ended.stdout, ended.stderr) == ("5\n", "")
 
 
 class _Tags(HTMLParser):

@@ -66,7 +66,7 @@ class RunStream(Generic[OutputT_co]):
 
     The block owns the run: leaving it early, by `break`, `return` or an exception, cancels the run. A run that has
     ended, or that waits for a person or a client, stays as it is. To follow a run without owning it, `submit` it and
-    use `crib.stream(run_id)`. What was received stays received: a second loop goes on where the first one stopped.
+    use `crib.stream(run_id)`. Nothing is received twice: a second loop continues where the first one stopped.
 
     Example:
         async with desk.stream("Which deals has Acme?") as stream:
@@ -142,9 +142,9 @@ class RunStream(Generic[OutputT_co]):
     async def text(self, *, whole: bool = False) -> AsyncGenerator[str]:
         """The text of the answer in pieces, as the model writes it.
 
-        Thinking, plans and nested runs are left out. What the model says before its calls is told too, because nobody
-        knows then that calls follow: a paragraph for each turn. If an attempt breaks off and the next one says the
-        same, it is not told twice.
+        Thinking, plans and nested runs are left out. What the model says before its calls is told too, because only the
+        whole answer shows that calls follow: a paragraph for each turn. If an attempt breaks off and the next one says
+        the same, it is not told twice.
 
         Args:
             whole: Yield the whole text of the last turn so far, each time, instead of pieces: text of attempts that

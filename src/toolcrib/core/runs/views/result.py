@@ -20,6 +20,7 @@ from toolcrib.contracts import (
     ErrorCode,
     InvalidInput,
     Json,
+    JsonObject,
     OpenQuestion,
     Reason,
     RunEvent,
@@ -43,7 +44,7 @@ from toolcrib.contracts.runs.trace import rows_of
 from toolcrib.core.executor import error
 from toolcrib.core.runs.interrupts.signals import read_tree, waiting_question
 from toolcrib.core.runs.views.agent_response import iterations_made
-from toolcrib.core.runs.views.handles import agent_pins, answer_of, handles_of, outputs_of
+from toolcrib.core.runs.views.handles import agent_pins, handles_of, outputs_of
 from toolcrib.core.runs.views.messages import messages_of, system_prompt_of
 from toolcrib.core.runs.views.trace import trace_of
 from toolcrib.core.runs.views.waiting import NOTHING_WAITS, Waiting, waiting_of
@@ -285,8 +286,11 @@ class Result(Generic[OutputT_co]):
     @cached_property
     def answer(self) -> Json:
         """The answer as JSON, before it is read as an `output_type`."""
-        text, structured = answer_of(self.kind, self.summary.output)
-        return text if structured is None and self.kind == "agent" and self.ok else structured
+        put_out: Json = self.summary.output
+        if not isinstance(put_out, dict) or "response" not in put_out or self.kind != "agent":
+            return cast("Json", put_out)
+        members = cast("JsonObject", put_out)
+        return members["output"] if "output" in members else str(members["response"] or "")
 
     # Other forms ------------------------------------------------------------------------------------------------------
 

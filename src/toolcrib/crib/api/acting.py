@@ -476,9 +476,7 @@ class ActingCrib:
         """
         return await self.forks.compare(before, after)
 
-    def stream(
-        self, run_id: str, *, after: str = runs.BEGINNING, drive: bool = False
-    ) -> AsyncGenerator[runs.StreamMessage]:
+    def stream(self, run_id: str, *, after: str = "0", drive: bool = False) -> AsyncGenerator[runs.StreamMessage]:
         """The text and calls of a run while it is active: see `Executions.follow`. Leaving it never ends the run.
 
         Example:

@@ -14,7 +14,6 @@ from toolcrib import agents, contracts
 from toolcrib.contracts import AllocatedTool, InvalidDefinition, ToolDefinition
 from toolcrib.crib import container
 from toolcrib.crib.api.handles import Agent, AgenticTool, CompositeTool, WorkflowHandle
-from toolcrib.crib.api.output_types import OutputType, check_response_schema
 from toolcrib.kinds.python.functions import FunctionTool, as_function_tool
 from toolcrib.kinds.python.signatures import inner_function, name_of
 from toolcrib.workflows import checks
@@ -40,6 +39,7 @@ if TYPE_CHECKING:
         SideEffects,
     )
     from toolcrib.contracts.workflows import WorkflowDefinition, WorkflowStep
+    from toolcrib.crib.api.output_types import OutputType
     from toolcrib.crib.api.run_streams import HandleCrib
     from toolcrib.crib.container.catalogue import Catalogue
     from toolcrib.crib.container.container import CribServices
@@ -451,6 +451,8 @@ class Definer:
         owner, given = f"agent {name!r}", {**options}
         wanted = _output_type(owner, output_type, response_schema, "response_schema")
         if response_schema is not None:
+            from toolcrib.crib.api.output_types import check_response_schema
+
             check_response_schema(owner, response_schema)
         if response_schema is not None or wanted is not None:
             given["response_schema"] = response_schema if wanted is None else wanted.schema
@@ -580,4 +582,8 @@ def _output_type(owner: str, output_type: object | None, schema: object, field: 
     if schema is not None:
         msg = f"{owner} has both output_type and {field}; give one of them: output_type makes the schema"
         raise InvalidDefinition(msg)
-    return None if output_type is str else OutputType(owner, output_type)
+    if output_type is str:
+        return None
+    from toolcrib.crib.api.output_types import OutputType
+
+    return OutputType(owner, output_type)

@@ -11,14 +11,13 @@ from typing import TYPE_CHECKING, Any, Generic, cast
 from typing_extensions import TypeVar
 
 from toolcrib import contracts
-from toolcrib.crib.api.run_streams import RunStream
 
 if TYPE_CHECKING:
     from toolcrib.contracts import AgentDefinition, Json, JsonObject, ToolDefinition
     from toolcrib.contracts.workflows import WorkflowDefinition
     from toolcrib.core.runs import Result
     from toolcrib.crib.api.output_types import OutputType
-    from toolcrib.crib.api.run_streams import HandleCrib
+    from toolcrib.crib.api.run_streams import HandleCrib, RunStream
 
 OutputT_co = TypeVar("OutputT_co", covariant=True, default=Any)
 
@@ -75,6 +74,8 @@ class Handle(Generic[OutputT_co]):
         return self._typed(await self._crib.invoke(self._ref, arguments))
 
     def _stream(self, arguments: JsonObject) -> RunStream[OutputT_co]:
+        from toolcrib.crib.api.run_streams import RunStream
+
         return RunStream(self._crib, lambda: self._crib.submit(self._ref, arguments), self._typed)
 
     def _typed(self, result: Result[Json]) -> Result[OutputT_co]:
@@ -143,6 +144,8 @@ class Agent(Handle[OutputT_co]):
                 result = await stream.result()
         """
         request = _request(message, conversation_id, session_id, context)
+        from toolcrib.crib.api.run_streams import RunStream
+
         return RunStream(self._crib, lambda: self._crib.executions.begin(self._ref, request), self._typed)
 
     async def submit(

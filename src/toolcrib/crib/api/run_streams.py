@@ -10,18 +10,9 @@ from typing import TYPE_CHECKING, Any, Final, Generic, Protocol, Self
 
 from typing_extensions import TypeVar
 
-from toolcrib.contracts import (
-    ENDED,
-    WAITING,
-    ApprovalPending,
-    Conflict,
-    HandoffPending,
-    InvalidInput,
-    StreamDone,
-    StreamFailed,
-    TextDelta,
-)
-from toolcrib.core.runs import BEGINNING
+from toolcrib import contracts
+from toolcrib.contracts import Conflict, InvalidInput
+from toolcrib.core import runs
 
 if TYPE_CHECKING:
     from types import TracebackType
@@ -86,7 +77,7 @@ class RunStream(Generic[OutputT_co]):
         self._begin = begin
         self._typed = typed
         self._run_id = ""
-        self._place = BEGINNING
+        self._place = runs.BEGINNING
         self._is_kept = False
         """Whether leaving the block leaves the run as it is: it has ended, or a person or a client acts next."""
         self._is_over = False
@@ -135,8 +126,12 @@ class RunStream(Generic[OutputT_co]):
         async with aclosing(follow(self.run_id, after=self._place, drive=True)) as messages:
             async for place, event in messages:
                 self._place = place
-                self._is_over = isinstance(event, StreamDone | StreamFailed)
-                self._is_kept = self._is_kept or self._is_over or isinstance(event, ApprovalPending | HandoffPending)
+                self._is_over = isinstance(event, contracts.StreamDone | contracts.StreamFailed)
+                self._is_kept = (
+                    self._is_kept
+                    or self._is_over
+                    or isinstance(event, contracts.ApprovalPending | contracts.HandoffPending)
+                )
                 yield event
 
     async def text(self, *, whole: bool = False) -> AsyncGenerator[str]:
@@ -157,7 +152,7 @@ class RunStream(Generic[OutputT_co]):
         """
         told = ToldText()
         async for event in self:
-            if isinstance(event, TextDelta) and _SPOKEN.fullmatch(event.position):
+            if isinstance(event, contracts.TextDelta) and _SPOKEN.fullmatch(event.position):
                 piece = told.add(event)
                 if whole:
                     yield told.attempt
@@ -178,7 +173,7 @@ class RunStream(Generic[OutputT_co]):
 
     async def _cancel(self) -> None:
         state = await self._crib.executions.result(self.run_id)
-        if state.status in ENDED or state.status in WAITING:
+        if state.status in contracts.ENDED | contracts.WAITING:
             return
         with suppress(Conflict):  # it has ended since
             await self._crib.cancel(self.run_id)
@@ -195,7 +190,7 @@ class ToldText:
         self._position: str = ""
         self._number: int = 0
 
-    def add(self, delta: TextDelta) -> str:
+    def add(self, delta: contracts.TextDelta) -> str:
         """What is new to the reader; empty if it was told before."""
         gap = ""
         if delta.position != self._position:

@@ -22,7 +22,7 @@ async def open_run(plan: Plan) -> AsyncGenerator[Run]:
         )
 
         async def run() -> str:
-            return (await bench(QUESTION)).output["summary"]
+            return (await bench(QUESTION)).unwrap()["summary"]
 
         yield run
 

@@ -83,7 +83,7 @@ async def agent_run(store: str) -> AsyncGenerator[Opened]:
         )
 
         async def run() -> str:
-            return (await bench(QUESTION)).output["summary"]
+            return (await bench(QUESTION)).unwrap()["summary"]
 
         yield Opened(_checked(run))
 

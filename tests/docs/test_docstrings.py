@@ -30,8 +30,8 @@ import toolcrib
 from tests.twins import MASTER_KEYS
 from toolcrib import Crib, EgressPolicy, ScriptedModel, contracts, testing, tool
 from toolcrib.contracts import Json, JsonObject, Record
-from toolcrib.crib.crib import ActingCrib
-from toolcrib.crib.definitions import Definer
+from toolcrib.crib.api.acting import ActingCrib
+from toolcrib.crib.api.definitions import Definer
 from toolcrib.crib.runs.retention import Retention
 from toolcrib.llm import Message, Request, ToolCall
 

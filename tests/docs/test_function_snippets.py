@@ -94,8 +94,12 @@ async def test_old_runs_are_deleted(crib: Crib, capsys: pytest.CaptureFixture[st
 
 
 async def test_an_answer_is_streamed(crib: Crib, capsys: pytest.CaptureFixture[str]) -> None:
-    names = await shown("streaming", crib)
-    await names["show"](crib, "desk", "Which deals has Acme?")
+    desk = crib.agent("asked", model="anthropic:claude-sonnet-4")
+    names = await shown("streaming", crib, desk=desk)
+    assert capsys.readouterr().out == "Acme has two deals."
+    assert names["result"].output == "Acme has two deals."
+    run_id = await names["desk"].submit("Which deals has Acme?")
+    await names["show"](crib, run_id)
     assert capsys.readouterr().out == "Acme has two deals."
 
 

@@ -99,14 +99,16 @@ async def test_a_model_that_writes_its_calls_answers_in_the_format_of_its_page()
 
 async def test_the_agents_of_their_page_answer_and_are_saved():
     looks = Message("assistant", (ToolCall("a", "search_deals", '{"company": "Acme"}'),))
-    model = ScriptedModel([looks, "One.", "That one."])
+    model = ScriptedModel([looks, "One.", "That one.", '{"company": "Acme", "amount": 5}', "Two."])
     async with Crib("memory://", models={"anthropic:claude-sonnet-4": model}) as crib:
         crib.add(search_people)
         await crib.workflows.draft({"name": "restock", "steps": [{"name": "look", "output": 1}]}, authored_by="scribe")
         names = await shown("agents", crib, search_deals=search_deals)
         restock = await crib.workflows.get("restock")
 
-    assert (names["answer"].response, names["again"].response) == ("One.", "That one.")
+    assert (names["answer"].output, names["again"].output) == ("One.", "That one.")
+    assert names["deal"] == names["Deal"](company="Acme", amount=5)
+    assert (names["state"].status, names["done"].output) == ("queued", "Two.")
     assert restock.revision == 1
     assert names["saved"].definition.side_effects == "reads"
     assert [found.availability for found in await crib.agents.tools("deal-researcher")] == ["shown", "shown"]
@@ -117,7 +119,7 @@ async def test_the_agent_of_the_page_about_conversations_remembers():
     async with Crib("memory://", models={"scripted:model": model}) as crib:
         names = await shown("conversations", crib)
 
-    assert names["again"].response == "You said: I am Ann. I live in Bonn."
+    assert names["again"].output == "You said: I am Ann. I live in Bonn."
     assert (names["conversation"].title, len(names["turns"])) == ("I am Ann", 2)
 
 
@@ -128,7 +130,7 @@ async def test_the_agent_of_the_page_about_executions_answers_and_fills_its_hand
         crib.add(search_deals)
         names = await shown("executions", crib)
 
-    assert names["answer"].response == "One."
+    assert names["answer"].output == "One."
     assert names["answer"].handles["found"][0]["name"] == "Acme"
 
 

@@ -28,7 +28,7 @@ async def main() -> None:
         trace = await crib.trace(answer.run_id)
     plugins = [point.name for point in importlib.metadata.entry_points(group="pytest11")]
     steps = [step.type for step in trace.steps]
-    print(json.dumps({"answer": answer.response, "steps": steps, "plugins": plugins, "sqlite": sqlite3.sqlite_version}))
+    print(json.dumps({"answer": answer.output, "steps": steps, "plugins": plugins, "sqlite": sqlite3.sqlite_version}))
 
 
 asyncio.run(main())

@@ -49,7 +49,7 @@ async def test_a_model_that_waits_for_something_to_change_is_left_alone():
 
     result, model = await ask([asks(("progress", {}))] * 8 + ["Done."], progress, tools=["progress"], limits=LIMITS)
 
-    assert result.output == {"response": "Done."}
+    assert result.output == "Done."
     assert not any("3 times now" in message.text for message in model.requests[-1].messages)
 
 
@@ -58,7 +58,7 @@ async def test_a_model_that_heeds_the_hint_may_go_on():
     other = asks(("search_deals", {"company": "Other"}))
     result, _ = await ask([SEARCH] * 5 + [other] + [SEARCH] * 5 + ["Done."], limits=LIMITS)
 
-    assert result.output == {"response": "Done."}
+    assert result.output == "Done."
 
 
 async def test_a_model_that_asks_for_something_else_each_time_is_stopped_by_its_limits():
@@ -107,7 +107,7 @@ async def test_arguments_of_five_megabytes_are_not_passed_on_and_do_not_come_bac
     huge = asks(("search_deals", {"company": "x" * 5_000_000}))
     result, model = await ask([huge, "Sorry."], crm=crm)
 
-    assert result.output == {"response": "Sorry."}
+    assert result.output == "Sorry."
     assert crm.searches == []
     assert "have 5000014 characters, and 1000000 is the most" in told(model.requests[1])[0]
     assert sum(len(part.args) for part in model.requests[1].messages[1].calls) < 100
@@ -180,7 +180,7 @@ async def test_calls_with_equal_and_empty_ids_are_each_answered():
     same = Message("assistant", tuple(ToolCall("", "search_deals", '{"company": "A"}') for _ in range(3)))
     result, model = await ask([same, "Done."])
 
-    assert result.output == {"response": "Done."}
+    assert result.output == "Done."
     ids = [call.id for call in model.requests[1].messages[1].calls]
     assert len(set(ids)) == 3
     assert all(ids)
@@ -194,7 +194,7 @@ async def test_a_result_of_fifty_megabytes_is_cut_before_a_model_sees_it():
 
     result, model = await ask([asks(("everything", {})), "Much."], everything, tools=["everything"])
 
-    assert result.output == {"response": "Much."}
+    assert result.output == "Much."
     assert len(told(model.requests[1])[0]) < 50_000
     assert result.envelopes[0].truncated
 
@@ -211,7 +211,7 @@ async def test_a_model_that_writes_its_calls_as_text_is_told_once_and_calls_noth
     crm = Crm(1)
     result, model = await ask([said, said], crm=crm)
 
-    assert result.output == {"response": said}
+    assert result.output == said
     assert len(model.requests) == 2
     assert "and is taken for its answer" in result.warnings[-1]
     assert crm.updates == []

@@ -12,8 +12,9 @@ from pydantic import BaseModel
 
 import toolcrib
 from toolcrib.contracts import Record
-from toolcrib.crib.crib import ActingCrib, Crib
-from toolcrib.crib.definitions import Definer
+from toolcrib.crib.api.acting import ActingCrib
+from toolcrib.crib.api.definitions import Definer
+from toolcrib.crib.crib import Crib
 
 _SECTIONS: Final = ("Args", "Raises", "Returns", "Yields", "Attributes", "Example", "Examples")
 _SECTION: Final = re.compile(rf"^({'|'.join(_SECTIONS)}):\n((?:(?:    .*)?\n)*)", re.MULTILINE)

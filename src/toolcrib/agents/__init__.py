@@ -18,6 +18,7 @@ if TYPE_CHECKING:
     )
     from toolcrib.agents.history.prior_turns import SUMMARIZED, Summary
     from toolcrib.agents.history.variables import message_of, variables_of
+    from toolcrib.agents.model.answer_checks import AnswerChecks
     from toolcrib.agents.planner.compiled_workflow import workflow_of
     from toolcrib.agents.planner.step_handlers import AgenticHandlers
     from toolcrib.agents.prepare.agent import check_agent, identity_of
@@ -42,6 +43,7 @@ else:
             "toolcrib.agents.history.variables": "message_of variables_of",
             "toolcrib.agents.planner.compiled_workflow": "workflow_of",
             "toolcrib.agents.planner.step_handlers": "AgenticHandlers",
+            "toolcrib.agents.model.answer_checks": "AnswerChecks",
             "toolcrib.agents.prepare.agent": "check_agent identity_of",
             "toolcrib.agents.prepare.agentic_tool": "Models RunPreparer",
             "toolcrib.agents.prepare.memory": "Memory",
@@ -62,6 +64,7 @@ __all__ = [
     "SUMMARIZED",
     "TASK_INPUT",
     "AgenticHandlers",
+    "AnswerChecks",
     "Memory",
     "Models",
     "PromptTestProgram",

@@ -12,7 +12,9 @@ import orjson
 from msgspec import structs
 
 from toolcrib.agents.history.variables import Recall
+from toolcrib.agents.model.answer_checks import AnswerChecks, JournaledCheck
 from toolcrib.agents.model.json_answers import (
+    AnswerFormat,
     UnusableAnswer,
     ask_json,
     end_without_output,
@@ -58,10 +60,12 @@ class AgentProgram:
 
     Args:
         preparer: Prepares runs.
+        checks: Judge answers beyond their schema.
     """
 
-    def __init__(self, preparer: AgentPreparer) -> None:
+    def __init__(self, preparer: AgentPreparer, checks: AnswerChecks) -> None:
         self._preparer = preparer
+        self._checks = checks
 
     async def __call__(self, context: RunContext, tool: ToolRevision) -> RunEnd:
         """Run to the end; whatever goes wrong is an end too, with what was reached until then."""
@@ -75,13 +79,14 @@ class AgentProgram:
             return RunEnd(status="failed", stop_reason="policy", error=refusal.error)
         if _names_tools(agent) and not prepared.offer.tools:
             return _no_tools(tool)
-        return await Turns(_Reply(prepared), prepared.found).run()
+        return await Turns(_Reply(prepared, self._checks.of_run(context, tool)), prepared.found).run()
 
 
 class _Reply:
     """The work of an agent: a message, and an answer."""
 
-    def __init__(self, prepared: PreparedAgent) -> None:
+    def __init__(self, prepared: PreparedAgent, check: JournaledCheck) -> None:
+        self._check = check
         self.model_client = prepared.model_client
         self.offer = prepared.offer
         self.opening = prepared.opening
@@ -115,9 +120,11 @@ class _Reply:
         if not text and not response.wants_format:
             return turns.nothing(response)
         found = fitting_object(response.answer if response.wants_format else text, schema)
-        if found is None:
+        problem = "" if found is None else await self._check("answer", found)
+        if found is None or problem:
+            question = f"That cannot be used: {problem}. {_FORMAT}" if problem else _FORMAT
             try:
-                found = await turns.format_answer(response.message, _FORMAT, schema)
+                found = await turns.format_answer(response.message, question, schema, self._check)
             except UnusableAnswer as failure:
                 partial = {"response": text, "calls": calls_in_short(turns.done)}
                 return RunEnd(partial=partial, status="failed", stop_reason="error", error=model_failure(failure))
@@ -150,23 +157,27 @@ class AgenticProgram:
 
     Args:
         preparer: Prepares runs.
+        checks: Judge answers beyond their schema.
     """
 
-    def __init__(self, preparer: RunPreparer) -> None:
+    def __init__(self, preparer: RunPreparer, checks: AnswerChecks) -> None:
         self._preparer = preparer
+        self._checks = checks
 
     async def __call__(self, context: RunContext, tool: ToolRevision) -> RunEnd:
         """Run to the end; whatever goes wrong is an end too, with what was reached until then."""
         setup = await self._preparer.prepare(context, tool)
-        return (
-            await Turns(_Task(setup), grounds=grounds_of(setup)).run() if setup.allotted else _nothing_allocated(tool)
-        )
+        if not setup.allotted:
+            return _nothing_allocated(tool)
+        work = _Task(setup, self._checks.of_run(context, tool))
+        return await Turns(work, grounds=grounds_of(setup)).run()
 
 
 class _Task:
     """The work of an agentic tool: a task, and an answer that is put into a schema."""
 
-    def __init__(self, setup: Setup) -> None:
+    def __init__(self, setup: Setup, check: JournaledCheck) -> None:
+        self._check = check
         self.model_client = setup
         self.offer = setup.place.offer
         self.opening: tuple[Message, ...] = (user(setup.task),)
@@ -200,13 +211,14 @@ class _Task:
         if schema is None:
             return RunEnd(output={"summary": text}, warnings=warnings)
         found = fitting_object(response.answer or text, schema)
-        if found is not None:
+        problem = "" if found is None else await self._check("answer", found)
+        if found is not None and not problem:
             return RunEnd(output=found, warnings=warnings)
         try:
             if response.wants_format:
-                output = await turns.format_answer(response.message, _AGENTIC_FORMAT, schema)
+                output = await turns.format_answer(response.message, _AGENTIC_FORMAT, schema, self._check)
             else:
-                output = await self._format(turns.done, text, schema)
+                output = await self._format(turns.done, text, schema, problem)
         except (ModelError, UnusableAnswer, BudgetExhausted) as failure:
             warnings = (*warnings, f"the answer could not be formatted: {failure}")
             if not is_old:
@@ -214,14 +226,18 @@ class _Task:
             output = {"summary": text}
         return RunEnd(output=output, warnings=warnings)
 
-    async def _format(self, done: Sequence[ToolEnvelope], text: str, schema: JsonSchema) -> Json:
+    async def _format(self, done: Sequence[ToolEnvelope], text: str, schema: JsonSchema, problem: str) -> Json:
         facts = preview([{"tool": found.name, "output": found.output} for found in done if found.ok], 6000)
         question = (
             f"Task: {self.model_client.task}\n\nAnswer so far: {text}\n\nFacts: {facts}\n\n"
             "Put the answer into the schema."
         )
+        question += f" What is wrong with the answer so far: {problem}." if problem else ""
         system = "You put an answer into the given schema, truthfully, from the text and the facts that you are given."
-        return await ask_json(self.model_client, "format", "formatting", question, schema, name="answer", system=system)
+        reading = AnswerFormat(check=self._check)
+        return await ask_json(
+            self.model_client, "format", "formatting", question, schema, name="answer", system=system, reading=reading
+        )
 
 
 def _so_far(text: str, turns: Turns) -> JsonObject:
@@ -331,6 +347,7 @@ def programs(
     fragments: Fragments,
     accounts: Accounts,
     recall: Recall,
+    checks: AnswerChecks | None = None,
 ) -> Mapping[RunKind, Program]:
     """The program of every kind of run.
 
@@ -342,17 +359,19 @@ def programs(
         fragments: Finds the pieces of agents' prompts.
         accounts: Finds the service accounts that agents act as.
         recall: Remembers agents' conversations.
+        checks: Judge answers beyond their schema.
     """
+    checks = checks or AnswerChecks()
     preparer = RunPreparer(models, registry, providers, references)
     agents = AgentPreparer(models, registry, fragments=fragments, accounts=accounts, recall=recall)
-    deterministic, agentic = DeterministicProgram(preparer), AgenticProgram(preparer)
+    deterministic, agentic = DeterministicProgram(preparer), AgenticProgram(preparer, checks)
 
     def run_agentic(context: RunContext, tool: ToolRevision) -> Awaitable[RunEnd]:
         implementation = tool.definition.implementation
         fixed = isinstance(implementation, AgenticImplementation) and implementation.mode == "deterministic"
         return (deterministic if fixed else agentic)(context, tool)
 
-    return {"tool": call_once, "agentic": run_agentic, "agent": AgentProgram(agents)}
+    return {"tool": call_once, "agentic": run_agentic, "agent": AgentProgram(agents, checks)}
 
 
 async def call_once(context: RunContext, tool: ToolRevision) -> RunEnd:

@@ -57,6 +57,7 @@ if TYPE_CHECKING:
         PermissionDenied,
         Reason,
         ReconnectRequired,
+        RunNotCompleted,
         ToolcribError,
         ToolError,
         Unauthenticated,
@@ -352,8 +353,8 @@ else:
             "toolcrib.contracts.base.errors": (
                 "Conflict EgressDenied ErrorCode Fenced InvalidDefinition InvalidExpression InvalidInput "
                 "InvalidSettings JournalDivergence MODEL_ERROR_KINDS ModelError ModelErrorKind NotFound "
-                "PermissionDenied RETRYABLE_MODEL_ERRORS Reason ReconnectRequired ToolError ToolcribError "
-                "Unauthenticated Unavailable"
+                "PermissionDenied RETRYABLE_MODEL_ERRORS Reason ReconnectRequired RunNotCompleted ToolError "
+                "ToolcribError Unauthenticated Unavailable"
             ),
             "toolcrib.contracts.base.identity": (
                 "cache_key call_id canonical content_hash digest hash_call idempotency_key"
@@ -661,6 +662,7 @@ __all__ = [
     "RunEvent",
     "RunFinished",
     "RunKind",
+    "RunNotCompleted",
     "RunRequest",
     "RunResult",
     "RunResumed",

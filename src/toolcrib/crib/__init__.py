@@ -12,18 +12,22 @@ from typing import TYPE_CHECKING
 from toolcrib.contracts.base import names_on_use
 
 if TYPE_CHECKING:
+    from toolcrib.crib.api.acting import ActingCrib
+    from toolcrib.crib.api.handles import Agent, AgenticTool, CompositeTool, WorkflowHandle
+    from toolcrib.crib.api.run_streams import RunStream
     from toolcrib.crib.container.environment import DefinitionOptions, SharingOptions
-    from toolcrib.crib.crib import ActingCrib, Crib
-    from toolcrib.crib.definitions import Agent, AgenticTool, CompositeTool, WorkflowHandle
-    from toolcrib.crib.tool_use import ToolUse, use_tools_with_ai
+    from toolcrib.crib.crib import Crib
+    from toolcrib.crib.tool_use import use_tools_with_ai
 else:
     __getattr__ = names_on_use(
         __name__,
         {
             "toolcrib.crib.container.environment": "DefinitionOptions SharingOptions",
-            "toolcrib.crib.crib": "ActingCrib Crib",
-            "toolcrib.crib.definitions": "Agent AgenticTool CompositeTool WorkflowHandle",
-            "toolcrib.crib.tool_use": "ToolUse use_tools_with_ai",
+            "toolcrib.crib.api.acting": "ActingCrib",
+            "toolcrib.crib.api.handles": "Agent AgenticTool CompositeTool WorkflowHandle",
+            "toolcrib.crib.api.run_streams": "RunStream",
+            "toolcrib.crib.crib": "Crib",
+            "toolcrib.crib.tool_use": "use_tools_with_ai",
         },
     )
 
@@ -34,8 +38,8 @@ __all__ = [
     "CompositeTool",
     "Crib",
     "DefinitionOptions",
+    "RunStream",
     "SharingOptions",
-    "ToolUse",
     "WorkflowHandle",
     "use_tools_with_ai",
 ]

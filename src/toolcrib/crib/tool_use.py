@@ -5,33 +5,86 @@ It makes a temporary agent: its run is journaled, and each call goes through the
 
 from collections.abc import Sequence
 from contextlib import AsyncExitStack
-from dataclasses import dataclass
 from hashlib import sha256
-from typing import cast
+from typing import Any, TypeVar, overload
 
-from toolcrib.contracts import InvalidInput, Json, JsonSchema, Limits, LLMConfig, OnMalformed, Principal, canonical
+from toolcrib.contracts import (
+    InvalidInput,
+    Json,
+    JsonObject,
+    JsonSchema,
+    Limits,
+    LLMConfig,
+    OnMalformed,
+    Principal,
+    canonical,
+)
 from toolcrib.core.runs import Result
+from toolcrib.crib.api.definitions import Usable, reference_of
+from toolcrib.crib.api.output_types import OutputType
 from toolcrib.crib.crib import Crib
-from toolcrib.crib.definitions import AgentOptions, Usable, reference_of
 from toolcrib.llm import LanguageModel
 
+OutputT = TypeVar("OutputT")
 
-@dataclass(frozen=True)
-class ToolUse:
-    """What a model came to with its tools.
 
-    Example:
-        used = await use_tools_with_ai(
-            "anthropic:claude-sonnet-4", [search_deals], "You are brief.", "Which deals has Acme?", crib=crib
-        )
-        print(used.output, used.run.cost_usd)
-    """
+@overload
+async def use_tools_with_ai(
+    model: str | LLMConfig | LanguageModel,
+    tools: Sequence[Usable],
+    system_prompt: str,
+    user_prompt: str,
+    *,
+    output_type: type[OutputT],
+    limits: Limits | None = None,
+    on_malformed: OnMalformed = "refuse",
+    crib: Crib | None = None,
+    principal: Principal | None = None,
+) -> Result[OutputT]: ...
 
-    output: Json
-    """The object that meets the response format, or the answer's text if there is none; null if the run did not end
-    with an answer."""
-    run: Result
-    """The run: how it ended, its calls, its cost, its trace."""
+
+@overload
+async def use_tools_with_ai(
+    model: str | LLMConfig | LanguageModel,
+    tools: Sequence[Usable],
+    system_prompt: str,
+    user_prompt: str,
+    *,
+    response_format: JsonSchema,
+    limits: Limits | None = None,
+    on_malformed: OnMalformed = "refuse",
+    crib: Crib | None = None,
+    principal: Principal | None = None,
+) -> Result[JsonObject]: ...
+
+
+@overload
+async def use_tools_with_ai(
+    model: str | LLMConfig | LanguageModel,
+    tools: Sequence[Usable],
+    system_prompt: str,
+    user_prompt: str,
+    *,
+    limits: Limits | None = None,
+    on_malformed: OnMalformed = "refuse",
+    crib: Crib | None = None,
+    principal: Principal | None = None,
+) -> Result[str]: ...
+
+
+@overload
+async def use_tools_with_ai(
+    model: str | LLMConfig | LanguageModel,
+    tools: Sequence[Usable],
+    system_prompt: str,
+    user_prompt: str,
+    *,
+    output_type: object,
+    limits: Limits | None = None,
+    on_malformed: OnMalformed = "refuse",
+    crib: Crib | None = None,
+    principal: Principal | None = None,
+) -> Result[Any]: ...
 
 
 async def use_tools_with_ai(
@@ -40,12 +93,13 @@ async def use_tools_with_ai(
     system_prompt: str,
     user_prompt: str,
     *,
+    output_type: object | None = None,
     response_format: JsonSchema | None = None,
     limits: Limits | None = None,
     on_malformed: OnMalformed = "refuse",
     crib: Crib | None = None,
     principal: Principal | None = None,
-) -> ToolUse:
+) -> Result[Any]:
     r"""Let a model use tools by the text protocol until it has answered.
 
     Args:
@@ -53,7 +107,8 @@ async def use_tools_with_ai(
         tools: What it may call. Those that the crib does not have are added to it.
         system_prompt: The system prompt, before the tools; the same in every request.
         user_prompt: The task.
-        response_format: JSON Schema of the final answer, an object; null for text.
+        output_type: Type of the final answer, as of `Crib.agent`; text if null.
+        response_format: JSON Schema of the final answer, an object, instead of a type.
         limits: What the run may spend.
         on_malformed: What becomes of an answer with a malformed call: `refuse` makes none of its calls, `skip` all
             the others.
@@ -69,7 +124,7 @@ async def use_tools_with_ai(
     Example:
         model = ScriptedModel(["```tool\nreturn search_deals('Acme');\n```", "Acme has two deals."])
         used = await use_tools_with_ai(model, [search_deals], "You are brief.", "Which deals has Acme?")
-        print(used.output)
+        print(used.output, used.cost_usd)
     """
     async with AsyncExitStack() as stack:
         llm, given = _configure_model(model, on_malformed)
@@ -79,16 +134,18 @@ async def use_tools_with_ai(
             msg = f"the crib must know the model {llm.model!r} itself: Crib(models={{{llm.model!r}: …}})"
             raise InvalidInput(msg)
         names = [reference_of(one, crib.add) for one in tools]
-        agent = crib.agent(
-            _name(llm, names, system_prompt, response_format, limits),
-            model=llm,
-            tools=names,
+        name = _name(llm, names, system_prompt, response_format or _schema(output_type), limits)
+        handle = crib.define_agent(
+            name,
+            llm,
+            names,
+            {"system_prompt": system_prompt},
+            output_type=output_type,
+            response_schema=response_format,
             limits=limits,
-            **_options(system_prompt, response_format),
         )
         acting = crib if principal is None else crib.acting_as(principal)
-        run = await acting.invoke(agent.definition.name, {"message": user_prompt})
-        return ToolUse(_output(run, "response" if response_format is None else "output"), run)
+        return handle.read(await acting.invoke(handle.definition.name, {"message": user_prompt}))
 
 
 def _configure_model(
@@ -104,11 +161,8 @@ def _configure_model(
     return model.model_copy(update={"tool_calling": "text", "on_malformed": on_malformed}), given
 
 
-def _options(system_prompt: str, response_format: JsonSchema | None) -> AgentOptions:
-    options: AgentOptions = {"system_prompt": system_prompt}
-    if response_format is not None:
-        options["response_schema"] = response_format
-    return options
+def _schema(output_type: object | None) -> JsonSchema | None:
+    return None if output_type in (None, str) else OutputType("the answer", output_type).schema
 
 
 def _name(llm: LLMConfig, tools: Sequence[str], prompt: str, schema: JsonSchema | None, limits: Limits | None) -> str:
@@ -116,9 +170,3 @@ def _name(llm: LLMConfig, tools: Sequence[str], prompt: str, schema: JsonSchema 
     settings = [llm, limits or Limits()]
     parts: Json = [*(one.model_dump(mode="json") for one in settings), list(tools), prompt, schema]
     return f"tool-use-{sha256(canonical(parts)).hexdigest()[:12]}"
-
-
-def _output(run: Result, name: str) -> Json:
-    output = run.output
-    is_answer = run.ok and run.summary.stop_reason == "final_answer" and isinstance(output, dict)
-    return cast("dict[str, Json]", output).get(name) if is_answer else None

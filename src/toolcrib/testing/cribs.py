@@ -11,7 +11,7 @@ Example:
 import asyncio
 from collections.abc import Callable, Mapping, Sequence
 from functools import partial
-from typing import TypeAlias, TypeVar, cast
+from typing import Any, TypeAlias, TypeVar, cast
 
 from toolcrib.contracts import AgentResponse, Approval, InvalidInput, JsonObject, LLMConfig
 from toolcrib.contracts.workflows import WorkflowInstance
@@ -24,7 +24,7 @@ from toolcrib.testing.frozen_clock import FrozenClock
 
 AnyRun: TypeAlias = Result | AgentResponse | WorkflowInstance | str
 """A run as a tool, an agent or a workflow returns it, or its id."""
-RunT = TypeVar("RunT", Result, AgentResponse, WorkflowInstance)
+RunT = TypeVar("RunT", bound=Result[Any] | AgentResponse | WorkflowInstance)
 
 
 def new_crib(
@@ -225,4 +225,6 @@ async def _resumed(crib: Crib, run: RunT) -> RunT:
     resumed = await crib.resume(run.run_id)
     if isinstance(run, AgentResponse):
         return cast("RunT", await crib.executions.respond(run.run_id))
-    return cast("RunT", await crib.instances.get(run.run_id) if isinstance(run, WorkflowInstance) else resumed)
+    if isinstance(run, WorkflowInstance):
+        return cast("RunT", await crib.instances.get(run.run_id))
+    return cast("RunT", resumed if run.reader is None else resumed.read_as(run.reader))

@@ -26,7 +26,7 @@ class CallsEachTool(ScriptedModel):
 
         with override_models(crib, CallsEachTool(arguments={"search_deals": {"company": "Acme"}})) as model:
             answer = await desk("Try your tools.")
-        print(answer.response, len(model.requests))
+        print(answer.output, len(model.requests))
     """
 
     def __init__(

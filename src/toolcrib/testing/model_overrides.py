@@ -36,7 +36,7 @@ def override_models(crib: ActingCrib, models: ModelT) -> Generator[ModelT]:
 
         with override_models(crib, ScriptedModel([says("None.")])) as model:
             answer = await desk("Which deals has Bolt?")
-        print(answer.response, model.requests[0].messages[-1].text)
+        print(answer.output, model.requests[0].messages[-1].text)
     """
     if isinstance(models, Mapping) and not models:
         raise InvalidInput("no model is given; pass one model, or models by reference such as {'openai:gpt-5': model}")

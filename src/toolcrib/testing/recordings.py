@@ -80,7 +80,7 @@ def record_models(
         for _ in range(2):  # the first records, the second replays
             with record_models(crib, "recordings/desk.json"):
                 answer = await desk("Which deals has Acme?")
-            print(answer.response)
+            print(answer.output)
     """
     path = Path(path)
     if mode not in get_args(RecordMode):

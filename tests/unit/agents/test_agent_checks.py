@@ -19,7 +19,7 @@ from toolcrib.contracts import (
     Principal,
     PromptFragment,
 )
-from toolcrib.crib.definitions import AgentOptions
+from toolcrib.crib.api.definitions import AgentOptions
 
 
 async def save(definition: AgentDefinition, *beside: AgentDefinition) -> Any:
@@ -198,10 +198,10 @@ async def test_an_agent_is_defined_and_asked_in_code():
         second = await desk("How are you?", context={"deal": "d1"})
         third = await desk("And now?", conversation_id=second.conversation_id)
 
-    assert (first.response, first.output) == ('{"n": 1}', {"n": 1})
+    assert (first.outputs.response, first.output) == ('{"n": 1}', {"n": 1})
     assert counting.definition.response_format == "structured"
     assert counting.definition.limits.max_iterations == 3
-    assert second.response == "Fine."
+    assert second.output == "Fine."
     assert third.conversation_id == second.conversation_id
     assert [message.text for message in model.requests[2].messages][-1] == "And now?"
     assert "d1" in model.requests[1].messages[0].text
@@ -216,6 +216,6 @@ async def test_an_agent_needs_a_model():
 
 @pytest.mark.requirement("agent.facade")
 def test_whatever_makes_an_agent_can_be_said_in_code():
-    apart = {"kind", "llm", "tools", "limits"}  # parameters of their own
+    apart = {"kind", "llm", "tools", "limits", "response_format", "response_schema"}  # parameters of their own
 
     assert AgentImplementation.model_fields.keys() - apart <= AgentOptions.__annotations__.keys()

@@ -238,7 +238,7 @@ def _check_output(result: Result, way: Exit) -> None:
     if way.response is None:
         assert (result.output, result.partial) == (None, None)
         return
-    output: Any = result.output if way.status == "completed" else result.partial
+    output: Any = result.summary.output if way.status == "completed" else result.partial
     assert (result.output is None) is (way.status != "completed")
     assert output["response"] == way.response
     assert len(output.get("calls", ())) == (way.calls or 0)
@@ -281,5 +281,5 @@ async def test_a_run_that_waited_ends_with_its_answer(kind: str):
             await crib.return_client_result(waiting.run_id, "t1.c1", ClientResult(output={"seen": True}))
         result = await crib.resume(waiting.run_id)
 
-    assert result.output == {"response": "Done."}
+    assert result.output == "Done."
     assert result.summary.stop_reason == "final_answer"

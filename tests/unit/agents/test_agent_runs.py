@@ -6,7 +6,7 @@ import orjson
 import pytest
 
 from tests.unit.agents.crm import MODEL, Crm, asks, positions, purposes, stopped, told
-from tests.unit.agents.desk import agent, ask, noted, output_of, partial_of
+from tests.unit.agents.desk import agent, ask, noted, partial_of
 from toolcrib import Crib, ScriptedModel
 from toolcrib.contracts import ErrorCode, ModelStarted, PromptFragment, Reason, ServiceAccount
 from toolcrib.llm import Message, Response, Text, TokenUsage, ToolCall, assistant
@@ -32,7 +32,7 @@ async def test_an_agent_calls_what_it_needs_and_answers():
 
     assert result.ok
     assert result.summary.stop_reason == "final_answer"
-    assert result.output == {"response": "Two."}
+    assert result.output == "Two."
     assert positions(result) == ["t1.c1"]
     assert purposes(result) == ["tool_selection", "result_review"]
     assert orjson.loads(told(model.requests[1])[0]) == result.envelopes[0].output
@@ -42,7 +42,7 @@ async def test_an_agent_calls_what_it_needs_and_answers():
 async def test_an_agent_without_tools_just_answers():
     result, model = await ask(["Hello."], tools=[])
 
-    assert result.output == {"response": "Hello."}
+    assert result.output == "Hello."
     assert len(model.requests[0].tools) == 0
 
 
@@ -118,7 +118,7 @@ async def test_an_answer_that_is_an_object_already_costs_nothing_more(text: str,
     form: Any = {"response_format": "structured", **fields}
     result, model = await ask([SEARCH, text], **form)
 
-    assert result.output == {"response": text, "output": {"n": 2}}
+    assert result.summary.output == {"response": text, "output": {"n": 2}}
     assert len(model.requests) == 2
     assert "answer with one JSON object" in model.requests[0].system
     assert model.requests[0].output_schema is None
@@ -128,7 +128,7 @@ async def test_an_answer_that_is_an_object_already_costs_nothing_more(text: str,
 async def test_without_tools_the_request_itself_asks_for_the_schema():
     result, model = await ask(['{"n": 2}'], tools=[], response_format="structured", response_schema=SCHEMA)
 
-    assert output_of(result)["output"] == {"n": 2}
+    assert result.output == {"n": 2}
     [request] = model.requests
     assert (request.output_schema, request.system) == (SCHEMA, "")
 
@@ -137,7 +137,7 @@ async def test_without_tools_the_request_itself_asks_for_the_schema():
 async def test_another_answer_is_asked_for_once_more_where_the_conversation_stands():
     result, model = await ask([SEARCH, "Two.", '{"n": 2}'], response_format="structured", response_schema=SCHEMA)
 
-    assert result.output == {"response": "Two.", "output": {"n": 2}}
+    assert result.summary.output == {"response": "Two.", "output": {"n": 2}}
     assert purposes(result) == ["tool_selection", "result_review", "formatting"]
     last = model.requests[2]
     assert last.system == model.requests[0].system
@@ -150,7 +150,7 @@ async def test_another_answer_is_asked_for_once_more_where_the_conversation_stan
 async def test_an_object_that_had_to_be_put_right_is_nobodys_answer():
     result, _ = await ask([SEARCH, '{"n": "two"}', '{"n": 2}'], response_format="structured", response_schema=SCHEMA)
 
-    assert result.output == {"response": '{"n":2}', "output": {"n": 2}}
+    assert result.summary.output == {"response": '{"n":2}', "output": {"n": 2}}
 
 
 @pytest.mark.requirement("agent.formats")
@@ -170,7 +170,7 @@ async def test_an_answer_that_cannot_be_had_in_its_schema_fails_with_the_words()
 async def test_a_model_that_is_ready_is_asked_for_its_answer_in_words():
     result, model = await ask([SEARCH, ready(), "Two."])
 
-    assert result.output == {"response": "Two."}
+    assert result.output == "Two."
     assert purposes(result) == ["tool_selection", "result_review", "formatting"]
     assert model.requests[2].tool_choice == "none"
     assert model.requests[2].system == model.requests[0].system
@@ -180,7 +180,7 @@ async def test_a_model_that_is_ready_is_asked_for_its_answer_in_words():
 async def test_a_model_without_tools_that_is_ready_says_it_too():
     result, model = await ask([ready("Well:"), "Two."], tools=[])
 
-    assert result.output == {"response": "Two."}
+    assert result.output == "Two."
     assert model.requests[1].messages[1] == assistant("Well:")
     assert model.requests[1].tool_choice == "auto"
 
@@ -198,7 +198,7 @@ async def test_a_model_that_is_ready_is_asked_for_its_answer_in_the_schema_at_on
         [SEARCH, ready("Fine."), '{"n": 2}'], response_format="structured", response_schema=SCHEMA
     )
 
-    assert result.output == {"response": "Fine.", "output": {"n": 2}}
+    assert result.summary.output == {"response": "Fine.", "output": {"n": 2}}
     assert len(model.requests) == 3
 
 
@@ -220,7 +220,7 @@ async def test_an_agentic_tool_whose_model_is_ready_ends_likewise(schema: Any):
 async def test_a_model_hears_what_is_wrong_with_its_calls():
     result, model = await ask([malformed("line 2: expected an argument"), SEARCH, "Two."])
 
-    assert result.output == {"response": "Two."}
+    assert result.output == "Two."
     assert model.requests[1].messages[-1].text.endswith("\nline 2: expected an argument")
     assert model.requests[1].messages[-2].text == "```tool\nreturn x(;\n```"
     assert purposes(result) == ["tool_selection", "error_recovery", "result_review"]
@@ -265,7 +265,7 @@ async def test_an_agent_that_calls_one_tool_at_a_time_has_the_others_refused():
 async def test_a_pause_of_the_provider_goes_on_with_what_was_said():
     result, model = await ask([stopped("pause", "Thinking"), "Two."])
 
-    assert result.output == {"response": "Two."}
+    assert result.output == "Two."
     assert model.requests[1].messages[-1] == assistant("Thinking")
 
 

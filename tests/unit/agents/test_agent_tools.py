@@ -239,7 +239,7 @@ async def test_a_run_that_goes_on_after_a_wait_has_the_tools_that_it_began_with(
         await crib.decide(waiting.run_id, "t1.c1", approve=True)
         result = await crib.resume(waiting.run_id)
 
-    assert result.output == {"response": "Paid."}
+    assert result.output == "Paid."
     offered = [[each.name for each in request.tools.tools] for request in model.requests]
     assert offered == [["pay", "mail_read", "mail_send"]] * 2
 

@@ -59,11 +59,11 @@ async def test_a_delegate_is_a_tool_that_takes_a_message_and_context_and_answers
     [offered] = outer.requests[0].tools.tools
     assert (offered.name, offered.description) == ("researcher", "Finds things.")
     assert list(offered.schema["properties"]) == ["message", "context"]
-    assert result.output == {"response": "Two."}
+    assert result.output == "Two."
     assert orjson.loads(told(outer.requests[1])[0]) == {"response": "Two deals."}
     assert inner.requests[0].messages[0].text == 'Context:\n{\n  "region": "EU"\n}\n\nFind Acme\'s deals'
     assert nested is not None
-    assert nested.output == {"response": "Two deals."}
+    assert nested.output == "Two deals."
 
 
 async def test_a_delegate_spends_its_callers_budget():
@@ -101,7 +101,7 @@ async def test_the_rules_of_the_caller_bind_its_delegates_too():
         result = await crib.invoke("desk", {"message": "Delete it"})
         nested = await crib.resume(envelope_of(result).metadata["run_id"])
 
-    assert result.output == {"response": "Not done."}
+    assert result.output == "Not done."
     [denied] = nested.envelopes
     assert (denied.status, denied.attempts) == ("denied", 0)
 
@@ -177,7 +177,7 @@ async def test_a_delegate_that_fails_is_an_error_that_its_callers_model_sees(fai
     outer = ScriptedModel([ASK, "It failed."])
     result, _ = await delegated(outer, failing)
 
-    assert result.output == {"response": "It failed."}
+    assert result.output == "It failed."
     envelope = envelope_of(result)
     assert envelope.status == "error"
     assert said in orjson.loads(told(outer.requests[1])[0])["message"]
@@ -256,7 +256,7 @@ async def test_an_approval_inside_a_delegate_suspends_its_caller_and_both_go_on(
 
     assert waiting.summary.status == "awaiting_approval"
     assert before == []
-    assert result.output == {"response": "Moved."}
+    assert result.output == "Moved."
     assert crm.updates == [(["d0"], "3003")]
 
 

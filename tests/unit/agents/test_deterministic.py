@@ -144,8 +144,8 @@ async def test_an_empty_list_is_a_step_without_calls():
     assert positions(result) == ["search_deals"]
     assert purposes(result) == ["planning"]
     [warning] = result.summary.warnings
-    assert result.output["summary"] == warning == "Nothing was changed: there were no items to do update_deals for."
-    assert result.output["steps"]["update_deals"] == {"tool": None, "calls": 0, "output": []}
+    assert result.unwrap()["summary"] == warning == "Nothing was changed: there were no items to do update_deals for."
+    assert result.unwrap()["steps"]["update_deals"] == {"tool": None, "calls": 0, "output": []}
 
 
 @pytest.mark.requirement("agents.sequence")
@@ -311,7 +311,7 @@ async def test_when_no_answer_can_be_formatted_the_facts_are_the_answer(answers:
     result, _ = await run_sequence(crm, plan(), *answers)
 
     assert result.ok
-    assert result.output["steps"]["update_deals"]["output"] == [{"updated": 1}]
+    assert result.unwrap()["steps"]["update_deals"]["output"] == [{"updated": 1}]
     [warning] = result.summary.warnings
     assert warning.startswith("the answer could not be formatted: ")
     assert said in warning

@@ -78,7 +78,7 @@ async def test_a_sequence_that_cannot_pay_for_its_answer_reports_the_facts():
     assert result.ok
     assert result.cost_usd == Decimal("0.10")
     assert len(crm.updates) == 1
-    assert result.output["steps"]["update_deals"]["calls"] == 1
+    assert result.unwrap()["steps"]["update_deals"]["calls"] == 1
     assert "the answer could not be formatted: limit max_cost_usd" in result.summary.warnings[0]
 
 

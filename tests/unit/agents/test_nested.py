@@ -186,8 +186,8 @@ async def test_nesting_ends_at_a_fixed_depth():
         result = await crib.invoke("a1", {"task": "go"})
 
     assert asked == ["a2", "a3", "a4", "a5", "a6", "a7"]
-    assert "'a7' would be nested 6 deep, and 5 is the most" in result.output["summary"]
-    assert "POLICY_DENIED" in result.output["summary"]
+    assert "'a7' would be nested 6 deep, and 5 is the most" in result.unwrap()["summary"]
+    assert "POLICY_DENIED" in result.unwrap()["summary"]
 
 
 @pytest.mark.requirement("agents.depth", "agents.authoring")

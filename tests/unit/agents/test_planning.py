@@ -204,7 +204,7 @@ async def test_a_run_that_found_nothing_says_so_by_facts():
     result, _ = await run(Crm(0), move())
 
     assert purposes(result) == ["planning"]
-    assert result.output["summary"] == "Nothing was changed: there were no items to do update_deals for."
+    assert result.unwrap()["summary"] == "Nothing was changed: there were no items to do update_deals for."
     assert result.summary.metadata["outcome"]["update_deals"] == {"status": "succeeded", "calls": 0, "failed": 0}
 
 

@@ -8,7 +8,7 @@ import orjson
 import pytest
 
 from tests.unit.agents.crm import MODEL, Crm, Found, asks, positions, purposes
-from tests.unit.agents.desk import agent, ask, output_of
+from tests.unit.agents.desk import agent, ask
 from toolcrib import AgenticTool, Crib, LLMConfig, Result, ScriptedModel, tool
 from toolcrib.contracts import AgentDefinition, AgentRequest, Example
 from toolcrib.llm import Request, Tool, ToolSet
@@ -30,7 +30,7 @@ async def test_an_agent_calls_by_text_and_answers():
     result, model = await ask([SEARCH, "Two."], llm=TEXT)
 
     assert result.ok
-    assert result.output == {"response": "Two."}
+    assert result.output == "Two."
     assert positions(result) == ["t1.c1"]
     assert purposes(result) == ["tool_selection", "result_review"]
     asked, told = model.requests[1].messages[1:]
@@ -49,7 +49,7 @@ async def test_the_final_answer_is_asked_for_in_its_format_under_the_same_system
 
     assert result.ok
     assert purposes(result) == ["tool_selection", "result_review", "formatting"]
-    assert output_of(result)["response" if schema is None else "output"] == ("Two." if schema is None else {"n": 2})
+    assert result.output == ("Two." if schema is None else {"n": 2})
     assert len({request.system for request in model.requests}) == 1
     assert words(model.requests[2])[:-1] == [*words(model.requests[1]), READY]
     assert '"n"' not in model.requests[0].system
@@ -61,7 +61,7 @@ async def test_a_final_answer_that_is_none_is_asked_for_again_under_the_same_pro
     answers = [SEARCH, READY, "Two.", '{"n": 2}']
     result, model = await ask(answers, llm=TEXT, response_format="structured", response_schema=SCHEMA)
 
-    assert output_of(result)["output"] == {"n": 2}
+    assert result.output == {"n": 2}
     assert words(model.requests[3])[: len(words(model.requests[2]))] == words(model.requests[2])
     assert len({request.system for request in model.requests}) == 1
 
@@ -72,7 +72,7 @@ async def test_of_an_answer_with_a_malformed_block_nothing_runs_and_the_model_is
     bad = SEARCH + '\n```tool\nupdate_deals(["d1"], STAGE)\nreturn search_deals(NAME);\n```\n```tool\nfind()\n```'
     result, model = await ask([bad, SEARCH, "Two."], crm=crm, llm=TEXT)
 
-    assert result.output == {"response": "Two."}
+    assert result.output == "Two."
     assert crm.searches == ["Acme"]
     asked, told = words(model.requests[1])[1:]
     assert asked == bad
@@ -87,7 +87,7 @@ async def test_skip_makes_the_well_formed_calls_and_tells_the_rest():
     bad = SEARCH + "\n```tool\nsearch_deals(NAME)\n```"
     result, model = await ask([bad, "Two."], crm=crm, llm={**TEXT, "on_malformed": "skip"})
 
-    assert result.output == {"response": "Two."}
+    assert result.output == "Two."
     assert crm.searches == ["Acme"]
     told = "\n".join(words(model.requests[1])[2:])
     assert "returned:\n```result" in told
@@ -232,7 +232,7 @@ async def test_the_arguments_of_final_response_are_the_answer(given: str, schema
     ready = f"```tool\nreturn finalResponse({given});\n```"
     result, model = await ask([SEARCH, ready, '{"n": 3}'], llm=TEXT, **fields)
 
-    assert (result.ok, result.output, len(model.requests)) == (True, output, asked)
+    assert (result.ok, result.summary.output, len(model.requests)) == (True, output, asked)
 
 
 @pytest.mark.requirement("text.final_response")
@@ -278,7 +278,7 @@ async def test_a_tool_call_in_words_is_told_and_not_taken_for_the_answer(
         result = await crib.invoke("desk", {"message": "How many?"})
         replayed = await crib.replay(result.run_id)
 
-    assert (result.output, positions(result)) == ({"response": "Two."}, ["t2.c1"])
+    assert (result.output, positions(result)) == ("Two.", ["t2.c1"])
     assert words(model.requests[1])[-2].strip() == written
     assert words(model.requests[1])[-1].startswith(f"Nothing was called: you wrote a call as text ({mark})")
     [warning] = result.summary.warnings
@@ -290,7 +290,7 @@ async def test_a_tool_call_in_words_is_told_and_not_taken_for_the_answer(
 async def test_a_model_that_writes_such_a_call_again_has_it_taken_for_its_answer_and_the_run_says_so():
     result, model = await ask([HERMES, HERMES], llm=TEXT)
 
-    assert (result.output, len(model.requests)) == ({"response": HERMES}, 2)
+    assert (result.output, len(model.requests)) == (HERMES, 2)
     assert [" and is taken for its answer" in warning for warning in result.summary.warnings] == [False, True]
 
 
@@ -307,4 +307,4 @@ async def test_a_model_that_writes_such_a_call_again_has_it_taken_for_its_answer
 async def test_what_is_said_of_such_calls_is_an_answer(text: str):
     result, model = await ask([text], llm=TEXT)
 
-    assert (result.output, len(model.requests), result.summary.warnings) == ({"response": text}, 1, ())
+    assert (result.output, len(model.requests), result.summary.warnings) == (text, 1, ())

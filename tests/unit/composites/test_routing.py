@@ -82,8 +82,8 @@ async def test_a_null_that_the_operation_does_not_take_is_left_out_and_one_that_
 async def test_defaults_of_a_route_stand_where_its_mapping_gives_nothing():
     route = DEALS.model_copy(update={"defaults": {"limit": 7, "company": "Initech"}})
 
-    assert (await run(route, kind="deal")).output["limit"] == 7
-    assert (await run(route, kind="deal")).output["company"] == "Initech"
+    assert (await run(route, kind="deal")).unwrap()["limit"] == 7
+    assert (await run(route, kind="deal")).unwrap()["company"] == "Initech"
     assert (await run(route, kind="deal", text="Acme", limit=1)).output == {
         "company": "Acme",
         "limit": 1,

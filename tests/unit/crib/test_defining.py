@@ -52,7 +52,7 @@ async def test_an_agent_takes_functions_as_tools_and_agents_as_delegates():
         answer = await desk("Go.")
         shown = await crib.agents.tools("desk")
 
-    assert answer.response == "Done."
+    assert answer.output == "Done."
     assert [found.tool for found in shown] == ["decorated@1.0.0", "plain@1.0.0", "expert@1.0.0"]
 
 

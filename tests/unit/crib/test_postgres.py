@@ -78,7 +78,7 @@ async def test_a_nested_run_that_waits_is_decided_on_one_machine_and_ended_on_an
         await second.crib.approvals.decide(approval.approval_id, approve=True)
         done = await third.crib.resume(waiting.run_id)
 
-        assert (done.summary.status, done.output) == ("completed", {"response": "five"})
+        assert (done.summary.status, done.output) == ("completed", "five")
         assert (first.noted, second.noted, third.noted) == ([], [], ["five"])
         assert (await second.crib.approvals.page()).items == ()
 
@@ -136,6 +136,6 @@ async def _goes_on(server: PostgresServer) -> None:
         server.start()
         done = await crib.resume(run_id)
 
-    assert (done.summary.status, done.output) == ("completed", {"response": "all seen"})
+    assert (done.summary.status, done.output) == ("completed", "all seen")
     assert made == ["a", "b", "b", "c"]
     assert [entry.number for entry in done.events] == list(range(1, len(done.events) + 1))

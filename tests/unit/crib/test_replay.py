@@ -114,7 +114,7 @@ async def test_arguments_that_a_person_has_edited_are_those_that_were_asked_for(
         edited = {"ids": ["d0"], "stage": "3003"}
         await crib.acting_as(COLLEAGUE).decide(waiting.run_id, asked.position, approve=True, edited_input=edited)
         result = await crib.resume(waiting.run_id)
-        assert result.output == {"response": "Moved."}
+        assert result.output == "Moved."
 
         found = await crib.replay(result.run_id)
 

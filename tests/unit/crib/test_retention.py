@@ -75,7 +75,7 @@ async def test_a_run_that_waits_for_a_person_is_never_pruned():
         assert pruned.gone.runs == 0
         [asked] = await crib.pending_approvals(waiting.run_id)
         await crib.decide(waiting.run_id, asked.position, approve=True)
-        assert (await crib.resume(waiting.run_id)).output == {"response": "Moved."}
+        assert (await crib.resume(waiting.run_id)).output == "Moved."
 
 
 @pytest.mark.requirement("retention.dry_run")

@@ -29,7 +29,7 @@ async def test_a_function_knows_who_calls_and_its_log_names_the_call(
         direct = (await crib.invoke(look, {}, session_id="s")).envelopes[0]
         desk = crib.agent("desk", model="scripted:m", tools=[look])
         answer = await desk("look")
-        [by_agent] = answer.tools_by_id.values()
+        [by_agent] = answer.envelopes
 
     assert direct.output == ["look", direct.call_id, None, None, "s"]
     assert by_agent.output == ["look", by_agent.call_id, "desk@1.0.0", answer.conversation_id, None]

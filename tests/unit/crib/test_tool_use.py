@@ -8,7 +8,6 @@ import toolcrib
 from tests.unit.agents.crm import MODEL, Crm, positions
 from toolcrib import Crib, LLMConfig, ScriptedModel, use_tools_with_ai
 from toolcrib.contracts import InvalidInput, Limits, NotFound
-from toolcrib.crib import ToolUse
 
 pytestmark = pytest.mark.requirement("text.one_way_in")
 
@@ -27,9 +26,9 @@ async def test_a_model_uses_functions_and_gives_json():
     used = await use_tools_with_ai(model, [double], "Be exact.", "Double 21.", response_format=SCHEMA)
 
     assert used.output == {"n": 42}
-    assert used.run.ok
-    assert [(envelope.name, envelope.output) for envelope in used.run.envelopes] == [("double", 42)]
-    assert positions(used.run) == ["t1.c1"]
+    assert used.ok
+    assert [(envelope.name, envelope.output) for envelope in used.envelopes] == [("double", 42)]
+    assert positions(used) == ["t1.c1"]
     assert len({request.system for request in model.requests}) == 1
     assert model.requests[0].system.startswith("Be exact.")
 
@@ -37,7 +36,7 @@ async def test_a_model_uses_functions_and_gives_json():
 async def test_without_a_format_the_answer_is_its_text():
     used = await use_tools_with_ai(ScriptedModel(["Hello."]), [], "", "Hi.")
 
-    assert (used.output, used.run.summary.stop_reason) == ("Hello.", "final_answer")
+    assert (used.output, used.summary.stop_reason) == ("Hello.", "final_answer")
 
 
 async def test_a_run_in_a_crib_stands_in_its_journal_and_is_repeatable():
@@ -50,7 +49,7 @@ async def test_a_run_in_a_crib_stands_in_its_journal_and_is_repeatable():
             for _ in range(2)
         ]
         other = await use_tools_with_ai(LLMConfig(model=MODEL), [], "Be long.", "How many?", crib=crib)
-        traces = [await crib.trace(one.run.run_id) for one in (*used, other)]
+        traces = [await crib.trace(one.run_id) for one in (*used, other)]
         agents = await crib.agents.page()
 
     assert [one.output for one in (*used, other)] == ["Two.", "Two.", "None."]
@@ -70,12 +69,12 @@ async def test_malformed_calls_are_skipped_if_that_is_wanted():
 async def test_a_run_that_does_not_end_with_an_answer_has_no_output_and_says_why():
     limits = Limits(max_iterations=1)
     used = await use_tools_with_ai(ScriptedModel([SEARCH, "Two."]), Crm(2).tools, "", "How many?", limits=limits)
-    assert (used.output, used.run.summary.stop_reason) == (None, "max_iterations")
+    assert (used.output, used.summary.stop_reason) == (None, "max_iterations")
 
     model = ScriptedModel([READY, "no", "no", "no"])
     used = await use_tools_with_ai(model, [double], "", "Double.", response_format=SCHEMA)
     assert used.output is None
-    assert used.run.error is not None
+    assert used.error is not None
 
 
 async def test_a_model_itself_needs_a_crib_that_knows_it():
@@ -91,4 +90,4 @@ async def test_a_tool_that_does_not_exist_is_reported():
 
 def test_it_is_offered_at_the_top():
     assert toolcrib.use_tools_with_ai is use_tools_with_ai
-    assert toolcrib.ToolUse is ToolUse
+    assert toolcrib.use_tools_with_ai is use_tools_with_ai

@@ -53,13 +53,13 @@ async def test_nothing_is_asked_of_a_model_before_a_person_agrees(crib: Crib):
 
     await crib.approvals.decide(approval.approval_id, approve=True)
     done = await crib.resume(waiting.run_id)
-    assert (done.summary.status, done.output) == ("completed", {"response": "five"})
+    assert (done.summary.status, done.output) == ("completed", "five")
 
 
 async def test_a_run_begins_with_what_the_person_made_of_its_arguments(crib: Crib):
     waiting, [approval] = await begun(crib)
     await crib.approvals.decide(approval.approval_id, approve=True, edited_input={"message": "three"})
-    assert (await crib.resume(waiting.run_id)).output == {"response": "three"}
+    assert (await crib.resume(waiting.run_id)).output == "three"
 
 
 async def test_a_run_that_a_person_rejects_ends_with_the_reason(crib: Crib):

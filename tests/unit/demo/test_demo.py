@@ -45,7 +45,7 @@ async def test_all_deals_of_the_company_and_only_they_are_changed(tmp_path: Path
     [search] = [step for step in outcome.trace.steps if isinstance(step, ToolStep) and step.action == "search_deals"]
     assert search.metadata["paging"] == {"pages": -(-total // 100), "items": total, "complete": True}
     assert [len(step.parameters["inputs"]) for step in updates(outcome)] == [100, 100, total - 200]
-    assert outcome.result.output["deals_affected"] == total - before
+    assert outcome.result.unwrap()["deals_affected"] == total - before
     assert outcome.result.cost_usd == 0
 
 

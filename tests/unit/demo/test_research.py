@@ -48,7 +48,7 @@ async def test_find_competitor_pricing() -> None:
     assert outcome.trace.mode == "agentic"
     used = {step.action for step in calls(outcome)}
     assert used == {"web.search", "web.scrape", "pdf.extract"}
-    output = outcome.result.output
+    output = outcome.result.unwrap()
     assert output["findings"] == [
         f"{company.name}: {', '.join(f'{plan.name} ${plan.usd}' for plan in company.plans)} per month."
         for company in COMPETITORS

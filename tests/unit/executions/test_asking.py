@@ -113,7 +113,7 @@ async def test_a_conversation_goes_on_with_its_next_message():
         third = await crib.executions.execute("clerk", AgentRequest(message="more", conversation_id=conversation_id))
         conversation = await crib.conversations.get(conversation_id)
 
-    assert [answer.response for answer in (first, second, third)] == ["First.", "Second.", "Third."]
+    assert (first.response, second.output, third.response) == ("First.", "Second.", "Third.")
     assert {answer.conversation_id for answer in (first, second, third)} == {conversation_id}
     assert (conversation.turn_count, conversation.ended_turns) == (3, 3)
 

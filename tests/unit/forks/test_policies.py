@@ -38,7 +38,7 @@ async def test_a_call_that_now_needs_consent_is_asked_for_although_it_was_made_t
         [asked] = await crib.pending_approvals(fork.run_id)
         await crib.acting_as(COLLEAGUE).decide(fork.run_id, asked.position, approve=True)
         ended = await crib.resume(fork.run_id)
-        assert ended.output == {"response": "Ok."}
+        assert ended.output == "Ok."
         assert len(crm.updates) == 2
 
 

@@ -31,7 +31,7 @@ async def test_a_run_of_an_agent():
         crib.add(*crm.tools)
         await crib.save(agent("a", tools=("search_deals", "update_*")))
         result = await crib.invoke("a", {"message": "go"})
-        assert result.output == {"response": "Ok."}
+        assert result.output == "Ok."
         assert len(crm.searches) == 3
 
         await same_at_every_event(crib, result.run_id)
@@ -139,7 +139,7 @@ async def test_a_turn_of_a_conversation_remembers_what_was_said_before():
         first = await crib.executions.execute("a", AgentRequest(message="first"))
         assert first.conversation_id is not None
         second = await crib.executions.continue_(first.conversation_id, "second")
-        assert second.response == "Two."
+        assert second.output == "Two."
 
         await same_at_every_event(crib, second.run_id)
 

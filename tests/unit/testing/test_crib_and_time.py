@@ -138,7 +138,7 @@ async def test_a_conversation_continues_after_an_approval(office: Crib):
         await approve(office, waiting)
         more = await office.executions.continue_(waiting.conversation_id or "", "What did I ask?")
 
-    assert more.response == "You asked for an offer."
+    assert more.output == "You asked for an offer."
 
 
 @pytest.mark.requirement("testing.approvals")
@@ -233,7 +233,7 @@ async def test_an_idempotent_call_is_repeated_with_its_key(office: Crib, ledger:
     [result] = await restart(office)
 
     assert (result.status, ledger.entries) == ("completed", ["charged o1"] * charged)
-    assert result.output["charge"] == "o1"
+    assert result.unwrap()["charge"] == "o1"
 
 
 @pytest.mark.requirement("testing.crashes")

@@ -54,7 +54,7 @@ async def test_after_the_block_the_models_are_what_they_were():
             during = await desk("Hello")
         after = await desk("Hello")
 
-    assert (during.response, after.response) == ("other", "own")
+    assert (during.output, after.output) == ("other", "own")
 
 
 @pytest.mark.requirement("testing.override")
@@ -65,7 +65,7 @@ async def test_the_models_of_a_crib_that_an_application_made_are_replaced():
             answer = await desk("Hello")
         refused = await desk("Hello")
 
-    assert answer.response == "Hello."
+    assert answer.output == "Hello."
     assert refused.error is not None
     assert "ANTHROPIC_API_KEY is not set" in refused.error.message
 
@@ -158,7 +158,7 @@ async def test_a_structured_answer_meets_its_schema(office: Crib):
         answer = await sums("Add")
 
     assert answer.status == "completed"
-    assert answer.output["total"] >= 3
+    assert answer.unwrap()["total"] >= 3
 
 
 def offering(*names: str, **settings: Any) -> Request:

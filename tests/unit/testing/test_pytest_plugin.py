@@ -34,7 +34,7 @@ async def use(crib, scripted):
     model = scripted(calls("search", text="Acme"), calls("send", to="ann"), says("Done."))
     waiting = await desk("Please")
     answer = await approve(crib, waiting)
-    assert (answer.response, len(model.requests)) == ("Done.", 3)
+    assert (answer.output, len(model.requests)) == ("Done.", 3)
     await assert_called(crib, answer, "search", text="Acme")
 
 async def pause(crib, frozen_clock):
@@ -79,12 +79,12 @@ def test_close():
 def test_function(crib, scripted):
     scripted(lambda request: says(request.messages[-1].text.upper()))
     desk = crib.agent("desk", model="openai:gpt-5")
-    assert asyncio.run(desk("hello")).response == "HELLO"
+    assert asyncio.run(desk("hello")).output == "HELLO"
 
 def test_one_model(crib, scripted):
     scripted(says("first"), model="openai:gpt-5")
     desk, other = crib.agent("desk", model="openai:gpt-5"), crib.agent("other", model="openai:gpt-4o")
-    assert asyncio.run(desk("hello")).response == "first"
+    assert asyncio.run(desk("hello")).output == "first"
     assert "has no script" in asyncio.run(other("hello")).error.message
 
 class TestOwnCrib:
@@ -96,7 +96,7 @@ class TestOwnCrib:
     def test_own(self, crib, scripted):
         desk = crib.agent("desk", model="openai:gpt-5", tools=["search"])
         scripted(calls("search", text="a"), says("own"))
-        assert asyncio.run(desk("hello")).response == "own"
+        assert asyncio.run(desk("hello")).output == "own"
 """
     run(pytester, tests, "-p", "no:asyncio", "-p", "no:anyio").assert_outcomes(passed=8)
 
@@ -146,7 +146,7 @@ def crib():
 @pytest.mark.parametrize("text", ["hello/you"])
 def test_recorded(crib, recorded_models, text):
     answer = asyncio.run(crib.agent("desk", model="openai:gpt-5")(text))
-    assert answer.response == "Recorded."
+    assert answer.output == "Recorded."
 """
 
 

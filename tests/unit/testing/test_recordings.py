@@ -46,7 +46,7 @@ async def test_a_real_provider_is_recorded_once_and_replayed_without_key_and_net
         with record_models(crib, path, mode="none"):
             again = await desk("Which deals has Acme?")
 
-    assert (first.response, again.response) == ("Two deals.", "Two deals.")
+    assert (first.output, again.output) == ("Two deals.", "Two deals.")
     assert (first.usage, first.cost_usd) == (again.usage, again.cost_usd)
     assert KEY not in path.read_text()
 

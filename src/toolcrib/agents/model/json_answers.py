@@ -10,6 +10,7 @@ from typing import cast
 
 import orjson
 
+from toolcrib.agents.model.answer_checks import JournaledCheck, accept
 from toolcrib.agents.model.client import ModelClient
 from toolcrib.agents.toolset.schema_narrowing import schema_for_models
 from toolcrib.contracts import (
@@ -51,6 +52,8 @@ class AnswerFormat:
     """What the model gets to see instead of the schema: one that makes good answers easier to write."""
     translate: Callable[[Json], Json] = _same
     """What the answer means, before it is held against the schema."""
+    check: JournaledCheck = accept
+    """Judges an answer that meets the schema."""
 
 
 async def ask_json(
@@ -96,8 +99,9 @@ async def ask_json(
         request = model_client.request(
             messages, system=system, tools=tools, tool_choice=choice, output_schema=shown, output_name=name
         )
+        place = position if attempt == 0 else f"{position}.fix{attempt}"
         call = model_client.call(
-            position if attempt == 0 else f"{position}.fix{attempt}",
+            place,
             purpose if attempt == 0 else "error_recovery",
             request,
             new=new,
@@ -105,7 +109,7 @@ async def ask_json(
         )
         response = await model_client.context.model(call)
         found = reading.translate(read_object(response.message.text))
-        problem = problem_of(found, schema, stopped=response.stop == "length")
+        problem = problem_of(found, schema, stopped=response.stop == "length") or await reading.check(place, found)
         if not problem:
             return cast("JsonObject", found)
         new = (user(f"That cannot be used: {problem}. Answer again with the whole corrected JSON object only."),)

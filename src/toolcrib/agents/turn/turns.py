@@ -13,9 +13,10 @@ from typing import Final, NamedTuple, Protocol, TypeAlias
 import msgspec
 import orjson
 
+from toolcrib.agents.model.answer_checks import JournaledCheck, accept
 from toolcrib.agents.model.client import ModelClient
 from toolcrib.agents.model.context_window import ContextWindow
-from toolcrib.agents.model.json_answers import ask_json, model_failure
+from toolcrib.agents.model.json_answers import AnswerFormat, ask_json, model_failure
 from toolcrib.agents.model.tool_calls import (
     MAX_REFUSED_TURNS,
     Calls,
@@ -387,13 +388,16 @@ class Turns:
         self.last_text = response.message.text.strip() or self.last_text
         return response.message.text
 
-    async def format_answer(self, ready: Message, question: str, schema: JsonSchema) -> JsonObject:
+    async def format_answer(
+        self, ready: Message, question: str, schema: JsonSchema, check: JournaledCheck = accept
+    ) -> JsonObject:
         """The final answer as an object that meets a schema, asked for where the conversation stands.
 
         Args:
             ready: The model's last answer.
             question: What it is asked.
             schema: What it must meet.
+            check: Judges an answer that meets the schema.
 
         Raises:
             UnusableAnswer: No answer met the schema.
@@ -410,6 +414,7 @@ class Turns:
             system=self._system,
             before=self._until(ready),
             tools=self._acting.tools,
+            reading=AnswerFormat(check=check),
         )
 
     async def _next_call(self, turn: int) -> ModelCall:

@@ -14,6 +14,7 @@ from msgspec import field
 from pydantic import Field
 
 from toolcrib.contracts.base.base import Contract, Json, JsonObject, Record, Timestamp, Usd
+from toolcrib.contracts.base.display import fields_in_short
 from toolcrib.contracts.base.errors import ToolError
 
 CallStatus: TypeAlias = Literal["success", "error", "skipped", "denied"]
@@ -111,6 +112,18 @@ class ToolEnvelope(Record):
     def ok(self) -> bool:
         """Whether the call succeeded."""
         return self.status == "success"
+
+    def __repr__(self) -> str:
+        """One line of bounded length."""
+        return fields_in_short(
+            "ToolEnvelope",
+            name=self.name,
+            status=self.status,
+            input=self.input,
+            output=self.output,
+            error=self.error.message if self.error else None,
+            call_id=self.call_id,
+        )
 
 
 PinStrategy: TypeAlias = Literal["latest", "first_success", "by_call_id"]

@@ -12,6 +12,7 @@ The failure of a tool is no exception: it is a `ToolError` in the envelope. Exce
     │   └── EgressDenied        the address is not one this realm may reach
     ├── NotFound                no such tool, run, revision, blob
     ├── Conflict                the state does not allow it: a taken name, an ended run
+    │   ├── RunNotCompleted     the output of a run was asked for that did not complete
     │   └── JournalDivergence   replayed code asked for another call than the journal recorded
     ├── Fenced                  another process owns the run now; this one must stop
     ├── ReconnectRequired       a provider refuses the credentials that there are, or there are none
@@ -215,6 +216,34 @@ class Conflict(ToolcribError):
 
     code = "conflict"
     http_status = 409
+
+
+class RunNotCompleted(Conflict):
+    """The output of a run was asked for, and the run did not complete; the message says how it stands.
+
+    Args:
+        message: The run, its status, the cause, and what to do.
+        run_id: The run.
+        status: How it stands.
+        error: Why it did not complete; null if it waits.
+
+    Example:
+        from toolcrib import RunNotCompleted
+
+        result = await crib.invoke("send_offer", {"deal": "d1"})  # waits for an approval
+        try:
+            result.unwrap()
+        except RunNotCompleted as problem:
+            print(problem.status, problem)
+    """
+
+    code = "run_not_completed"
+
+    def __init__(self, message: str, *, run_id: str = "", status: str = "", error: ToolError | None = None) -> None:
+        super().__init__(message)
+        self.run_id = run_id
+        self.status = status
+        self.error = error
 
 
 class JournalDivergence(Conflict):

@@ -13,6 +13,7 @@ from typing import Final, Literal, TypeAlias
 from pydantic import Field
 
 from toolcrib.contracts.base.base import Contract
+from toolcrib.contracts.base.display import fields_in_short
 
 PrincipalKind: TypeAlias = Literal["user", "service", "agent"]
 Verb: TypeAlias = Literal["execute", "read", "write", "delete", "publish"]
@@ -38,6 +39,12 @@ class Principal(Contract):
     def user(self) -> str:
         """Id of whose secrets and connections are used."""
         return self.acts_for or self.id
+
+    def __repr__(self) -> str:
+        """One line of bounded length."""
+        return fields_in_short(
+            "Principal", id=self.id, kind=self.kind, realm=self.realm, grants=self.grants, acts_for=self.acts_for
+        )
 
 
 OWNER = Principal.model_construct(id="owner")

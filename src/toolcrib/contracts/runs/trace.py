@@ -5,11 +5,13 @@ a person's answer whether a call took effect, sent as a signal to the ended run;
 does not change: traces and runs that continue the run read the settlement beside it.
 """
 
+from collections.abc import Iterator
 from typing import Annotated, Final, Literal, TypeAlias
 
 from pydantic import Field
 
 from toolcrib.contracts.base.base import Contract, Json, JsonObject, Timestamp, Usd
+from toolcrib.contracts.base.display import DisplayRow, clipped, fields_in_short, html_table, rich_tree, short
 from toolcrib.contracts.base.envelope import CallStatus, SideEffects
 from toolcrib.contracts.base.errors import ModelErrorKind, ToolError
 from toolcrib.contracts.runs.approvals import ApprovalStatus
@@ -333,3 +335,74 @@ class Trace(Contract):
     error: ToolError | None = None
     warnings: tuple[str, ...] = ()
     steps: tuple[Step, ...] = ()
+
+    def __repr__(self) -> str:
+        """One line of bounded length."""
+        return fields_in_short(
+            "Trace", tool=self.tool, run_id=self.run_id, status=self.status, steps=len(self.steps), output=self.output
+        )
+
+    def _repr_html_(self) -> str:
+        return html_table(f"{self.kind} {self.tool}", _facts(self), rows_of(self))
+
+    def __rich__(self) -> object:
+        """A tree for terminals."""
+        return rich_tree(f"{self.kind} {self.tool}", _facts(self), rows_of(self))
+
+
+_NAMES: Final = ("action", "name", "purpose", "limit", "cause")
+_DETAILS: Final = ("result", "decision", "message")
+_MOST_ROWS: Final = 200
+
+
+def _facts(trace: Trace) -> list[tuple[str, object]]:
+    """What there is to say of a whole run."""
+    return [
+        ("run", trace.run_id),
+        ("status", trace.status if trace.stop_reason is None else f"{trace.status} ({trace.stop_reason})"),
+        ("cost in US dollars", _cost(trace)),
+        ("tokens", trace.tokens or None),
+        ("milliseconds", trace.duration_ms),
+        ("error", trace.error.message if trace.error else None),
+        ("output", trace.output),
+    ]
+
+
+def rows_of(trace: Trace) -> list[DisplayRow]:
+    """A line for each step, with the steps of nested runs below theirs; at most 200."""
+    rows: list[DisplayRow] = []
+    for row in _rows(trace, 0):
+        if len(rows) == _MOST_ROWS:
+            rows.append(DisplayRow(0, "…", "", "more steps: `toolcrib run trace`"))
+            break
+        rows.append(row)
+    return rows
+
+
+def _rows(trace: Trace, depth: int) -> Iterator[DisplayRow]:
+    for step in trace.steps:
+        if isinstance(step, ProgressStep):
+            continue
+        yield DisplayRow(depth, _title(step), str(getattr(step, "status", "") or ""), _detail(step))
+        for nested in (getattr(step, "child", None), getattr(step, "fallback", None)):
+            if nested is not None:
+                yield from _rows(nested, depth + 1)
+
+
+def _title(step: Step) -> str:
+    name = next((str(getattr(step, field)) for field in _NAMES if getattr(step, field, None)), "")
+    return clipped(f"{step.type.replace('_', ' ')} {name}")
+
+
+def _detail(step: Step) -> str:
+    failure: ToolError | None = getattr(step, "error", None)
+    if failure is not None:
+        return clipped(f"{failure.code}: {failure.message}")
+    found = next((getattr(step, field) for field in _DETAILS if getattr(step, field, None) is not None), "")
+    return short(found)
+
+
+def _cost(trace: Trace) -> str | None:
+    if trace.cost is None:
+        return None
+    return f"at least {trace.cost}" if trace.cost_unknown else str(trace.cost)

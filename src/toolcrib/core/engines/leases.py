@@ -176,6 +176,8 @@ class Leases:
         self._kept[hold.run_id] = hold
         if self._heart is None or self._heart.done():
             self._heart = asyncio.create_task(self._beat(), name=HEARTBEAT)
+            # A process that leaves its crib open may end without a complaint: others take its runs.
+            setattr(self._heart, "_log_destroy_pending", False)  # noqa: B010 - asyncio has no public name
 
     def drop(self, hold: LeaseGuard) -> None:
         """Renew a lease no longer."""

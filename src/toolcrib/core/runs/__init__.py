@@ -52,6 +52,7 @@ if TYPE_CHECKING:
         ModelCalls,
         ModelRefused,
     )
+    from toolcrib.core.runs.views.agent_response import read_response
     from toolcrib.core.runs.views.comparison import compare
     from toolcrib.core.runs.views.handles import (
         HandleOwner,
@@ -73,13 +74,14 @@ if TYPE_CHECKING:
     from toolcrib.core.runs.views.result import (
         CallTraceback,
         Result,
-        read_response,
+        read_result,
         result_of,
         tracebacks_of,
         without_traceback,
     )
     from toolcrib.core.runs.views.stream import BEGINNING, StreamMessage, listen
     from toolcrib.core.runs.views.trace import clip_text, complete_trace, read_trace, shorten_json, trace_of
+    from toolcrib.core.runs.views.waiting import NOTHING_WAITS, Waiting, waiting_of
 else:
     __getattr__ = names_on_use(
         __name__,
@@ -107,22 +109,25 @@ else:
             "toolcrib.core.runs.models.model_requests": (
                 "BudgetExhausted ModelCall ModelCallRules ModelCalls ModelRefused"
             ),
+            "toolcrib.core.runs.views.agent_response": "read_response",
             "toolcrib.core.runs.views.comparison": "compare",
             "toolcrib.core.runs.views.handles": (
                 "HandleOwner agent_pins answer_of calls_held calls_of check_pins find_last_runs find_unfilled "
                 "handle_missing holding_pins outputs_of resolve_pins response_of select_call step_at"
             ),
             "toolcrib.core.runs.views.result": (
-                "CallTraceback Result read_response result_of tracebacks_of without_traceback"
+                "CallTraceback Result read_result result_of tracebacks_of without_traceback"
             ),
             "toolcrib.core.runs.views.stream": "BEGINNING StreamMessage listen",
             "toolcrib.core.runs.views.trace": "clip_text complete_trace read_trace shorten_json trace_of",
+            "toolcrib.core.runs.views.waiting": "NOTHING_WAITS Waiting waiting_of",
         },
     )
 
 __all__ = [
     "BEGIN",
     "BEGINNING",
+    "NOTHING_WAITS",
     "QUESTION_ASKED",
     "Branch",
     "BudgetExhausted",
@@ -153,6 +158,7 @@ __all__ = [
     "StreamMessage",
     "Suspended",
     "TokenHub",
+    "Waiting",
     "agent_pins",
     "answer_of",
     "as_asked",
@@ -181,6 +187,7 @@ __all__ = [
     "outside_call",
     "question_key",
     "read_response",
+    "read_result",
     "read_trace",
     "read_tree",
     "recorded_model",
@@ -201,6 +208,7 @@ __all__ = [
     "waiting_approvals",
     "waiting_at",
     "waiting_handoffs",
+    "waiting_of",
     "waiting_question",
     "without_traceback",
 ]

@@ -140,9 +140,9 @@ def _problem(check: EvaluationCheck, result: Result, judgement: JudgeVerdict | N
     """Why a check does not hold."""
     match check:
         case ExactCheck() | ContainsCheck() | SchemaCheck():
-            return _of_answer(check, answer_of(result.output))
+            return _of_answer(check, answer_of(result.summary.output))
         case PathCheck(path=path, equals=equals):
-            return _mismatch(path, equals, result.output, "the output")
+            return _mismatch(path, equals, result.summary.output, "the output")
         case CalledCheck() | NotCalledCheck() | ToolOutputCheck():
             return _of_calls(check, [envelope for envelope in calls_of(result.log) if envelope.status != "denied"])
         case CostCheck(usd=usd):
@@ -372,9 +372,9 @@ class Evaluations:
         if not isinstance(check, JudgeCheck):
             return None
         judge = await self._parts.catalogue.require(who.realm, check.agent)
-        request = {"question": check.question, "task": task.input, "answer": answer_of(result.output)}
+        request = {"question": check.question, "task": task.input, "answer": answer_of(result.summary.output)}
         words = f"{orjson.dumps(request).decode()}\n\nJudge the answer. Answer with JSON: score (0 to 1) and reason."
-        return judgement_of((await self._start(judge, {"message": words}, who)).output)
+        return judgement_of((await self._start(judge, {"message": words}, who)).summary.output)
 
 
 def _base(candidates: Sequence[EvaluationCandidate], base: str | None) -> str:
@@ -421,7 +421,7 @@ def _with_result(failed: EvaluationOutcome, result: Result, checks: Sequence[Che
             "stop_reason": summary.stop_reason,
             "passed": completed and all(check.passed for check in checks),
             "checks": tuple(checks),
-            "answer": answer_of(result.output),
+            "answer": answer_of(result.summary.output),
             "error": None if completed else why,
             "cost_usd": None if summary.cost_unknown else summary.cost_usd,
             "tokens": summary.all_tokens,

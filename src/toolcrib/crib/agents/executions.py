@@ -13,22 +13,28 @@ from toolcrib.contracts import (
     Attachment,
     Conflict,
     InvalidInput,
+    Json,
     JsonObject,
     NotFound,
     Principal,
     ReturnedCall,
     Run,
+    RunFinished,
+    RunResult,
     ToolDefinition,
     Unavailable,
 )
+from toolcrib.core.engines import DriveResult
 from toolcrib.core.runs import (
     BEGINNING,
     CallTraceback,
+    Result,
     StreamMessage,
     calls_of,
     listen,
     read_response,
     read_tree,
+    result_of,
     signals_for,
     tracebacks_of,
     turn_run_id,
@@ -58,7 +64,7 @@ class Executions:
         self._questions = questions
 
     async def execute(self, agent: str, request: AgentRequest) -> AgentResponse:
-        """Ask an agent, or send it results of client calls, and wait until it has answered or waits for a person.
+        """As `ask`, with the answer as REST shows it: ask an agent, or send it results of client calls, and wait.
 
         A run for which this process lacks something stays queued for one that has it, and the answer says what it is.
 
@@ -106,8 +112,58 @@ class Executions:
         who = await self._actor.authorize()
         return await self.respond(await self._take(agent, request, who))
 
-    async def continue_(self, conversation_id: str, message: str) -> AgentResponse:
-        """Send a conversation its next message, and wait as `execute` does.
+    async def ask(self, agent: str, request: AgentRequest) -> Result[Json]:
+        """As `execute`, with the result that everything in Python has; raises the same.
+
+        Example:
+            from toolcrib.contracts import AgentRequest
+
+            result = await crib.executions.ask("desk", AgentRequest(message="Which deals has Acme?"))
+            print(result.status, result.output)
+        """
+        run_id = await self._take(agent, request, await self._actor.authorize())
+        try:
+            driven = await self._parts.engine.resume(run_id)
+        except Unavailable as lack:
+            events = await self._journal.events(run_id)
+            return Result(RunResult(run_id=run_id, status="queued", warnings=(str(lack),)), events)
+        await self._conversations.settle(await self._journal.run(run_id))
+        return await self._parts.result(driven)
+
+    async def begin(self, agent: str, request: AgentRequest) -> str:
+        """As `submit`, and return the id of the run; raises the same.
+
+        Example:
+            from toolcrib.contracts import AgentRequest
+
+            run_id = await crib.executions.begin("desk", AgentRequest(message="Which deals has Acme?"))
+            result = await crib.resume(run_id)
+        """
+        return await self._take(agent, request, await self._actor.authorize())
+
+    async def result(self, run_id: str) -> Result[Json]:
+        """How a run of any kind stands, whether it is active, waits or has ended. Nothing is driven.
+
+        Raises:
+            NotFound: The realm has no such run.
+            PermissionDenied: It belongs to another principal, and the principal has no grant to read it.
+
+        Example:
+            answer = await desk("Which deals has Acme?")
+            again = await crib.executions.result(answer.run_id)
+            print(again.status, again.output)
+        """
+        run = await self.run_for(run_id, await self._actor.authorize(), "read")
+        await self._conversations.settle(run)
+        events = await self._journal.events(run_id)
+        last = events[-1].event
+        state = (
+            result_of(run_id, last) if isinstance(last, RunFinished) else RunResult(run_id=run_id, status=run.status)
+        )
+        return await self._parts.result(DriveResult(state, events))
+
+    async def continue_(self, conversation_id: str, message: str) -> Result[Json]:
+        """Send a conversation its next message, and wait as `ask` does.
 
         Raises:
             NotFound: There is no such conversation, or it is another's.
@@ -119,7 +175,7 @@ class Executions:
         """
         conversation = await self._conversations.own(conversation_id)
         request = AgentRequest(message=message, conversation_id=conversation_id)
-        return await self.execute(conversation.agent, request)
+        return await self.ask(conversation.agent, request)
 
     async def respond(self, run_id: str) -> AgentResponse:
         """The state of an execution, whether it is active, waits or has ended.

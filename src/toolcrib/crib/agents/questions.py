@@ -6,7 +6,7 @@ turn.
 
 from collections.abc import Sequence
 
-from toolcrib.contracts import ClientResult, Conflict, InvalidInput, OpenQuestion, Principal, Signal, ToolEnvelope
+from toolcrib.contracts import ClientResult, Conflict, InvalidInput, Json, OpenQuestion, Principal, Signal, ToolEnvelope
 from toolcrib.contracts.runs.executions import LONGEST_ANSWER, Answer, answer_signal
 from toolcrib.core.engines import Engine
 from toolcrib.core.executor import Clock
@@ -46,7 +46,7 @@ class Questions:
         await self._actor.check_run(self._journal, run_id, "read")
         return open_question(await read_tree(self._journal, run_id))
 
-    async def answer(self, run_id: str, answer: str, *, position: str | None = None) -> Result:
+    async def answer(self, run_id: str, answer: str, *, position: str | None = None) -> Result[Json]:
         """Answer the question of a run, and drive the run until it ends or waits again.
 
         Example:
@@ -66,8 +66,7 @@ class Questions:
             InvalidInput: The answer is empty, or too long.
         """
         await self.leave(run_id, answer, position=position)
-        driven = await self._parts.engine.resume(run_id)
-        return Result(driven.result, driven.log)
+        return await self._parts.result(await self._parts.engine.resume(run_id))
 
     async def leave(self, run_id: str, answer: str, *, position: str | None = None) -> None:
         """Answer a question, and let a serving engine resume the run. The first answer counts; raises as `answer`.

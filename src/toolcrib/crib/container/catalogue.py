@@ -204,6 +204,11 @@ class Catalogue:
         await self._store.close()
         self._open = False
 
+    @property
+    def is_open(self) -> bool:
+        """Whether the store is open."""
+        return self._open
+
     def has_read(self, realm: str) -> bool:
         """Whether the store is open, the realm was read, and all that was added is saved."""
         return realm in self._realms and self._open and not self._added

@@ -16,14 +16,23 @@ from typing import TYPE_CHECKING, Any, Self
 from msgspec import structs
 
 from toolcrib import agents, workflows
-from toolcrib.contracts import DELEGATES, Principal, PromptFragment, RunKind, RunRequest, ServiceAccount, ToolRevision
+from toolcrib.contracts import (
+    DELEGATES,
+    Json,
+    Principal,
+    PromptFragment,
+    RunKind,
+    RunRequest,
+    ServiceAccount,
+    ToolRevision,
+)
 from toolcrib.contracts.workflows import ConditionBinding, StepRegistration
 from toolcrib.core.engines import DriveResult, Engine, EngineSettings, LeftRuns, LocalEngine, new_run_id, restate
 from toolcrib.core.executor import ExecutionRules, Executor
 from toolcrib.core.kinds import ImportContext, ProgramParts
 from toolcrib.core.policy import Guardrails
 from toolcrib.core.registry import Named, Providers, Registry
-from toolcrib.core.runs import Program, ProgramStart, RunContext, holding_pins
+from toolcrib.core.runs import Program, ProgramStart, Result, RunContext, agent_pins, holding_pins, read_result
 from toolcrib.crib.container.access import Visibility
 from toolcrib.crib.container.adoption import Adoptions
 from toolcrib.crib.container.catalogue import Catalogue, StoredDefinitions
@@ -52,6 +61,8 @@ class DefinitionServices:
     catalogue: Catalogue
     visibility: Visibility
     adoptions: Adoptions
+    answer_checks: agents.AnswerChecks
+    """Judge answers of the agents that were defined here with an output type."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -111,7 +122,8 @@ class CribServices:
             snapshots = agents.Snapshots(outside.store, outside.clock)
             return agents.References(snapshots, registry=registry, providers=providers, clock=outside.clock)
 
-        code_of = _code(outside, kept, references)
+        answer_checks = agents.AnswerChecks()
+        code_of = _code(outside, kept, references, answer_checks)
         abilities = Abilities(registry, reaching, models)
         local = LocalEngine(
             store=outside.store,
@@ -134,7 +146,7 @@ class CribServices:
             reaching,
             keeping,
             sharing,
-            DefinitionServices(kept, catalogue, Visibility(registry), adoptions),
+            DefinitionServices(kept, catalogue, Visibility(registry), adoptions, answer_checks),
             EngineServices(
                 executor,
                 engine,
@@ -204,6 +216,13 @@ class CribServices:
     def start(self) -> Callable[[RunRequest], Coroutine[Any, Any, DriveResult]]:
         """Has a run driven here, or by a worker."""
         return self.engines.start
+
+    async def result(self, driven: DriveResult, tool: ToolRevision | None = None) -> Result[Json]:
+        """The result of a run that was driven; nothing is read if its tool is known, has no pins, and it has ended."""
+        summary, log = driven.result, driven.log
+        if tool is not None and summary.stop_reason is not None and not agent_pins(tool):
+            return Result(summary, log)
+        return await read_result(self.outside.store.journal, self.registry.get_revision, summary, log)
 
     @property
     def references(self) -> References:
@@ -289,7 +308,10 @@ def _catalogue(outside: Environment, kept: StoredDefinitions, models: ModelPool,
 
 
 def _code(
-    outside: Environment, kept: StoredDefinitions, references: Callable[[], References]
+    outside: Environment,
+    kept: StoredDefinitions,
+    references: Callable[[], References],
+    answer_checks: agents.AnswerChecks,
 ) -> Callable[[Models, Sandboxes], Mapping[RunKind, ProgramStart]]:
     """The program of each kind of run, with the models and sandboxes that it opens."""
 
@@ -305,6 +327,7 @@ def _code(
             fragments=kept.fragments,
             accounts=kept.accounts,
             recall=recall,
+            checks=answer_checks,
         )
         kinds: dict[RunKind, Program] = {**found}
         parts = ProgramParts(sandbox, kept.registry)

@@ -52,7 +52,7 @@ class ScriptedModel:
         model = ScriptedModel(["Acme has two deals."])
         crib = Crib("memory://", models={"scripted:desk": model})
         desk = crib.agent("desk", model="scripted:desk")
-        print((await desk("Which deals has Acme?")).response, len(model.requests))
+        print((await desk("Which deals has Acme?")).output, len(model.requests))
     """
 
     def __init__(self, script: Script, *, name: str = "script") -> None:

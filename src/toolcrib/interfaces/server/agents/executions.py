@@ -87,7 +87,8 @@ async def continue_conversation(
     conversation_id: str, body: ContinueBody, crib: CribDep, answers: Answers
 ) -> AgentAnswer:
     """Send the next message of a conversation; responds when the agent has answered or waits."""
-    return answers.standing(await crib.executions.continue_(conversation_id, body.message))
+    continued = await crib.executions.continue_(conversation_id, body.message)
+    return answers.standing(await crib.executions.respond(continued.run_id))
 
 
 @agent_runs_router.get("/executions/{run_id}/stream", response_class=StreamingResponse, responses=_STREAM)

@@ -5,15 +5,15 @@ Each is saved before the next call. All except plain tools return a handle, with
 
 from __future__ import annotations
 
-from abc import ABC, abstractmethod
-from collections.abc import Awaitable, Callable, Coroutine, Sequence
-from typing import TYPE_CHECKING, Any, TypeAlias, TypedDict, Unpack, cast
+from collections.abc import Callable, Sequence
+from typing import TYPE_CHECKING, Any, Literal, TypeAlias, TypedDict, TypeVar, Unpack, cast, overload
 
 from pydantic import ValidationError
 
 from toolcrib import agents, contracts
 from toolcrib.contracts import AllocatedTool, InvalidDefinition, ToolDefinition
 from toolcrib.crib import container
+from toolcrib.crib.api.handles import Agent, AgenticTool, CompositeTool, WorkflowHandle
 from toolcrib.kinds.python.functions import FunctionTool, as_function_tool
 from toolcrib.kinds.python.signatures import inner_function, name_of
 from toolcrib.workflows import checks
@@ -26,8 +26,6 @@ if TYPE_CHECKING:
         AgenticStatus,
         AgenticStep,
         AgentMemory,
-        AgentRequest,
-        AgentResponse,
         Grounding,
         Guardrail,
         Json,
@@ -41,122 +39,13 @@ if TYPE_CHECKING:
         SideEffects,
     )
     from toolcrib.contracts.workflows import WorkflowDefinition, WorkflowStep
-    from toolcrib.core.runs import Result
+    from toolcrib.crib.api.output_types import OutputType
+    from toolcrib.crib.api.run_streams import HandleCrib
     from toolcrib.crib.container.catalogue import Catalogue
     from toolcrib.crib.container.container import CribServices
     from toolcrib.kinds.composite.shape import CompositeRoute
 
-Invoke: TypeAlias = "Callable[[str, JsonObject], Coroutine[Any, Any, Result]]"
-"""Runs the tool of a reference with arguments."""
-
-Execute: TypeAlias = "Callable[[str, AgentRequest], Awaitable[AgentResponse]]"
-"""Asks the agent of a reference."""
-
-
-class Agent:
-    """A handle to an agent: await it with a message.
-
-    Example:
-        desk = crib.agent("desk", model="anthropic:claude-sonnet-4", tools=[search_deals])
-        answer = await desk("Which deals has Acme?")
-        print(answer.response, answer.cost_usd)
-    """
-
-    def __init__(self, execute: Execute, definition: AgentDefinition) -> None:
-        self._execute = execute
-        self.definition = definition
-
-    async def __call__(
-        self, message: str, *, conversation_id: str | None = None, context: JsonObject | None = None
-    ) -> AgentResponse:
-        """Ask the agent, and wait until it has answered or waits for a person.
-
-        Args:
-            message: What it is asked.
-            conversation_id: The conversation to continue; null starts a new one.
-            context: Facts that it needs to know, by name.
-
-        Example:
-            answer = await desk("Which deals has Acme?")
-            more = await desk("And who owns them?", conversation_id=answer.conversation_id)
-        """
-        request = contracts.AgentRequest(message=message, conversation_id=conversation_id, context=context or {})
-        return await self._execute(f"{self.definition.name}@{self.definition.version}", request)
-
-
-class CompositeTool:
-    """A handle to a composite tool: await it with its arguments.
-
-    Example:
-        schema = {"type": "object", "properties": {"company": {"type": "string"}}, "required": ["company"]}
-        routes = [CompositeRoute(id="deals", tool="search_deals", input={"company": "${input.company}"})]
-        find = crib.composite_tool("find", input_schema=schema, routes=routes)
-        print((await find(company="Acme")).output)
-    """
-
-    def __init__(self, invoke: Invoke, definition: ToolDefinition) -> None:
-        self._invoke = invoke
-        self.definition = definition
-
-    def __call__(self, **arguments: Json) -> Coroutine[Any, Any, Result]:
-        """Run the tool and wait until the run ends or suspends.
-
-        Example:
-            routes = [CompositeRoute(id="acme", tool="search_deals", input={"company": "Acme"})]
-            find_acme = crib.composite_tool("find_acme", input_schema={"type": "object"}, routes=routes)
-            result = await find_acme()
-        """
-        return self._invoke(f"{self.definition.name}@{self.definition.version}", arguments)
-
-
-class WorkflowHandle:
-    """A handle to a workflow: await it with its arguments.
-
-    Example:
-        steps = [{"name": "deals", "tool": "search_deals", "input": {"company": "Acme"}}]
-        list_acme = crib.workflow("list_acme", steps=steps)
-        print((await list_acme()).output)
-    """
-
-    def __init__(self, invoke: Invoke, definition: WorkflowDefinition) -> None:
-        self._invoke = invoke
-        self.definition = definition
-
-    def __call__(self, **arguments: Json) -> Coroutine[Any, Any, Result]:
-        """Run the workflow and wait until the run ends or suspends.
-
-        Example:
-            result = await move(company="Acme")
-            print(result.error or result.output)
-        """
-        return self._invoke(f"{self.definition.name}@{self.definition.version}", arguments)
-
-
-class AgenticTool:
-    """A handle to an agentic tool: await it with a task.
-
-    Example:
-        deals = crib.agentic_tool(
-            "deals", mode="deterministic", model="anthropic:claude-sonnet-4", steps=["search_deals", "update_deals"]
-        )
-        result = await deals("Update all Acme Corp deals to Negotiation")
-    """
-
-    def __init__(self, invoke: Invoke, definition: ToolDefinition) -> None:
-        self._invoke = invoke
-        self.definition = definition
-
-    def __call__(self, task: str | None = None, **parameters: Json) -> Coroutine[Any, Any, Result]:
-        """Run the tool and wait until the run ends or suspends; `crib.questions.answer` answers what it asks.
-
-        Example:
-            result = await deals("Update all Acme Corp deals to Negotiation")
-            if result.question:
-                result = await crib.questions.answer(result.run_id, "Acme Corp")
-        """
-        arguments = parameters if task is None else {"task": task, **parameters}
-        return self._invoke(f"{self.definition.name}@{self.definition.version}", arguments)
-
+OutputT = TypeVar("OutputT")
 
 Usable: TypeAlias = str | FunctionTool[..., Any] | Callable[..., Any] | ToolDefinition
 """A tool: one of the crib's by reference, a function, or a definition."""
@@ -194,9 +83,6 @@ class AgentOptions(TypedDict, total=False):
     title: str
     system_prompt: str
     prompt_fragments: Sequence[str]
-    response_format: ResponseFormat
-    """`structured` if a `response_schema` is given."""
-    response_schema: JsonSchema
     tool_categories: Sequence[str]
     tool_tags: Sequence[str]
     excluded_tools: Sequence[str]
@@ -246,7 +132,7 @@ def agent_definition(
     llm: LLMConfig,
     tools: Sequence[str | AllocatedTool],
     limits: Limits | None,
-    **options: Unpack[AgentOptions],
+    **options: Any,
 ) -> AgentDefinition:
     """The definition of an agent.
 
@@ -255,14 +141,12 @@ def agent_definition(
         llm: Its model.
         tools: By reference, pattern of names, group or tag.
         limits: What a run may spend; the usual ones if null.
-        **options: What else is to be said.
+        **options: What else is to be said; see `AgentOptions`.
 
     Raises:
         InvalidDefinition: A field is unknown or not of its type; the message names it.
     """
     given: dict[str, Any] = {**options}
-    if "response_schema" in given:
-        given.setdefault("response_format", "structured")
     if limits is not None:
         given["limits"] = limits
     if "delegates" in given:
@@ -336,20 +220,12 @@ def reference_to(callee: Callee) -> str:
     return name_of(callee)
 
 
-class Definer(ABC):
+class Definer:
     """The half of a crib that defines, in the realm and name of the crib's own principal."""
 
     principal: Principal
     _parts: CribServices
     _catalogue: Catalogue
-
-    @abstractmethod
-    async def invoke(self, ref: str, arguments: JsonObject) -> Result:
-        """Run a tool, as the crib does: what the handles call."""
-
-    @abstractmethod
-    async def _ask(self, agent: str, request: AgentRequest) -> AgentResponse:
-        """Ask an agent, as the crib does."""
 
     def add(self, *tools: FunctionTool[..., Any] | Callable[..., Any] | ToolDefinition) -> None:
         """Add tools: decorated functions, plain ones (taken to write), or definitions. Saved before the next call.
@@ -370,21 +246,49 @@ class Definer(ABC):
         made = [item if isinstance(item, ToolDefinition) else as_function_tool(item) for item in tools]
         self._catalogue.add(*made, owner=self.principal)
 
+    @overload
     def agentic_tool(
         self,
         name: str,
         *,
         mode: AgenticMode,
+        output_type: type[OutputT],
         model: str | LLMConfig | None = None,
         base_url: str | None = None,
         limits: Limits | None = None,
         **options: Unpack[AgenticOptions],
-    ) -> AgenticTool:
+    ) -> AgenticTool[OutputT]: ...
+
+    @overload
+    def agentic_tool(
+        self,
+        name: str,
+        *,
+        mode: AgenticMode,
+        output_type: object | None = None,
+        model: str | LLMConfig | None = None,
+        base_url: str | None = None,
+        limits: Limits | None = None,
+        **options: Unpack[AgenticOptions],
+    ) -> AgenticTool[Json]: ...
+
+    def agentic_tool(
+        self,
+        name: str,
+        *,
+        mode: AgenticMode,
+        output_type: object | None = None,
+        model: str | LLMConfig | None = None,
+        base_url: str | None = None,
+        limits: Limits | None = None,
+        **options: Unpack[AgenticOptions],
+    ) -> AgenticTool[Any]:
         """Define a tool with a model inside, and get a handle to call it.
 
         Args:
             name: The tool's name.
             mode: `deterministic` with `steps`, or `agentic` with `tools`.
+            output_type: Type of the answer, whose JSON Schema is the `result_schema`: see `agent`.
             model: `provider:model`, or a whole configuration; the crib's default if null.
             base_url: Address of the model's server. Given here, in code, it is trusted: it may be a local one.
             limits: What a run may spend; the crib's default if null.
@@ -401,27 +305,104 @@ class Definer(ABC):
             result = await helper("Which deals has Acme?")
         """
         defaults = self._parts.outside.definitions
+        wanted = _output_type(f"agentic tool {name!r}", output_type, options.get("result_schema"), "result_schema")
+        if wanted is not None:
+            options["result_schema"] = wanted.schema
         llm = self._llm_of(name, model, base_url)
         definition = agents.agentic_definition(
             name, mode=mode, llm=llm, limits=limits or defaults.default_limits, **options
         )
         self._catalogue.add(definition, owner=self.principal)
-        return AgenticTool(self.invoke, definition)
+        self._check_answers(f"{definition.name}@{definition.version}", wanted)
+        return AgenticTool(self._as_handle_crib(), definition, wanted)
 
+    @overload
     def agent(
         self,
         name: str,
         *,
+        output_type: type[OutputT],
         model: str | LLMConfig | None = None,
         tools: Sequence[Usable | AllocatedTool] = (),
         base_url: str | None = None,
         limits: Limits | None = None,
         **options: Unpack[AgentOptions],
-    ) -> Agent:
+    ) -> Agent[OutputT]: ...
+
+    @overload
+    def agent(
+        self,
+        name: str,
+        *,
+        response_schema: JsonSchema,
+        response_format: Literal["structured"] = "structured",
+        model: str | LLMConfig | None = None,
+        tools: Sequence[Usable | AllocatedTool] = (),
+        base_url: str | None = None,
+        limits: Limits | None = None,
+        **options: Unpack[AgentOptions],
+    ) -> Agent[JsonObject]: ...
+
+    @overload
+    def agent(
+        self,
+        name: str,
+        *,
+        response_format: Literal["json"],
+        model: str | LLMConfig | None = None,
+        tools: Sequence[Usable | AllocatedTool] = (),
+        base_url: str | None = None,
+        limits: Limits | None = None,
+        **options: Unpack[AgentOptions],
+    ) -> Agent[JsonObject]: ...
+
+    @overload
+    def agent(
+        self,
+        name: str,
+        *,
+        response_format: Literal["text"] = "text",
+        model: str | LLMConfig | None = None,
+        tools: Sequence[Usable | AllocatedTool] = (),
+        base_url: str | None = None,
+        limits: Limits | None = None,
+        **options: Unpack[AgentOptions],
+    ) -> Agent[str]: ...
+
+    @overload
+    def agent(
+        self,
+        name: str,
+        *,
+        output_type: object,
+        model: str | LLMConfig | None = None,
+        tools: Sequence[Usable | AllocatedTool] = (),
+        base_url: str | None = None,
+        limits: Limits | None = None,
+        **options: Unpack[AgentOptions],
+    ) -> Agent[Any]: ...
+
+    def agent(
+        self,
+        name: str,
+        *,
+        output_type: object | None = None,
+        response_schema: JsonSchema | None = None,
+        response_format: ResponseFormat | None = None,
+        model: str | LLMConfig | None = None,
+        tools: Sequence[Usable | AllocatedTool] = (),
+        base_url: str | None = None,
+        limits: Limits | None = None,
+        **options: Unpack[AgentOptions],
+    ) -> Agent[Any]:
         """Define an agent, and get a handle to ask it.
 
         Args:
             name: The agent's name.
+            output_type: Type of the answer: a pydantic model, dataclass, TypedDict, enum, `Literal`, list, union or
+                number. The model is told its JSON Schema, and `Result.output` is an instance. Text if null.
+            response_schema: JSON Schema of the answer, an object, instead of a type; the output is a dictionary.
+            response_format: `json` for an object of any shape; else it follows from the other two.
             model: `provider:model`, or a whole configuration; the crib's default if null.
             tools: What it may call: by reference, pattern, `group:…` or `tag:…`, or functions, which are added.
             base_url: Address of the model's server. Given here, in code, it is trusted: it may be a local one.
@@ -429,7 +410,8 @@ class Definer(ABC):
             **options: The other fields of `AgentDefinition`.
 
         Raises:
-            InvalidDefinition: An option is unknown or not of its type, or a function cannot be a tool.
+            InvalidDefinition: An option is unknown or not of its type, a function cannot be a tool, or the
+                `output_type` has no JSON Schema.
             InvalidSettings: The model reference is malformed, its provider unknown, or there is none.
 
         Example:
@@ -438,12 +420,48 @@ class Definer(ABC):
             )
             answer = await desk("Which deals has Acme?")
         """
-        defaults = self._parts.outside.definitions
         llm = self._llm_of(name, model, base_url)
         may_call = [one if isinstance(one, AllocatedTool) else reference_of(one, self.add) for one in tools]
-        definition = agent_definition(name, llm, may_call, limits or defaults.default_limits, **options)
+        given: dict[str, Any] = {**options}
+        if response_format is not None:
+            given["response_format"] = response_format
+        return self.define_agent(
+            name, llm, may_call, given, output_type=output_type, response_schema=response_schema, limits=limits
+        )
+
+    def define_agent(
+        self,
+        name: str,
+        llm: LLMConfig,
+        tools: Sequence[str | AllocatedTool],
+        options: JsonObject,
+        *,
+        output_type: object | None = None,
+        response_schema: JsonSchema | None = None,
+        limits: Limits | None = None,
+    ) -> Agent[Any]:
+        """As `agent`, whose types say more, with a model that is configured and tools that are added.
+
+        Raises:
+            InvalidDefinition: As `agent`.
+
+        Example:
+            crib.define_agent("clerk", LLMConfig(model="anthropic:claude-sonnet-4"), [], {}, output_type=int)
+        """
+        owner, given = f"agent {name!r}", {**options}
+        wanted = _output_type(owner, output_type, response_schema, "response_schema")
+        if response_schema is not None:
+            from toolcrib.crib.api.output_types import check_response_schema
+
+            check_response_schema(owner, response_schema)
+        if response_schema is not None or wanted is not None:
+            given["response_schema"] = response_schema if wanted is None else wanted.schema
+            given.setdefault("response_format", "structured")
+        limits = limits or self._parts.outside.definitions.default_limits
+        definition = agent_definition(name, llm, tools, limits, **given)
         self._catalogue.add(definition.tool(), owner=self.principal)
-        return Agent(self._ask, definition)
+        self._check_answers(f"{definition.name}@{definition.version}", wanted)
+        return Agent(self._as_handle_crib(), definition, wanted)
 
     def composite_tool(
         self,
@@ -454,7 +472,7 @@ class Definer(ABC):
         description: str = "",
         output_schema: JsonSchema | None = None,
         version: str = "1.0.0",
-    ) -> CompositeTool:
+    ) -> CompositeTool[Json]:
         """Define a tool that calls one of several, by rules and without a model, and get a handle to call it.
 
         Args:
@@ -478,20 +496,44 @@ class Definer(ABC):
         made = {"description": description, "output_schema": output_schema, "version": version}
         definition = composite_definition(name, input_schema, routes, **made)
         self._catalogue.add(definition, owner=self.principal)
-        return CompositeTool(self.invoke, definition)
+        return CompositeTool(self._as_handle_crib(), definition)
+
+    @overload
+    def workflow(
+        self,
+        name: str,
+        *,
+        output_type: type[OutputT],
+        steps: Sequence[WorkflowStep | JsonObject],
+        limits: Limits | None = None,
+        **options: Unpack[WorkflowOptions],
+    ) -> WorkflowHandle[OutputT]: ...
+
+    @overload
+    def workflow(
+        self,
+        name: str,
+        *,
+        output_type: object | None = None,
+        steps: Sequence[WorkflowStep | JsonObject],
+        limits: Limits | None = None,
+        **options: Unpack[WorkflowOptions],
+    ) -> WorkflowHandle[Json]: ...
 
     def workflow(
         self,
         name: str,
         *,
+        output_type: object | None = None,
         steps: Sequence[WorkflowStep | JsonObject],
         limits: Limits | None = None,
         **options: Unpack[WorkflowOptions],
-    ) -> WorkflowHandle:
+    ) -> WorkflowHandle[Any]:
         """Define a workflow, and get a handle to run it. It is checked, and published, before the next call.
 
         Args:
             name: The workflow's name.
+            output_type: Type of what it puts out, whose JSON Schema is the `output_schema`: see `agent`.
             steps: The nodes of its graph, in any order.
             limits: What a run may spend; what workflows usually may if null.
             **options: The other fields of `WorkflowDefinition`.
@@ -509,10 +551,39 @@ class Definer(ABC):
             )
             result = await move()
         """
+        wanted = _output_type(f"workflow {name!r}", output_type, options.get("output_schema"), "output_schema")
+        if wanted is not None:
+            options["output_schema"] = wanted.value_schema
         definition = workflow_definition(name, steps, limits, **options)
         self._catalogue.add(definition.tool(), owner=self.principal)
-        return WorkflowHandle(self.invoke, definition)
+        return WorkflowHandle(self._as_handle_crib(), definition, wanted)
+
+    def _as_handle_crib(self) -> HandleCrib:
+        return cast("HandleCrib", self)
+
+    def _check_answers(self, ref: str, wanted: OutputType[Any] | None) -> None:
+        """Have the validators of a type judge the answers of an agent, which is told what they say."""
+        check = None if wanted is None else wanted.problem_of
+        self._parts.definitions.answer_checks.add(self.principal.realm, ref, check)
 
     def _llm_of(self, name: str, model: str | LLMConfig | None, base_url: str | None) -> LLMConfig:
         default, realm = self._parts.outside.definitions.default_model, self.principal.realm
         return container.llm_of(name, model, base_url, default=default, models=self._parts.models, realm=realm)
+
+
+def _output_type(owner: str, output_type: object | None, schema: object, field: str) -> OutputType[Any] | None:
+    """The type of an answer; null for text, or what a schema says.
+
+    Raises:
+        InvalidDefinition: It has no JSON Schema, or there is a schema besides.
+    """
+    if output_type is None:
+        return None
+    if schema is not None:
+        msg = f"{owner} has both output_type and {field}; give one of them: output_type makes the schema"
+        raise InvalidDefinition(msg)
+    if output_type is str:
+        return None
+    from toolcrib.crib.api.output_types import OutputType
+
+    return OutputType(owner, output_type)

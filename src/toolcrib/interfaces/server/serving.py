@@ -68,10 +68,10 @@ async def _serve(settings: Settings, given: Crib | None, ready: Callable[[str], 
         server, listening, url = _listen(app, settings.server, partial(crib.engine.drain, settings.server.drain_s))
         if ready is None:
             _say(f"Toolcrib listens on {url}", sys.stdout)
-        else:
-            ready(url)
         if not keys and await _is_first(crib):
             await _hand_out_key(ring, crib.principal, settings.store, sys.stdout if ready is None else sys.stderr)
+        if ready is not None:
+            ready(url)
         await server.serve(sockets=[listening])
 
 

@@ -4,7 +4,7 @@ import asyncio
 import signal
 from collections.abc import Callable
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Literal
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 
@@ -42,8 +42,8 @@ def up(
 ) -> None:
     """Serve the REST interface and drive runs, until stopped.
 
-    With APP, the Python functions of the application are served too. With --json, what it reports is one JSON object
-    per line on stdout.
+    With APP, the Python functions of the application are served too. With --json, it prints one JSON object as soon
+    as it is ready.
     """
     from toolcrib.contracts import InvalidSettings
     from toolcrib.contracts.base.errors import missing_extra
@@ -58,17 +58,16 @@ def up(
     settings = load_settings({"store": store, "server.host": host, "server.port": port}).settings
     crib = None if app is None else load_crib(app, store=store)
     if as_json:
-        serve(settings, crib, lambda url: _report("ready", url))
-        _report("stopped")
+        serve(settings, crib, _report_ready)
     else:
         serve(settings, crib)
 
 
-def _report(event: Literal["ready", "stopped"], url: str | None = None) -> None:
-    """Print an event of a process as a line of JSON."""
+def _report_ready(url: str | None) -> None:
+    """Print that a process is ready, as a line of JSON."""
     from toolcrib.interfaces.cli.render.documents import ProcessEvent
 
-    print(ProcessEvent(event=event, url=url).model_dump_json(), flush=True)
+    print(ProcessEvent(event="ready", url=url).model_dump_json(), flush=True)
 
 
 if TYPE_CHECKING:
@@ -102,7 +101,7 @@ def worker(
 ) -> None:
     """Drive the runs of a store until stopped; serve no requests.
 
-    With --json, what it reports is one JSON object per line on stdout.
+    With --json, it prints one JSON object as soon as it is ready.
     """
     from toolcrib.core.engines.restate import WorkerTerms
     from toolcrib.crib import Crib
@@ -115,15 +114,13 @@ def worker(
 
     def ready(url: str | None) -> None:
         if as_json:
-            _report("ready", url)
+            _report_ready(url)
         elif url is None:
             print("A worker drives the runs of the store", flush=True)
         else:
             print(f"A worker for Restate listens on {url}", flush=True)
 
     asyncio.run(_work(crib, settings, terms, ready))
-    if as_json:
-        _report("stopped")
 
 
 async def _work(

@@ -165,8 +165,10 @@ def _print(found: "AgentResponse", *, streamed: bool) -> None:
 
 def _definition(agent: "ToolRevision") -> object:
     from toolcrib.contracts import AgentDefinition
+    from toolcrib.crib.project.writing import tagged
 
-    return AgentDefinition.of(agent.definition).model_dump(mode="json", exclude_defaults=True)
+    definition = AgentDefinition.of(agent.definition)
+    return tagged(definition, definition.model_dump(mode="json", exclude_defaults=True))
 
 
 async def _all(crib: "Crib") -> "Sequence[ToolRevision]":

@@ -130,9 +130,9 @@ class SchemaReport(Contract):
 
 
 class ProcessEvent(Contract):
-    """Something that a server or worker reports, one JSON object per line."""
+    """That a server or worker is ready."""
 
-    event: Literal["ready", "stopped"]
+    event: Literal["ready"]
     url: str | None = None
     """Where it listens, if it does."""
 

@@ -56,7 +56,7 @@ def _print_definition(found: "tuple[WorkflowDefinition, WorkflowGraph]") -> None
 
 
 @command(app, "show", example="toolcrib workflow show follow-up")
-@shows(_print_definition, data=lambda found: found[0].document())
+@shows(_print_definition, data=lambda found: _document(found[0]))
 async def show(crib: "Crib", ref: Ref) -> "tuple[WorkflowDefinition, WorkflowGraph]":
     """Draw a workflow, with its description.
 
@@ -88,7 +88,7 @@ async def export(crib: "Crib", ref: Ref) -> "JsonObject":
 
     A deterministic agentic tool is printed as a workflow.
     """
-    return (await _definition(crib, ref)).document()
+    return _document(await _definition(crib, ref))
 
 
 @command(app, "check", example="toolcrib workflow check follow-up.yaml")
@@ -158,6 +158,13 @@ def check_publishable(graph: "WorkflowGraph", file: Path | None) -> None:
     elif errors:
         told = [{"path": each.path, "problem": each.message} for each in errors]
         raise InvalidDefinition(f"workflow {graph.workflow} cannot be published; correct its problems", told)
+
+
+def _document(definition: "WorkflowDefinition") -> "JsonObject":
+    """A definition as people write it: without defaults, except those that tell one kind of part from another."""
+    from toolcrib.crib.project.writing import tagged
+
+    return tagged(definition, definition.document())
 
 
 async def _definition(crib: "Crib", ref: str) -> "WorkflowDefinition":

@@ -288,7 +288,10 @@ def test_a_process_reports_that_it_is_ready_and_nothing_else(folder: Path, words
 
 
 def test_a_model_that_is_there_is_shown(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(local, "list_installed", lambda _: list(local.MODELS.values()))
+    def installed(folder: Path) -> list[local.LocalModel]:
+        return list(local.MODELS.values())
+
+    monkeypatch.setattr(local, "list_installed", installed)
     document = json.loads(CliRunner().invoke(app, ["model", "add", "--json"]).stdout)
 
     assert (invalid("model add", document), document["installed"]) == ([], True)

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Annotated, Literal
 import typer
 
 from toolcrib.interfaces.cli.support.commands import Table, print_json, prints, says, shows
-from toolcrib.interfaces.cli.support.groups import Group, command
+from toolcrib.interfaces.cli.support.groups import CommandApp, command
 from toolcrib.interfaces.cli.support.session import DEFAULT_STORE, AsJson, IdOf, Store, key_ids, secret_names, with_crib
 
 if TYPE_CHECKING:
@@ -21,7 +21,7 @@ if TYPE_CHECKING:
     from toolcrib.infrastructure.store import ApiKey
     from toolcrib.interfaces.cli.render.documents import KeyEntry, MasterKey, Removed, Rotation
 
-secrets_app = Group("Manage secrets that definitions use as ${secret:NAME}.")
+secrets_app = CommandApp("Manage secrets that definitions use as ${secret:NAME}.")
 
 Name = Annotated[
     str,
@@ -106,7 +106,7 @@ def new_key(name: KeyName = "k1") -> "MasterKey":
     return MasterKey(entry=new_master_key(name))
 
 
-app = Group("Make, list and remove API keys for the server.")
+app = CommandApp("Make, list and remove API keys for the server.")
 
 KeyId = Annotated[
     str,

@@ -16,8 +16,8 @@ import typer
 from toolcrib.interfaces.cli.render.console import JSON_ONLY
 from toolcrib.interfaces.cli.render.progress import progress
 from toolcrib.interfaces.cli.render.tables import import_document, print_outcome, print_readings, print_references
-from toolcrib.interfaces.cli.support.commands import Resource, Table, prints, shows
-from toolcrib.interfaces.cli.support.groups import Group, command
+from toolcrib.interfaces.cli.support.commands import HelpTexts, ItemFormat, Resource, Table, prints, shows
+from toolcrib.interfaces.cli.support.groups import CommandApp, command
 from toolcrib.interfaces.cli.support.inputs import confirm, object_in
 from toolcrib.interfaces.cli.support.session import (
     DEFAULT_STORE,
@@ -103,9 +103,9 @@ if TYPE_CHECKING:
     )
     from toolcrib.core.providers import ImportedApi
     from toolcrib.crib import Crib
-    from toolcrib.interfaces.cli.render.documents import ReferenceList, Removed
+    from toolcrib.interfaces.cli.render.documents import ListReadings, Removed
 
-app = Group("Define, test and connect the systems that tools talk to.")
+app = CommandApp("Define, test and connect the systems that tools talk to.")
 
 Name = Annotated[
     str,
@@ -292,22 +292,25 @@ PROVIDERS: "Resource[ProviderDefinition]" = Resource(
     noun="provider",
     name=Name,
     list=_all,
-    table=Table(
-        {
-            "Name": lambda each: each.name,
-            "Kind": lambda each: each.connection.kind,
-            "Address": lambda each: each.address,
-            "Auth": lambda each: each.auth.kind,
-            "Enabled": lambda each: each.enabled,
-        }
-    ),
     get=_one,
-    help={"show": "Print a provider's definition; it has references to secrets, never a secret."},
-    examples={"show": " crm"},
+    shown=ItemFormat(
+        table=Table(
+            {
+                "Name": lambda each: each.name,
+                "Kind": lambda each: each.connection.kind,
+                "Address": lambda each: each.address,
+                "Auth": lambda each: each.auth.kind,
+                "Enabled": lambda each: each.enabled,
+            }
+        )
+    ),
+    help=HelpTexts(
+        {"show": "Print a provider's definition.\n\nIt has references to secrets, never a secret."}, {"show": " crm"}
+    ),
 )
 PROVIDERS.add_to(app)
 
-reference_app = Group("Inspect and sync the reference data of providers.")
+reference_app = CommandApp("Inspect and sync the reference data of providers.")
 
 Provider = Annotated[
     str | None, typer.Argument(metavar="PROVIDER", help="Name of the provider; all if it is left out.")
@@ -343,15 +346,15 @@ async def sync_reference(
         return await crib.reference_data.sync(provider, *(names or ()), accept=accept)
 
 
-def _print_list(found: "ReferenceList") -> None:
+def _print_list(found: "ListReadings") -> None:
     print_readings(found.readings)
 
 
 @command(reference_app, "show", example="toolcrib reference show crm deal_stages")
 @shows(_print_list)
-async def show_reference(crib: "Crib", provider: OneProvider, name: OneList) -> "ReferenceList":
+async def show_reference(crib: "Crib", provider: OneProvider, name: OneList) -> "ListReadings":
     """Show the last readings of a list, the newest first."""
-    from toolcrib.interfaces.cli.render.documents import ReferenceList
+    from toolcrib.interfaces.cli.render.documents import ListReadings
 
     readings = await crib.reference_data.history(provider, name)
-    return ReferenceList(provider=provider, name=name, readings=tuple(readings))
+    return ListReadings(provider=provider, name=name, readings=tuple(readings))

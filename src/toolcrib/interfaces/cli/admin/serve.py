@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from toolcrib.interfaces.cli.support.commands import prints
-from toolcrib.interfaces.cli.support.groups import Group, command
+from toolcrib.interfaces.cli.support.groups import CommandApp, command
 from toolcrib.interfaces.cli.support.session import DEFAULT_STORE, AsJson, Store
 
 ServerHost = Annotated[
@@ -158,7 +158,7 @@ async def _serve_alone(crib: "Crib", terms: "WorkerTerms", ready: "Callable[[str
         serving.cancel()
 
 
-app = Group("Configure a Restate server.")
+app = CommandApp("Configure a Restate server.")
 
 Data = Annotated[Path, typer.Option("--data", metavar="FOLDER", file_okay=False, help="Folder for the server's data.")]
 

@@ -10,7 +10,7 @@ import typer
 from toolcrib.interfaces.cli.render.progress import progress
 from toolcrib.interfaces.cli.render.rows import print_rows
 from toolcrib.interfaces.cli.support.commands import prints
-from toolcrib.interfaces.cli.support.groups import Group, command
+from toolcrib.interfaces.cli.support.groups import CommandApp, command
 from toolcrib.interfaces.cli.support.session import DEFAULT_STORE, Store, with_crib
 
 if TYPE_CHECKING:
@@ -19,7 +19,7 @@ if TYPE_CHECKING:
     from toolcrib.infrastructure.store.sql.sql_store import SchemaState, SqlStore
     from toolcrib.interfaces.cli.render.documents import SchemaReport
 
-app = Group("Inspect and migrate the schema of a store.")
+app = CommandApp("Inspect and migrate the schema of a store.")
 
 MigrationDryRun = Annotated[bool, typer.Option("--dry-run", help="Say what would be done, and change nothing.")]
 

@@ -8,6 +8,7 @@ import typer
 
 from toolcrib.interfaces.cli.render.tables import print_tools
 from toolcrib.interfaces.cli.support.commands import (
+    HelpTexts,
     ItemFormat,
     Resource,
     Table,
@@ -17,7 +18,7 @@ from toolcrib.interfaces.cli.support.commands import (
     says,
     shows,
 )
-from toolcrib.interfaces.cli.support.groups import Group, command
+from toolcrib.interfaces.cli.support.groups import CommandApp, command
 from toolcrib.interfaces.cli.support.inputs import object_in, telling_lines
 from toolcrib.interfaces.cli.support.session import (
     DEFAULT_STORE,
@@ -35,7 +36,7 @@ if TYPE_CHECKING:
     from toolcrib.crib import Crib
     from toolcrib.interfaces.cli.render.documents import ConversationHistory, Removed
 
-app = Group("Manage and run agents.")
+app = CommandApp("Manage and run agents.")
 
 Name = Annotated[
     str,
@@ -179,19 +180,20 @@ AGENTS: "Resource[ToolRevision]" = Resource(
     noun="agent",
     name=Name,
     list=_all,
-    table=print_tools,
     get=lambda crib, name: crib.agents.get(name),
-    one=ItemFormat(data=_definition),
     remove=lambda crib, name: crib.agents.remove(name),
-    help={
-        "show": "Print an agent's definition.",
-        "remove": "Remove an agent.\n\nIts active runs continue, and its conversations stay readable.",
-    },
-    examples={"show": " desk", "remove": " desk"},
+    shown=ItemFormat(table=print_tools, data=_definition),
+    help=HelpTexts(
+        {
+            "show": "Print an agent's definition.",
+            "remove": "Remove an agent.\n\nIts active runs continue, and its conversations stay readable.",
+        },
+        {"show": " desk", "remove": " desk"},
+    ),
 )
 AGENTS.add_to(app)
 
-conversations_app = Group("Inspect and remove conversations with agents.")
+conversations_app = CommandApp("Inspect and remove conversations with agents.")
 
 Id = Annotated[
     str,

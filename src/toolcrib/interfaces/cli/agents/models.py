@@ -9,7 +9,7 @@ import typer
 from toolcrib.interfaces.cli.render.console import JSON_ONLY
 from toolcrib.interfaces.cli.render.progress import progress
 from toolcrib.interfaces.cli.support.commands import Table, prints
-from toolcrib.interfaces.cli.support.groups import Group, command
+from toolcrib.interfaces.cli.support.groups import CommandApp, command
 from toolcrib.interfaces.cli.support.inputs import confirm
 from toolcrib.interfaces.cli.support.session import Yes
 
@@ -17,7 +17,7 @@ if TYPE_CHECKING:
     from toolcrib.interfaces.cli.render.documents import InstallableModel, Removed
     from toolcrib.llm.local import LocalModel
 
-app = Group("Install models that run on this machine.")
+app = CommandApp("Install models that run on this machine.")
 
 DEFAULT_MODEL: Final = "qwen2.5-coder-1.5b"
 

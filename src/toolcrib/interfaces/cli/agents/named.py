@@ -5,8 +5,8 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from toolcrib.interfaces.cli.support.commands import ItemFormat, Resource, Table, prints
-from toolcrib.interfaces.cli.support.groups import Group, command
+from toolcrib.interfaces.cli.support.commands import HelpTexts, ItemFormat, Resource, Table, prints
+from toolcrib.interfaces.cli.support.groups import CommandApp, command
 from toolcrib.interfaces.cli.support.inputs import text_of, to_contract
 from toolcrib.interfaces.cli.support.session import DEFAULT_STORE, NamedKind, Store, names_of, with_crib
 
@@ -15,10 +15,10 @@ if TYPE_CHECKING:
     from toolcrib.contracts.workflows import ConditionBinding, StepRegistration
     from toolcrib.crib import Crib
 
-app = Group("Manage prompt fragments that agents share.")
-accounts_app = Group("Manage service accounts that agents may act as.")
-conditions_app = Group("Manage named conditions that workflows use.")
-handlers_app = Group("Manage handlers of workflow steps: names that mean tools.")
+app = CommandApp("Manage prompt fragments that agents share.")
+accounts_app = CommandApp("Manage service accounts that agents may act as.")
+conditions_app = CommandApp("Manage named conditions that workflows use.")
+handlers_app = CommandApp("Manage handlers of workflow steps: names that mean tools.")
 
 
 def _name(kind: NamedKind, said: str) -> Any:
@@ -114,18 +114,19 @@ FRAGMENTS: "Resource[PromptFragment]" = Resource(
     noun="fragment",
     name=Name,
     list=lambda crib: crib.fragments.list(),
-    table=Table(
-        {
-            "Name": lambda each: each.name,
-            "Characters": lambda each: len(each.text),
-            "Description": lambda each: each.description,
-        }
-    ),
     get=lambda crib, name: crib.fragments.get(name),
-    one=ItemFormat(text=lambda found: print(found.text)),
     remove=lambda crib, name: crib.fragments.remove(name),
-    help={"show": "Print the text of a fragment."},
-    examples={"show": " tone", "remove": " tone"},
+    shown=ItemFormat(
+        table=Table(
+            {
+                "Name": lambda each: each.name,
+                "Characters": lambda each: len(each.text),
+                "Description": lambda each: each.description,
+            }
+        ),
+        text=lambda found: print(found.text),
+    ),
+    help=HelpTexts({"show": "Print the text of a fragment."}, {"show": " tone", "remove": " tone"}),
 )
 FRAGMENTS.add_to(app)
 
@@ -133,17 +134,19 @@ ACCOUNTS: "Resource[ServiceAccount]" = Resource(
     noun="account",
     name=AccountName,
     list=lambda crib: crib.accounts.list(),
-    table=Table(
-        {
-            "Name": lambda each: each.name,
-            "Enabled": lambda each: each.enabled,
-            "Grants": lambda each: ", ".join(each.grants),
-            "Description": lambda each: each.description,
-        }
-    ),
     get=lambda crib, name: crib.accounts.get(name),
     remove=lambda crib, name: crib.accounts.remove(name),
-    examples={"show": " billing", "remove": " billing"},
+    shown=ItemFormat(
+        table=Table(
+            {
+                "Name": lambda each: each.name,
+                "Enabled": lambda each: each.enabled,
+                "Grants": lambda each: ", ".join(each.grants),
+                "Description": lambda each: each.description,
+            }
+        )
+    ),
+    help=HelpTexts({}, {"show": " billing", "remove": " billing"}),
 )
 ACCOUNTS.add_to(accounts_app)
 
@@ -151,17 +154,19 @@ CONDITIONS: "Resource[ConditionBinding]" = Resource(
     noun="condition",
     name=_name("condition", "As workflows name it."),
     list=lambda crib: crib.conditions.list(),
-    table=Table(
-        {
-            "Name": lambda each: each.name,
-            "Parameters": lambda each: ", ".join(each.parameters),
-            "Expression": lambda each: each.expression,
-        }
-    ),
     get=lambda crib, name: crib.conditions.get(name),
     add=_add_condition,
     remove=lambda crib, name: crib.conditions.remove(name),
-    examples={"show": " is_won", "add": " is-won.yaml", "remove": " is_won"},
+    shown=ItemFormat(
+        table=Table(
+            {
+                "Name": lambda each: each.name,
+                "Parameters": lambda each: ", ".join(each.parameters),
+                "Expression": lambda each: each.expression,
+            }
+        )
+    ),
+    help=HelpTexts({}, {"show": " is_won", "add": " is-won.yaml", "remove": " is_won"}),
 )
 CONDITIONS.add_to(conditions_app)
 
@@ -169,10 +174,10 @@ HANDLERS: "Resource[StepRegistration]" = Resource(
     noun="handler",
     name=_name("handler", "As the steps of workflows name it."),
     list=lambda crib: crib.steps.list(),
-    table=Table({"Name": lambda each: each.name, "Tool": lambda each: each.tool}),
     get=lambda crib, name: crib.steps.get(name),
     add=_add_handler,
     remove=lambda crib, name: crib.steps.remove(name),
-    examples={"show": " deals.find", "add": " find.yaml", "remove": " deals.find"},
+    shown=ItemFormat(table=Table({"Name": lambda each: each.name, "Tool": lambda each: each.tool})),
+    help=HelpTexts({}, {"show": " deals.find", "add": " find.yaml", "remove": " deals.find"}),
 )
 HANDLERS.add_to(handlers_app)

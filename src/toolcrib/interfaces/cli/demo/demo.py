@@ -17,7 +17,7 @@ import typer
 
 import toolcrib
 from toolcrib.interfaces.cli.support.commands import print_json
-from toolcrib.interfaces.cli.support.groups import Group, command
+from toolcrib.interfaces.cli.support.groups import CommandApp, command
 from toolcrib.interfaces.cli.support.session import AsJson, BaseUrl, Model
 
 _PACKAGE = Path(toolcrib.__file__).parent
@@ -56,7 +56,7 @@ def require(extra: str, *packages: str) -> None:
 
 T = TypeVar("T")
 
-app = Group("Run a demonstration.")
+app = CommandApp("Run a demonstration.")
 
 Task = Annotated[str | None, typer.Option(metavar="TEXT", help="Another task, in plain words.", show_default=False)]
 Keep = Annotated[bool, typer.Option("--keep", help="Keep what the demonstration made, the journal above all.")]

@@ -52,7 +52,7 @@ class Removed(Contract):
     """Its name or id."""
 
 
-class Script(Contract):
+class CompletionScript(Contract):
     """The completion script of a shell."""
 
     shell: Literal["bash", "zsh", "fish"]
@@ -62,7 +62,7 @@ class Script(Contract):
     """The file that it was installed in."""
 
 
-class Sandbox(Contract):
+class TestedSandbox(Contract):
     """A way to run code, as an escape test found it."""
 
     backend: str
@@ -216,7 +216,7 @@ class InstallableModel(Contract):
     """The packages that hold its pieces, in order."""
 
 
-class ReferenceList(Contract):
+class ListReadings(Contract):
     """A list of a provider and its last readings."""
 
     provider: str
@@ -277,7 +277,7 @@ class ExportedRun(Manifest):
     bytes: int
 
 
-class CallResult(Contract):
+class WaitingCall(Contract):
     """A call that has not ended: it waits for a person or a client."""
 
     run_id: str
@@ -315,7 +315,7 @@ class DemoReport(Contract):
     meta: DemoMeta = Field()
 
 
-class Failure(Contract):
+class RefusedCommand(Contract):
     """What a command prints on stderr with `--json` if it is refused or fails."""
 
     error: CommandError

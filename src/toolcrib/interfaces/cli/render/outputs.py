@@ -76,7 +76,7 @@ OUTPUTS: Final[Mapping[str, Any]] = {
     "approval show": ApprovalView,
     "attachment list": list[Attachment],
     "attachment show": own.AttachmentContent,
-    "completion": own.Script,
+    "completion": own.CompletionScript,
     "condition add": ConditionBinding,
     "condition list": list[ConditionBinding],
     "condition remove": own.Removed,
@@ -86,7 +86,7 @@ OUTPUTS: Final[Mapping[str, Any]] = {
     "conversation show": own.ConversationHistory,
     "demo crm": own.DemoReport,
     "demo research": own.DemoReport,
-    "doctor": list[own.Sandbox],
+    "doctor": list[own.TestedSandbox],
     "draft add": WorkflowDraft,
     "draft list": list[WorkflowDraft],
     "draft remove": own.Removed,
@@ -129,7 +129,7 @@ OUTPUTS: Final[Mapping[str, Any]] = {
     "provider test": ProviderCheck,
     "prune": Pruned,
     "reference list": list[ReferenceSnapshot],
-    "reference show": own.ReferenceList,
+    "reference show": own.ListReadings,
     "reference sync": list[ReferenceSnapshot],
     "replay": Replay,
     "restate config": own.RestateConfig,
@@ -158,7 +158,7 @@ OUTPUTS: Final[Mapping[str, Any]] = {
     "tool add": list[ToolRevision],
     "tool add-code": ToolRevision,
     "tool block": ToolRevision,
-    "tool call": ToolEnvelope | own.CallResult,
+    "tool call": ToolEnvelope | own.WaitingCall,
     "tool deprecate": ToolRevision,
     "tool export": list[JsonObject] | JsonObject,
     "tool impact": ImpactReport,
@@ -209,7 +209,7 @@ def output_schema() -> JsonSchema:
     A schema of an output says which fields there are; a field that is at its default may be left out of definitions.
     """
     streams = {name: kind for name, kind in STREAMS.items() if kind is not None}
-    kinds = {**OUTPUTS, **streams, ERROR: own.Failure}
+    kinds = {**OUTPUTS, **streams, ERROR: own.RefusedCommand}
     adapters: list[tuple[str, Literal["serialization"], TypeAdapter[Any]]] = [
         (name, "serialization", TypeAdapter(kind)) for name, kind in kinds.items()
     ]

@@ -8,7 +8,7 @@ import typer
 
 from toolcrib.interfaces.cli.render.rows import print_rows
 from toolcrib.interfaces.cli.support.commands import Table, prints, shows
-from toolcrib.interfaces.cli.support.groups import Group, command
+from toolcrib.interfaces.cli.support.groups import CommandApp, command
 from toolcrib.interfaces.cli.support.inputs import json_object, json_value
 from toolcrib.interfaces.cli.support.session import (
     DEFAULT_STORE,
@@ -26,7 +26,7 @@ if TYPE_CHECKING:
     from toolcrib.contracts.runs.trace import Settlement
     from toolcrib.crib import ActingCrib, Crib
 
-app = Group("List and decide on calls that wait for a person.")
+app = CommandApp("List and decide on calls that wait for a person.")
 
 ApprovalId = Annotated[
     str,

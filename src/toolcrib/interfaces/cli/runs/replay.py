@@ -13,7 +13,7 @@ from toolcrib.interfaces.cli.render.comparisons import print_diff
 from toolcrib.interfaces.cli.render.progress import progress
 from toolcrib.interfaces.cli.render.rows import print_rows
 from toolcrib.interfaces.cli.support.commands import is_unsuccessful, prints, shows
-from toolcrib.interfaces.cli.support.groups import Group, command
+from toolcrib.interfaces.cli.support.groups import CommandApp, command
 from toolcrib.interfaces.cli.support.inputs import text_of
 from toolcrib.interfaces.cli.support.session import DEFAULT_STORE, IdOf, RunId, Store, run_ids, with_crib
 
@@ -168,7 +168,7 @@ def replay(path: BundleFile) -> "Replay":
         return asyncio.run(replay_file(file, str(path)))
 
 
-app = Group("Check a change or a new release before you apply it.")
+app = CommandApp("Check a change or a new release before you apply it.")
 
 Application = Annotated[
     str | None,

@@ -12,7 +12,7 @@ from toolcrib.interfaces.cli.render.console import JSON_ONLY, console, cost, pla
 from toolcrib.interfaces.cli.render.rows import print_rows
 from toolcrib.interfaces.cli.render.tables import print_runs
 from toolcrib.interfaces.cli.support.commands import is_unsuccessful, print_json, prints, shows
-from toolcrib.interfaces.cli.support.groups import Group, command
+from toolcrib.interfaces.cli.support.groups import CommandApp, command
 from toolcrib.interfaces.cli.support.session import DEFAULT_STORE, AsJson, RunId, Store, tool_names, with_crib
 
 if TYPE_CHECKING:
@@ -20,8 +20,8 @@ if TYPE_CHECKING:
     from toolcrib.crib import Crib
     from toolcrib.interfaces.cli.render.documents import AttachmentContent, RunSummary
 
-app = Group("Inspect, resume, answer, fork and replay runs.")
-attachments_app = Group("List and read the attachments of runs.")
+app = CommandApp("Inspect, resume, answer, fork and replay runs.")
+attachments_app = CommandApp("List and read the attachments of runs.")
 
 Follow = Annotated[bool, typer.Option("--follow", help="Continue until the run ends.")]
 Tracebacks = Annotated[bool, typer.Option("--traceback", help="Add the tracebacks of exceptions that tools raised.")]

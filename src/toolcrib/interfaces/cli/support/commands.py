@@ -218,12 +218,23 @@ def _describe(
 
 @dataclass(frozen=True, kw_only=True)
 class ItemFormat(Generic[T]):
-    """How one thing is printed."""
+    """How things are printed."""
 
+    table: "Table[T] | Callable[[Sequence[T]], object]"
+    """Prints several."""
     text: Callable[[T], object] | None = None
-    """As text; as JSON if null."""
+    """Prints one as text; as JSON if null."""
     data: Callable[[T], object] | None = None
-    """What `--json` prints of it, unless it is the contract itself."""
+    """What `--json` prints of one, unless it is the contract itself."""
+
+
+@dataclass(frozen=True)
+class HelpTexts:
+    """What the helps of the commands of a resource say, by verb, where the usual text does not say enough."""
+
+    texts: Mapping[str, str] = field(default_factory=dict[str, str])
+    examples: Mapping[str, str] = field(default_factory=dict[str, str])
+    """What follows `toolcrib GROUP COMMAND`."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -235,17 +246,12 @@ class Resource(Generic[T]):
     """The argument that names one: an `Annotated` type."""
     list: "Callable[[Crib], Awaitable[Iterable[T]]]"
     """Gets the crib, and what options the command has besides."""
-    table: Table[T] | Callable[[Sequence[T]], object]
+    shown: ItemFormat[T]
     get: "Callable[[Crib, str], Awaitable[T]] | None" = None
-    one: "ItemFormat[T] | None" = None
-    """Prints one; as JSON if null."""
     add: "Callable[[Crib, JsonObject], Awaitable[Any]] | None" = None
     """Saves one that a file defines."""
     remove: "Callable[[Crib, str], Awaitable[object]] | None" = None
-    help: Mapping[str, str] = field(default_factory=dict[str, str])
-    """Of the commands, where the usual sentence does not say enough."""
-    examples: Mapping[str, str] = field(default_factory=dict[str, str])
-    """What follows `toolcrib GROUP COMMAND` in an example, where it is not the usual name or file."""
+    help: "HelpTexts" = HelpTexts()
 
     def add_to(self, app: typer.Typer) -> None:
         """Add the commands to a group."""
@@ -261,25 +267,25 @@ class Resource(Generic[T]):
             made = make()
             if made is not None:
                 text, end = usual[verb]
-                example = f"toolcrib {noun} {verb}{self.examples.get(verb, end)}"
-                command(app, verb, example=example, text=self.help.get(verb, text))(made)
-
-    @property
-    def _format(self) -> ItemFormat[T]:
-        return self.one or ItemFormat()
+                example = f"toolcrib {noun} {verb}{self.help.examples.get(verb, end)}"
+                command(app, verb, example=example, text=self.help.texts.get(verb, text))(made)
 
     def _list(self) -> Callable[..., None]:
-        data = self._format.data
+        data = self.shown.data
 
         async def list_all(crib: "Crib", **options: Any) -> "Sequence[T]":
             found: Callable[..., Awaitable[Iterable[T]]] = self.list
             return tuple(await found(crib, **options))
 
         vars(list_all)["__signature__"] = inspect.signature(self.list)
-        return shows(self.table, data=None if data is None else lambda found: [data(each) for each in found])(list_all)
+
+        def documents(found: Sequence[T]) -> list[object]:
+            return [each if data is None else data(each) for each in found]
+
+        return shows(self.shown.table, data=documents)(list_all)
 
     def _show(self) -> Callable[..., None] | None:
-        get, data = self.get, self._format.data
+        get, data = self.get, self.shown.data
         if get is None:
             return None
 
@@ -290,7 +296,7 @@ class Resource(Generic[T]):
             print_json(found if data is None else data(found))
 
         show.__annotations__["name"] = self.name
-        return shows(self._format.text or print_whole, data=data)(show)
+        return shows(self.shown.text or print_whole, data=data)(show)
 
     def _add(self) -> Callable[..., None] | None:
         save, noun = self.add, self.noun

@@ -8,7 +8,7 @@ import typer
 from toolcrib.interfaces.cli.support.commands import prints
 
 if TYPE_CHECKING:
-    from toolcrib.interfaces.cli.render.documents import Script
+    from toolcrib.interfaces.cli.render.documents import CompletionScript
 
 VARIABLE: Final = "_TOOLCRIB_COMPLETE"
 """The variable in which a shell asks for completions."""
@@ -22,7 +22,7 @@ def prepare() -> None:
     _typer().completion_init()
 
 
-def _print_script(found: "Script") -> None:
+def _print_script(found: "CompletionScript") -> None:
     if found.installed is None:
         print(found.script)
     else:
@@ -30,18 +30,18 @@ def _print_script(found: "Script") -> None:
 
 
 @prints(_print_script)
-def completion(shell: Shell, install: Install = False) -> "Script":
+def completion(shell: Shell, install: Install = False) -> "CompletionScript":
     """Print or install a completion script for a shell.
 
     It completes commands, options, names and ids.
     """
-    from toolcrib.interfaces.cli.render.documents import Script
+    from toolcrib.interfaces.cli.render.documents import CompletionScript
 
     if not install:
         script = _typer().get_completion_script(prog_name="toolcrib", complete_var=VARIABLE, shell=shell)
-        return Script(shell=shell, script=script)
+        return CompletionScript(shell=shell, script=script)
     _, path = _typer().install(shell=shell, prog_name="toolcrib", complete_var=VARIABLE)
-    return Script(shell=shell, installed=str(path))
+    return CompletionScript(shell=shell, installed=str(path))
 
 
 def _typer() -> Any:

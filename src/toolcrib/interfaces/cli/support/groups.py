@@ -71,7 +71,7 @@ _WIDTH: Final = 80
 FunctionT = TypeVar("FunctionT", bound=Callable[..., object])
 
 
-class Group(typer.Typer):
+class CommandApp(typer.Typer):
     """A group of commands, before its commands are added.
 
     Args:

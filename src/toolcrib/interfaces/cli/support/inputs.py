@@ -154,6 +154,7 @@ def confirm(question: str, *, yes: bool) -> None:
     except typer.Abort:
         if sys.stdin.isatty():
             raise
+        print(file=sys.stderr)  # after the question
         raise InvalidInput("the command asks before it proceeds, and no terminal is there to ask; add --yes") from None
     if not agreed:
         raise typer.Exit(1)

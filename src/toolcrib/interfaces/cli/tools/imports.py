@@ -10,7 +10,7 @@ import typer
 from toolcrib.interfaces.cli.render.progress import progress
 from toolcrib.interfaces.cli.render.tables import import_document, print_import
 from toolcrib.interfaces.cli.support.commands import prints
-from toolcrib.interfaces.cli.support.groups import CommandGroup, Group, command
+from toolcrib.interfaces.cli.support.groups import CommandApp, CommandGroup, command
 from toolcrib.interfaces.cli.support.session import DEFAULT_STORE, Store, with_crib
 
 if TYPE_CHECKING:
@@ -36,7 +36,7 @@ class ToolCommands(CommandGroup):
     def _imports(self) -> Mapping[str, Any]:
         from toolcrib.kinds.table import importers
 
-        app = Group("Imports.")
+        app = CommandApp("Imports.")
         for importer in importers():
             if importer.command is not None:
                 command(app, importer.command, example=_example(importer))(_command(importer))

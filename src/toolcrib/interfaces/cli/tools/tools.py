@@ -11,8 +11,8 @@ import typer
 from toolcrib.interfaces.cli.agents.agents import print_saved
 from toolcrib.interfaces.cli.render.progress import progress
 from toolcrib.interfaces.cli.render.tables import import_document, print_import, print_tools
-from toolcrib.interfaces.cli.support.commands import Resource, print_json, prints, shows
-from toolcrib.interfaces.cli.support.groups import Group, command
+from toolcrib.interfaces.cli.support.commands import HelpTexts, ItemFormat, Resource, print_json, prints, shows
+from toolcrib.interfaces.cli.support.groups import CommandApp, command
 from toolcrib.interfaces.cli.support.inputs import (
     confirm,
     json_object,
@@ -173,19 +173,19 @@ def call(
 
 def _print_waiting(result: "Result", *, as_json: bool) -> None:
     """Print that a call waits, and how to end the wait."""
-    from toolcrib.interfaces.cli.render.documents import CallResult
+    from toolcrib.interfaces.cli.render.documents import WaitingCall
 
     run_id = result.run_id
     steps = (f"toolcrib approval list --run {run_id}", "toolcrib approval approve ID", f"toolcrib run resume {run_id}")
     if as_json:
-        print_json(CallResult(run_id=run_id, status=result.summary.status, next_steps=steps))
+        print_json(WaitingCall(run_id=run_id, status=result.summary.status, next_steps=steps))
         return
     print(f"run {run_id} is {result.summary.status.replace('_', ' ')}; decide it, and resume it:")
     for step in steps:
         print(f"  {step}")
 
 
-app = Group("Define, import, inspect and call tools.")
+app = CommandApp("Define, import, inspect and call tools.")
 
 Source = Annotated[
     str,
@@ -391,13 +391,15 @@ TOOLS: "Resource[ToolRevision]" = Resource(
     noun="tool",
     name=ToolName,
     list=_all,
-    table=print_tools,
     get=_one,
-    help={
-        "list": "List the tools.\n\nEach is in the version that a call gets.",
-        "show": "Print a tool's definition.\n\nIt is the revision that a call gets.",
-    },
-    examples={"show": " search_deals"},
+    shown=ItemFormat(table=print_tools),
+    help=HelpTexts(
+        {
+            "list": "List the tools.\n\nEach is in the version that a call gets.",
+            "show": "Print a tool's definition.\n\nIt is the revision that a call gets.",
+        },
+        {"show": " search_deals"},
+    ),
 )
 TOOLS.add_to(app)
 

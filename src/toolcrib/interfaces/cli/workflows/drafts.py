@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from toolcrib.interfaces.cli.support.commands import Table, print_json, prints, says, shows
-from toolcrib.interfaces.cli.support.groups import Group, command
+from toolcrib.interfaces.cli.support.groups import CommandApp, command
 from toolcrib.interfaces.cli.support.inputs import object_in
 from toolcrib.interfaces.cli.support.session import DEFAULT_STORE, DefinitionFile, Store, names_of, with_crib
 from toolcrib.interfaces.cli.workflows.workflows import check_publishable
@@ -16,7 +16,7 @@ if TYPE_CHECKING:
     from toolcrib.crib import Crib
     from toolcrib.interfaces.cli.render.documents import Removed, UndoneChange
 
-app = Group("Write drafts of workflows, before they are published.")
+app = CommandApp("Write drafts of workflows, before they are published.")
 
 Name = Annotated[
     str,

@@ -9,7 +9,7 @@ import typer
 
 from toolcrib.interfaces.cli.render.console import duration
 from toolcrib.interfaces.cli.support.commands import Table, is_unsuccessful, print_json, says, shows
-from toolcrib.interfaces.cli.support.groups import Group, command
+from toolcrib.interfaces.cli.support.groups import CommandApp, command
 from toolcrib.interfaces.cli.support.inputs import json_object
 from toolcrib.interfaces.cli.support.session import InstanceId, names_of
 
@@ -19,7 +19,7 @@ if TYPE_CHECKING:
     from toolcrib.crib import Crib
     from toolcrib.interfaces.cli.render.documents import SentSignal
 
-app = Group("Inspect and resume workflow runs.")
+app = CommandApp("Inspect and resume workflow runs.")
 
 OfWorkflow = Annotated[
     str | None,

@@ -8,8 +8,16 @@ import typer
 
 from toolcrib.interfaces.cli.render.console import JSON_ONLY, console
 from toolcrib.interfaces.cli.render.tables import print_impact, print_tools
-from toolcrib.interfaces.cli.support.commands import Resource, is_unsuccessful, print_json, prints, shows
-from toolcrib.interfaces.cli.support.groups import Group, command
+from toolcrib.interfaces.cli.support.commands import (
+    HelpTexts,
+    ItemFormat,
+    Resource,
+    is_unsuccessful,
+    print_json,
+    prints,
+    shows,
+)
+from toolcrib.interfaces.cli.support.groups import CommandApp, command
 from toolcrib.interfaces.cli.support.inputs import json_object, object_in, text_of
 from toolcrib.interfaces.cli.support.session import DEFAULT_STORE, AsJson, DefinitionFile, Store, names_of, with_crib
 from toolcrib.interfaces.cli.workflows.instances import print_result
@@ -19,7 +27,7 @@ if TYPE_CHECKING:
     from toolcrib.contracts.workflows import WorkflowDefinition, WorkflowGraph, WorkflowInstance
     from toolcrib.crib import Crib
 
-app = Group("Check, publish, draw and run workflows.")
+app = CommandApp("Check, publish, draw and run workflows.")
 
 Ref = Annotated[
     str,
@@ -197,9 +205,8 @@ WORKFLOWS: "Resource[ToolRevision]" = Resource(
     noun="workflow",
     name=Name,
     list=_all,
-    table=print_tools,
     remove=lambda crib, name: crib.workflows.remove(name),
-    help={"remove": "Remove a workflow.\n\nIts active runs continue."},
-    examples={"remove": " follow-up"},
+    shown=ItemFormat(table=print_tools),
+    help=HelpTexts({"remove": "Remove a workflow.\n\nIts active runs continue."}, {"remove": " follow-up"}),
 )
 WORKFLOWS.add_to(app)

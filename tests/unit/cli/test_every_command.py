@@ -180,7 +180,9 @@ ELSEWHERE: Final = {
     "worker": "works until it is stopped",
     "workflow materialize": "needs a call of an agent in a workflow",
 }
-"""Commands that have a test of their own, below or in another module, which validates what they print."""
+"""Commands that are not in the session, each with the reason.
+
+The stream, `model add`, `up` and `worker` are validated below."""
 SERVER_LINE: Final = shlex.join(command("plain"))
 EVALS: Final = Path(__file__).parents[3] / "examples" / "evals" / "orders.yaml"
 

@@ -1,4 +1,4 @@
-"""The references that are made from code: the command line, REST, contracts, errors and decision records."""
+"""The references that are made from code: REST, contracts, errors and decision records."""
 
 import json
 import re
@@ -12,43 +12,11 @@ from toolcrib.contracts import MODEL_ERROR_KINDS, Principal, ToolcribError
 from toolcrib.contracts.base.errors import RETRYABLE_MODEL_ERRORS, ErrorCode, Reason
 from toolcrib.contracts.runs.runs import StopReason
 from toolcrib.interfaces.server import create_app
-from tools.docs import commands
 
 Schema = dict[str, Any]
+OUTPUTS: Final = "cli.json"
+"""What commands print: `docs/command-line.md` tells of it."""
 MADE: Final = "This page is made from the code."
-
-
-def command_page() -> str:
-    """Every command with its arguments and options."""
-    whole, *found = commands.tree()
-    lines = ["# Commands", "", MADE, "", *_parameters(whole), "", "| command | does |", "|---|---|"]
-    for one in found:
-        name = " ".join(one.words)
-        lines.append(f"| [`{name}`](#toolcrib-{'-'.join(one.words)}) | {_first(one.command.help)} |")
-    for one in found:
-        lines += ["", f"{'##' if len(one.words) == 1 else '###'} toolcrib {' '.join(one.words)}", ""]
-        lines += [_escape(" ".join((one.command.help or "").split("\f")[0].split())), ""]
-        if not one.is_group:
-            lines += _parameters(one)
-    return "\n".join(lines) + "\n"
-
-
-def _parameters(one: commands.Command) -> Iterator[str]:
-    shown = [each for each in one.command.params if not getattr(each, "hidden", False)]
-    arguments = [each for each in shown if each.param_type_name == "argument"]
-    names = [_name(each) if each.required else f"[{_name(each)}]" for each in arguments]
-    usage = " ".join(["toolcrib", *one.words, *names])
-    yield from ["```text", usage + (" [OPTIONS]" if len(shown) > len(arguments) else ""), "```", ""]
-    if shown:
-        yield from ["| argument or option | is |", "|---|---|"]
-    for each in shown:
-        name = _name(each) if each in arguments else ", ".join([*each.opts, *each.secondary_opts])
-        needed = " Required." if each.required else ""
-        yield f"| `{name}` | {_cell(getattr(each, 'help', None) or '')}{needed} |"
-
-
-def _name(argument: Any) -> str:
-    return str(argument.metavar or argument.name).strip("{}[]").upper()
 
 
 def rest_page() -> str:
@@ -146,7 +114,7 @@ def contract_page(schemas: Path) -> str:
     lines = ["# Contracts", "", f"{MADE} `toolcrib schema NAME` prints the JSON Schema of a contract.", ""]
     inner: dict[str, Schema] = {}
     outer: dict[str, tuple[Schema, str]] = {}
-    for file in sorted(schemas.glob("*.json")):
+    for file in sorted(set(schemas.glob("*.json")) - {schemas / OUTPUTS}):
         schema = json.loads(file.read_text(encoding="utf-8"))
         outer[schema.get("title", file.stem)] = schema, f"[JSON Schema](../schemas/{file.name})"
         inner |= schema.get("$defs", {})

@@ -33,7 +33,6 @@ def references(root: Path) -> Mapping[str, str]:
     made = {
         "python.md": python_reference.page(),
         "rest.md": reference.rest_page(),
-        "commands.md": reference.command_page(),
         "contracts.md": reference.contract_page(root / pages.DOCS / "schemas"),
         "errors.md": reference.error_page(),
         "decisions.md": reference.decision_page(root / pages.DOCS / "decisions"),

@@ -44,17 +44,17 @@ def _tool(definition: ToolDefinition) -> tuple[ProjectKind, JsonObject]:
         return "agent", _written(AgentDefinition.of(definition))
     if kind == "workflow":
         workflow = WorkflowDefinition.of(definition)
-        return "workflow", _tagged(workflow, workflow.document())
+        return "workflow", tagged(workflow, workflow.document())
     body = _written(definition)
     return "tool", body
 
 
 def _written(body: Contract) -> JsonObject:
-    fields = _tagged(body, body.model_dump(mode="json", exclude_defaults=True))
+    fields = tagged(body, body.model_dump(mode="json", exclude_defaults=True))
     return {name: value for name, value in fields.items() if name not in _FIRST}
 
 
-def _tagged(value: object, written: Any) -> Any:
+def tagged(value: object, written: Any) -> Any:
     """What was written of a value, with the tags that tell the shapes of its parts, which are defaults too."""
     if isinstance(value, Contract) and isinstance(written, dict):
         fields = cast("JsonObject", written)
@@ -63,11 +63,11 @@ def _tagged(value: object, written: Any) -> Any:
             for name, field in type(value).model_fields.items()
             if get_origin(field.annotation) is Literal and len(get_args(field.annotation)) == 1 and name not in fields
         }
-        return tags | {name: _tagged(getattr(value, name, None), part) for name, part in fields.items()}
+        return tags | {name: tagged(getattr(value, name, None), part) for name, part in fields.items()}
     if isinstance(value, list | tuple) and isinstance(written, list):
         pairs = zip(cast("Sequence[object]", value), cast("list[Any]", written), strict=True)
-        return [_tagged(item, part) for item, part in pairs]
+        return [tagged(item, part) for item, part in pairs]
     if isinstance(value, dict) and isinstance(written, dict):
         items, parts = cast("dict[str, object]", value), cast("JsonObject", written)
-        return {name: _tagged(items.get(name), part) for name, part in parts.items()}
+        return {name: tagged(items.get(name), part) for name, part in parts.items()}
     return written

@@ -36,7 +36,7 @@ async def result_of(crib: ActingCrib, tool: ToolRevision, result: Result, *, pro
         protocol: The revision of the protocol.
     """
     if not result.ok:
-        return failure(_why(result), result)
+        return failure(why(result), result)
     envelope = result.envelopes[-1] if result.envelopes else None
     whole = envelope is None or not envelope.truncated
     output = result.summary.output
@@ -72,7 +72,8 @@ def as_text(output: Json) -> str:
     return output if isinstance(output, str) else orjson.dumps(output).decode()
 
 
-def _why(result: Result) -> str:
+def why(result: Result) -> str:
+    """Why a run has no output."""
     error = result.error
     if error is None:
         text = f"The run ended without an answer: {result.status}, {result.stop_reason}."

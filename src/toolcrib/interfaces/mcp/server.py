@@ -21,10 +21,12 @@ from mcp_types.version import MODERN_PROTOCOL_VERSIONS
 
 from toolcrib.contracts import InvalidInput, NotFound, PermissionDenied, ToolcribError, ToolRevision
 from toolcrib.contracts.base.base import release
+from toolcrib.core.export import mcp_tool
 from toolcrib.core.runs import Result
 from toolcrib.crib import ActingCrib
 from toolcrib.interfaces.mcp.offers import ToolOffers
-from toolcrib.interfaces.mcp.resources import RunResources
+from toolcrib.interfaces.mcp.prompts import Prompts, complete
+from toolcrib.interfaces.mcp.resources import Resources
 from toolcrib.interfaces.mcp.results import failure, result_of
 from toolcrib.interfaces.mcp.waiting import AnswerForm, answer, explain_wait, form_of, run_of_state
 
@@ -51,7 +53,8 @@ class McpServer:
         self._crib_of = crib_of
         self._self_approval = self_approval
         self._offers = ToolOffers()
-        self._resources = RunResources()
+        self._resources = Resources(self._offers)
+        self._prompts = Prompts(self._offers)
 
     def build(self) -> Server[Any]:
         """The server of the SDK, for one of its transports."""
@@ -66,6 +69,9 @@ class McpServer:
             on_list_resources=self.list_resources,
             on_list_resource_templates=self.list_resource_templates,
             on_read_resource=self.read_resource,
+            on_list_prompts=self.list_prompts,
+            on_get_prompt=self.get_prompt,
+            on_completion=self.complete,
         )
 
     async def list_tools(self, ctx: Context, params: types.PaginatedRequestParams | None) -> types.ListToolsResult:
@@ -74,9 +80,8 @@ class McpServer:
             page = await self._offers.page(self._crib_of(ctx), params.cursor if params is not None else None)
         except InvalidInput as problem:
             raise MCPError(types.INVALID_PARAMS, str(problem)) from problem
-        return types.ListToolsResult(
-            tools=[types.Tool.model_validate(tool) for tool in page.tools], next_cursor=page.cursor
-        )
+        tools = [types.Tool.model_validate(mcp_tool(each.tool.definition, each.name)) for each in page.tools]
+        return types.ListToolsResult(tools=tools, next_cursor=page.cursor)
 
     async def call_tool(
         self, ctx: Context, params: types.CallToolRequestParams
@@ -100,14 +105,14 @@ class McpServer:
     async def list_resources(
         self, ctx: Context, params: types.PaginatedRequestParams | None
     ) -> types.ListResourcesResult:
-        """The newest runs of the principal."""
+        """The resources of tools, and the newest runs of the principal."""
         return await self._resources.page(self._crib_of(ctx), params.cursor if params is not None else None)
 
     async def list_resource_templates(
-        self, _ctx: Context, _params: types.PaginatedRequestParams | None
+        self, ctx: Context, _params: types.PaginatedRequestParams | None
     ) -> types.ListResourceTemplatesResult:
-        """The addresses of runs and attachments."""
-        return self._resources.templates()
+        """The addresses of resources that have variables."""
+        return await self._resources.templates(self._crib_of(ctx))
 
     async def read_resource(self, ctx: Context, params: types.ReadResourceRequestParams) -> types.ReadResourceResult:
         """A run, or an attachment of one.
@@ -119,6 +124,37 @@ class McpServer:
             return await self._resources.read(self._crib_of(ctx), params.uri)
         except (NotFound, PermissionDenied, InvalidInput) as problem:
             raise MCPError(types.INVALID_PARAMS, str(problem), {"uri": params.uri[:500]}) from problem
+
+    async def list_prompts(self, ctx: Context, _params: types.PaginatedRequestParams | None) -> types.ListPromptsResult:
+        """The prompts that the principal may use."""
+        return await self._prompts.list(self._crib_of(ctx))
+
+    async def get_prompt(self, ctx: Context, params: types.GetPromptRequestParams) -> types.GetPromptResult:
+        """The messages of a prompt.
+
+        Raises:
+            MCPError: There is no such prompt for this principal, or it cannot be made with these arguments.
+        """
+        try:
+            return await self._prompts.get(self._crib_of(ctx), params.name, params.arguments or {})
+        except InvalidInput as problem:
+            raise MCPError(types.INVALID_PARAMS, str(problem)) from problem
+
+    async def complete(self, ctx: Context, params: types.CompleteRequestParams) -> types.CompleteResult:
+        """Values of an argument of a prompt or of an address.
+
+        Raises:
+            MCPError: There is no such prompt or resource for this principal.
+        """
+        crib = self._crib_of(ctx)
+        if isinstance(params.ref, types.PromptReference):
+            tool = await self._offers.find(crib, params.ref.name, "prompt")
+        else:
+            tool = await self._resources.find(crib, params.ref.uri)
+        if tool is None:
+            msg = "there is nothing of this name or address to complete an argument of; list prompts or resources"
+            raise MCPError(types.INVALID_PARAMS, msg)
+        return types.CompleteResult(completion=complete(tool, params.argument.name, params.argument.value))
 
     async def _finish(
         self, ctx: Context, crib: ActingCrib, tool: ToolRevision, result: Result

@@ -18,11 +18,11 @@ REVISIONS = ("legacy", "2026-07-28")
 
 
 @asynccontextmanager
-async def on_a_port(server: Server) -> AsyncGenerator[str]:
-    """The address of the application while it is served."""
+async def on_a_port(app: Any) -> AsyncGenerator[str]:
+    """The address of the endpoint of an ASGI application while it is served."""
     listener = socket.socket()
     listener.bind(("127.0.0.1", 0))
-    config = uvicorn.Config(server.app, log_level="warning", lifespan="off")
+    config = uvicorn.Config(app, log_level="warning", lifespan="off")
     running = uvicorn.Server(config)
     task = asyncio.create_task(running.serve(sockets=[listener]))
     try:
@@ -36,7 +36,7 @@ async def on_a_port(server: Server) -> AsyncGenerator[str]:
 @asynccontextmanager
 async def mcp_server(store: str = "memory://") -> AsyncGenerator[tuple[Server, str]]:
     """A server and the address of its MCP endpoint."""
-    async with serving(store) as server, on_a_port(server) as url:
+    async with serving(store) as server, on_a_port(server.app) as url:
         yield server, url
 
 

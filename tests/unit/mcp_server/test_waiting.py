@@ -15,7 +15,7 @@ from tests.unit.agents.test_planning import LIVE
 from tests.unit.agents.test_small_models import ACME, SMALL, outline, said_of
 from tests.unit.mcp_server.served import REVISIONS, client_of, mcp_server, on_a_port
 from tests.unit.mcp_server.test_tools import text_of
-from tests.unit.server.client import Server, authenticate, checked
+from tests.unit.server.client import authenticate, checked
 from toolcrib import Crib, ScriptedModel
 from toolcrib.contracts import JsonObject
 from toolcrib.interfaces.server import create_app
@@ -106,11 +106,7 @@ async def asking() -> AsyncGenerator[tuple[Crm, str]]:
     crib.add(*crm.tools)
     crib.agentic_tool("deals", mode="deterministic", model=SMALL, steps=["search_deals", "update_deals"], context=LIVE)
     app = create_app(crib, authenticate)
-    async with (
-        app.router.lifespan_context(app),
-        httpx2.AsyncClient() as client,
-        on_a_port(Server(app, crib, client)) as url,
-    ):
+    async with app.router.lifespan_context(app), on_a_port(app) as url:
         yield crm, url
 
 

@@ -18,7 +18,7 @@ _MOST: Final = 100
 """Values of one completion, as the protocol limits them."""
 
 
-class Prompts:
+class McpPrompts:
     """The prompts of a crib.
 
     Args:

@@ -40,7 +40,7 @@ _TEMPLATES: Final = (
 )
 
 
-class Resources:
+class McpResources:
     """The resources of a crib.
 
     Args:

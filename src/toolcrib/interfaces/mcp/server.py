@@ -25,8 +25,8 @@ from toolcrib.core.export import mcp_tool
 from toolcrib.core.runs import Result
 from toolcrib.crib import ActingCrib
 from toolcrib.interfaces.mcp.offers import ToolOffers
-from toolcrib.interfaces.mcp.prompts import Prompts, complete
-from toolcrib.interfaces.mcp.resources import Resources
+from toolcrib.interfaces.mcp.prompts import McpPrompts, complete
+from toolcrib.interfaces.mcp.resources import McpResources
 from toolcrib.interfaces.mcp.results import failure, result_of
 from toolcrib.interfaces.mcp.waiting import AnswerForm, answer, explain_wait, form_of, run_of_state
 
@@ -53,8 +53,8 @@ class McpServer:
         self._crib_of = crib_of
         self._self_approval = self_approval
         self._offers = ToolOffers()
-        self._resources = Resources(self._offers)
-        self._prompts = Prompts(self._offers)
+        self._resources = McpResources(self._offers)
+        self._prompts = McpPrompts(self._offers)
 
     def build(self) -> Server[Any]:
         """The server of the SDK, for one of its transports."""

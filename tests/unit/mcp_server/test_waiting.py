@@ -27,13 +27,13 @@ class Person:
     """Fills in each form with the next answer, and keeps the forms."""
 
     def __init__(self, *answers: types.ElicitResult) -> None:
-        self._answers = list(answers)
+        self.answers = list(answers)
         self.forms: list[types.ElicitRequestFormParams] = []
 
     async def __call__(self, _: ClientRequestContext, form: types.ElicitRequestParams) -> types.ElicitResult:
         assert isinstance(form, types.ElicitRequestFormParams)
         self.forms.append(form)
-        return self._answers.pop(0)
+        return self.answers.pop(0)
 
 
 def decides(decision: str, reason: str = "") -> types.ElicitResult:

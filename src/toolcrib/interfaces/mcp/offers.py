@@ -7,7 +7,7 @@ or disabled. What is not offered is unknown to the client. Names are those of `t
 
 import base64
 import binascii
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Final, Literal, TypeAlias, cast
 
@@ -23,6 +23,8 @@ PAGE: Final = 100
 """Tools of one page of `tools/list`."""
 
 Shown: TypeAlias = Literal["tool", "resource", "prompt"]
+NameOf: TypeAlias = Callable[[ToolRevision], str | None]
+"""The name under which a tool is offered; null if it is not."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -57,9 +59,14 @@ class _Names:
 
 
 class ToolOffers:
-    """The tools of a crib as MCP clients are offered them."""
+    """The tools of a crib as MCP clients are offered them.
 
-    def __init__(self) -> None:
+    Args:
+        name_of: The name of a tool, or null if it is not offered; null for all tools under the names of the export.
+    """
+
+    def __init__(self, name_of: NameOf | None = None) -> None:
+        self._name_of = name_of
         self._names: dict[str, _Names] = {}
 
     async def page(self, crib: ActingCrib, cursor: str | None, *, limit: int = PAGE) -> OfferedPage:
@@ -75,8 +82,10 @@ class ToolOffers:
         """
         after = "" if cursor is None else _read_cursor(cursor)
         who = await crib.authorize(newest=True)
-        page = await crib.listing.page(after=after, limit=limit, fits=lambda tool: _is_offered(tool, who, "tool"))
         exported = self._of(crib, who).exported
+        page = await crib.listing.page(
+            after=after, limit=limit, fits=lambda tool: tool.name in exported and _is_offered(tool, who, "tool")
+        )
         offered = [Offered(exported[tool.name], tool) for tool in page.items]
         return OfferedPage(offered, _cursor(page.items[-1].name) if page.more else None)
 
@@ -113,10 +122,17 @@ class ToolOffers:
         index = crib.registry.index(who.realm)
         known = self._names.get(who.realm)
         if known is None or known.index is not index:
-            exported = export_names(sorted(crib.registry.names(who.realm)))
-            tools = {theirs: own for own, theirs in exported.items()}
-            known = self._names[who.realm] = _Names(index, exported, tools, _others(crib.registry.current(who.realm)))
+            exported = self._export(crib, who)
+            names = {theirs: own for own, theirs in exported.items()}
+            tools = (tool for tool in crib.registry.current(who.realm) if tool.name in exported)
+            known = self._names[who.realm] = _Names(index, exported, names, _others(tools))
         return known
+
+    def _export(self, crib: ActingCrib, who: Principal) -> Mapping[str, str]:
+        if self._name_of is None:
+            return export_names(sorted(crib.registry.names(who.realm)))
+        found = {tool.name: self._name_of(tool) for tool in crib.registry.current(who.realm)}
+        return {own: name for own, name in found.items() if name is not None}
 
 
 def offer_of(tool: ToolRevision) -> McpOffer:

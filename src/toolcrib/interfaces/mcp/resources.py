@@ -8,14 +8,15 @@ those that it has a grant for. To read a tool's resource is a call of the tool.
 import base64
 import re
 from collections.abc import Sequence
-from typing import Final, TypeAlias
+from typing import Final, TypeAlias, cast
 
 import mcp_types as types
 
-from toolcrib.contracts import NotFound, ToolRevision
+from toolcrib.contracts import Json, JsonObject, NotFound, ToolRevision
 from toolcrib.crib import ActingCrib
 from toolcrib.interfaces.mcp.offers import Offered, ToolOffers, offer_of, parse_arguments
 from toolcrib.interfaces.mcp.results import as_text, why
+from toolcrib.kinds.mcp.shape import McpImplementation
 
 Contents: TypeAlias = types.TextResourceContents | types.BlobResourceContents
 
@@ -131,9 +132,18 @@ class McpResources:
         kept = [] if envelope is None else [each.digest for each in envelope.attachments if each.digest is not None]
         if kept:
             return [await _attachment(crib, uri, result.run_id, digest) for digest in kept]
-        output = result.summary.output
-        kind = offer_of(tool).mime_type or ("text/plain" if isinstance(output, str) else _JSON)
+        output, kind = _unwrap(tool, result.summary.output)
+        kind = offer_of(tool).mime_type or kind or ("text/plain" if isinstance(output, str) else _JSON)
         return [types.TextResourceContents(uri=uri, mime_type=kind, text=as_text(output))]
+
+
+def _unwrap(tool: ToolRevision, output: Json) -> tuple[Json, str | None]:
+    """The content and the type of a resource that another MCP server has; every other output is the content itself."""
+    if not isinstance(tool.definition.implementation, McpImplementation) or not isinstance(output, dict):
+        return output, None
+    read = cast("JsonObject", output)
+    kind = read.get("media_type")
+    return read.get("content", output), str(kind) if kind else None
 
 
 async def _attachment(crib: ActingCrib, uri: str, run_id: str, digest: str) -> Contents:

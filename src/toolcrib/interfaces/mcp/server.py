@@ -24,7 +24,7 @@ from toolcrib.contracts.base.base import release
 from toolcrib.core.export import mcp_tool
 from toolcrib.core.runs import Result
 from toolcrib.crib import ActingCrib
-from toolcrib.interfaces.mcp.offers import ToolOffers
+from toolcrib.interfaces.mcp.offers import NameOf, ToolOffers
 from toolcrib.interfaces.mcp.prompts import McpPrompts, complete
 from toolcrib.interfaces.mcp.resources import McpResources
 from toolcrib.interfaces.mcp.results import failure, result_of
@@ -47,12 +47,13 @@ class McpServer:
     Args:
         crib_of: The crib as the principal of a request uses it.
         self_approval: Whether who calls a tool may decide on the call.
+        name_of: Names of the tools that are offered; all tools under the names of the export if null.
     """
 
-    def __init__(self, crib_of: CribOf, *, self_approval: bool = False) -> None:
+    def __init__(self, crib_of: CribOf, *, self_approval: bool = False, name_of: NameOf | None = None) -> None:
         self._crib_of = crib_of
         self._self_approval = self_approval
-        self._offers = ToolOffers()
+        self._offers = ToolOffers(name_of)
         self._resources = McpResources(self._offers)
         self._prompts = McpPrompts(self._offers)
 

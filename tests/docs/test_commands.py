@@ -25,11 +25,11 @@ ROOT: Final = Path(__file__).parents[2]
 NOT_RUN: Final = {
     r"up\b|worker\b": "serves until it is stopped; the tests of the server and of workers start it",
     r"demo\b": "the tests of the demonstration run it",
-    r"model install": "downloads a model",
+    r"model add": "downloads a model",
     r"tool import(-mcp|-graphql)? .*(https?|grpcs?)://|tool import-mcp": "asks another system",
     r"provider (test|discover|sync|connect|disconnect)\b": "asks another system",
-    r"agent run|run fork|eval tasks|tool (test-prompt|roll-back)|tool regenerate .*--by-model": "asks a model",
-    r"approval (settle|reject)|run (settle|answer|attachment)\b|workflow materialize": "needs a call that waits",
+    r"agent run|run fork|eval tasks|tool (test-prompt|revert)|tool regenerate .*--by-model": "asks a model",
+    r"approval (settle|reject)|run (settle|answer)\b|attachment show|workflow materialize": "needs a call that waits",
 }
 """Commands that have no counterpart here, each with the reason. That they exist, with their options, is tested too."""
 PREPARED: Final = {

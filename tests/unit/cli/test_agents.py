@@ -89,8 +89,8 @@ def test_an_agent_is_added_from_a_file_listed_shown_and_removed(store: str, tmp_
 @pytest.mark.parametrize(
     ("text", "problem"),
     [
-        ("name: [", "is no YAML"),
-        ("- desk", "holds no object"),
+        ("name: [", "not YAML"),
+        ("- desk", "is not a definition"),
         ("name: desk", "llm: Field required"),
         (
             "name: desk\nllm: {model: 'openai:gpt-4o'}\ncolour: red",

@@ -36,7 +36,7 @@ def test_a_waiting_call_is_listed_shown_and_approved_with_other_arguments(store:
     invalid = toolcrib("approval", "approve", found["approval_id"], "--edit", '{"ids": 7}', store=store)
     assert (invalid.exit_code, "the call still waits" in invalid.stderr) == (2, True)
     done = toolcrib("approval", "approve", found["approval_id"], "--edit", '{"ids": []}', "--reason", "go", store=store)
-    assert done.stdout == f"edited {found['approval_id']}; carry the run on with: toolcrib run resume {run_id}\n"
+    assert done.stdout == f"edited {found['approval_id']}; resume the run with: toolcrib run resume {run_id}\n"
     assert inbox(store) == []
     [decided] = inbox(store, "--status", "all")
     assert (decided["status"], decided["reason"], decided["decided_by"]) == ("edited", "go", "owner")

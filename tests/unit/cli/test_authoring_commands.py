@@ -68,14 +68,14 @@ def test_revisions_are_listed_compared_and_rolled_back(store: str) -> None:
     assert said("tool", "revisions", "deals", "--compare", "1", "1", store=store) == "the prompts are equal\n"
     compared = read("tool", "revisions", "deals", "--compare", "1", "2", "--json", store=store)
     assert compared["newer"] == 2
-    assert said("tool", "roll-back", "deals", "1", store=store) == "revision 1 of deals is now 3\n"
-    assert read("tool", "roll-back", "deals", "2", "--json", store=store)["revision"] == 4
+    assert said("tool", "revert", "deals", "1", store=store) == "revision 1 of deals is now 3\n"
+    assert read("tool", "revert", "deals", "2", "--json", store=store)["revision"] == 4
 
 
 def test_a_prompt_is_proposed_and_stored_only_when_it_is_accepted(store: str) -> None:
     assert "nothing is stored; add --accept" in said("tool", "regenerate", "deals", store=store)
     assert "+1. search (search_deals): Find the deals" in said("tool", "regenerate", "deals", "--accept", store=store)
-    assert "system_prompt of deals stays as it is" in said("tool", "regenerate", "deals", store=store)
+    assert "the system_prompt stays as it is" in said("tool", "regenerate", "deals", store=store)
     assert read("tool", "regenerate", "deals", "--json", store=store)["diff"] == ""
     description = read("tool", "regenerate", "deals", "--description", "--json", store=store)
     assert description["proposed"].startswith("Use this tool to manage deals.")

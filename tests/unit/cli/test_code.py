@@ -23,13 +23,13 @@ def test_a_file_becomes_a_tool_that_runs(tmp_path: Path, store: str):
     code.write_text("def main(n):\n    return n * 2\n")
     schema.write_text('{"type": "object", "properties": {"n": {"type": "integer"}}, "required": ["n"]}')
 
-    saved = toolcrib("tool", "code", code, "--name", "double", "--schema", schema, store=store)
+    saved = toolcrib("tool", "add-code", code, "--name", "double", "--schema", schema, store=store)
 
     async def run() -> Json:
         async with Crib(store) as crib:
             return (await crib.call("double", n=21)).output
 
-    assert saved.stdout == "saved double@1.0.0, revision 1\n"
+    assert saved.stdout == "tool double@1.0.0 is saved as revision 1\n"
     assert asyncio.run(run()) == 42
 
 
@@ -37,7 +37,7 @@ def test_javascript_is_told_by_its_name(tmp_path: Path, store: str):
     code = tmp_path / "one.js"
     code.write_text("function main() { return 1 }")
 
-    toolcrib("tool", "code", code, "--name", "one", store=store)
+    toolcrib("tool", "add-code", code, "--name", "one", store=store)
     listed = toolcrib("tool", "list", "--json", store=store)
 
     implementation = json.loads(listed.stdout)[0]["definition"]["implementation"]
@@ -60,7 +60,7 @@ def test_what_cannot_be_a_tool_is_refused_and_not_run(
     Path("broken.py").write_text("def main(:")
     Path("code.py").write_text("raise SystemExit\ndef main(): pass")
 
-    refused = toolcrib("tool", "code", *arguments, "--name", "x", store=store)
+    refused = toolcrib("tool", "add-code", *arguments, "--name", "x", store=store)
 
     assert refused.exit_code == 2
     assert told in refused.stderr

@@ -134,17 +134,19 @@ def test_a_waiting_run_is_listed_drawn_and_decided(store: str) -> None:
     trace = json.loads(toolcrib("run", "trace", run_id, "--json", store=store).stdout)
     assert [step["type"] for step in trace["steps"]] == ["llm_call", "approval", "suspension"]
 
-    wrong = toolcrib("run", "approve", run_id, "t9.c9", store=store)
-    assert (wrong.exit_code, "waiting: t1.c1" in wrong.stderr) == (1, True)
-    approved = toolcrib("run", "approve", run_id, "t1.c1", "--reason", "go", "--edit", '{"ids": []}', store=store)
-    assert approved.stdout == f"approved t1.c1; carry the run on with: toolcrib run resume {run_id}\n"
-    assert toolcrib("run", "reject", run_id, "t1.c1", store=store).exit_code == 1
+    wrong = toolcrib("approval", "approve", "apr_of_another_store", store=store)
+    assert (wrong.exit_code, "no approval 'apr_of_another_store'" in wrong.stderr) == (1, True)
+    approved = toolcrib("approval", "approve", "latest", "--reason", "go", "--edit", '{"ids": []}', store=store)
+    assert approved.stdout.startswith("edited apr_")
+    assert approved.stdout.endswith(f"; resume the run with: toolcrib run resume {run_id}\n")
+    decided = toolcrib("approval", "reject", "latest", store=store)
+    assert (decided.exit_code, "no approval waits" in decided.stderr) == (1, True)
 
 
 @pytest.mark.requirement("cli.runs", "cli.errors")
 def test_arguments_that_are_no_json_object_are_refused_before_the_store_is_opened(store: str) -> None:
     for edit, problem in (("{", "is not JSON"), ("[1]", "must be one JSON object")):
-        refused = toolcrib("run", "approve", "run_1", "t1.c1", "--edit", edit, store=store)
+        refused = toolcrib("approval", "approve", "latest", "--edit", edit, store=store)
         assert (refused.exit_code, problem in refused.stderr) == (2, True)
 
 
@@ -152,7 +154,7 @@ def test_arguments_that_are_no_json_object_are_refused_before_the_store_is_opene
 def test_a_rejected_run_is_carried_on_and_its_end_is_the_exit_status(store: str) -> None:
     run_id = waiting_remote_run(store)
 
-    assert toolcrib("run", "reject", run_id, "call", "--reason", "no", store=store).exit_code == 0
+    assert toolcrib("approval", "reject", "latest", "--reason", "no", store=store).exit_code == 0
     resumed = toolcrib("run", "resume", run_id, store=store)
     assert (resumed.exit_code, "Status: failed" in resumed.stdout) == (1, True)
     again = toolcrib("run", "resume", run_id, "--json", store=store)
@@ -177,7 +179,7 @@ def test_a_run_that_another_process_drives_is_cancelled_there(store: str) -> Non
     asyncio.run(held_elsewhere(store, run_id))
 
     first = toolcrib("run", "cancel", run_id, store=store)
-    assert first.stdout.startswith(f"{run_id} ends as soon as the process that drives it has heard")
+    assert first.stdout.startswith(f"{run_id} ends as soon as the process that drives it is notified")
     second = toolcrib("run", "cancel", run_id, store=store)
     assert (second.exit_code, "was cancelled before" in second.stderr) == (1, True)
 
@@ -192,7 +194,7 @@ async def held_elsewhere(store: str, run_id: str) -> None:
 @pytest.mark.requirement("cli.runs", "crib.abilities")
 def test_a_run_whose_functions_are_elsewhere_is_left_alone(store: str) -> None:
     run_id = waiting_run(store)
-    toolcrib("run", "approve", run_id, "t1.c1", store=store)
+    toolcrib("approval", "approve", "latest", store=store)
 
     resumed = toolcrib("run", "resume", run_id, store=store)
     assert (resumed.exit_code, resumed.stdout) == (1, "")
@@ -203,7 +205,7 @@ def test_a_run_whose_functions_are_elsewhere_is_left_alone(store: str) -> None:
 @pytest.mark.requirement("cli.follow")
 def test_following_ends_with_a_run_that_another_process_drives(store: str) -> None:
     run_id = waiting_run(store)
-    toolcrib("run", "reject", run_id, "t1.c1", store=store)
+    toolcrib("approval", "reject", "latest", store=store)
     follow = [PROGRAM, "run", "trace", run_id, "--follow", "--store", store]
     watcher = subprocess.Popen(follow, stdout=subprocess.PIPE, text=True)
     carry_on(store, run_id)
@@ -297,8 +299,8 @@ def test_schemas_are_printed_all_or_one_and_written(tmp_path: Path) -> None:
     assert json.loads(toolcrib("schema", "Run").stdout) == schemas["Run"]
 
     written = toolcrib("schema", "--write", tmp_path / "all")
-    assert written.stdout == f"wrote {len(schemas)} schemas to {tmp_path / 'all'}\n"
-    assert {file.stem for file in (tmp_path / "all").iterdir()} == schemas.keys()
+    assert written.stdout == f"wrote {len(schemas) + 1} schemas to {tmp_path / 'all'}\n"
+    assert {file.stem for file in (tmp_path / "all").iterdir()} == schemas.keys() | {"cli"}
     toolcrib("schema", "Run", "--write", tmp_path / "one")
     assert [file.name for file in (tmp_path / "one").iterdir()] == ["Run.json"]
 
@@ -326,7 +328,7 @@ def test_a_missing_extra_is_named(monkeypatch: pytest.MonkeyPatch, store: str) -
 def test_a_tool_is_called_once_and_its_output_printed(store: str, tmp_path: Path) -> None:
     code = tmp_path / "double.py"
     code.write_text("def main(number):\n    return {'twice': number * 2}\n")
-    toolcrib("tool", "code", code, "--name", "double", store=store)
+    toolcrib("tool", "add-code", code, "--name", "double", store=store)
 
     assert json.loads(toolcrib("tool", "call", "double", "--input", '{"number": 21}', store=store).stdout) == {
         "twice": 42
@@ -345,5 +347,5 @@ def test_a_call_that_fails_says_why_and_ends_with_a_status(store: str, tmp_path:
     malformed = toolcrib("tool", "call", "weather_now", "--input", "{", store=store)
 
     assert (refused.exit_code, malformed.exit_code) == (1, 2)
-    assert refused.stderr.startswith("POLICY_DENIED: ")
+    assert refused.stderr.startswith("toolcrib: POLICY_DENIED: ")
     assert "--input is not JSON" in malformed.stderr

@@ -21,7 +21,7 @@ def run(*arguments: str) -> Any:
 
 @pytest.mark.requirement("evaluations.command", "evaluations.comparison")
 def test_the_example_is_compared_side_by_side_and_the_regression_is_told(tmp_path: Path):
-    found = run(str(EXAMPLE), "--json", str(tmp_path / "report.json"))
+    found = run(str(EXAMPLE), "--output", str(tmp_path / "report.json"))
 
     assert found.exit_code == 0
     assert "4/4 (100%)" in found.stdout
@@ -40,8 +40,8 @@ def test_the_exit_status_tells_whether_the_bars_hold():
     none = run(str(EXAMPLE), "--no-worse-than", "order-desk@1.1.0", "--dry-run")
 
     assert both.exit_code == 1
-    assert "order-desk@1.1.0 with scripted passed 3 of 4, less than 90%" in both.stdout
-    assert "order-desk@1.1.0 with scripted is worse than order-desk@1.0.0 with scripted at refund" in both.stdout
+    assert "order-desk@1.1.0 with scripted passed 3 of 4, less than 90%" in both.stderr
+    assert "order-desk@1.1.0 with scripted is worse than order-desk@1.0.0 with scripted at refund" in both.stderr
     assert (one.exit_code, "8/8 (100%)" in one.stdout) == (0, True)
     assert (none.exit_code, "better: refund" in none.stdout) == (0, True)
 
@@ -50,8 +50,8 @@ def test_the_exit_status_tells_whether_the_bars_hold():
 @pytest.mark.parametrize(
     ("text", "message"),
     [
-        ("[1]", "holds no object: names and values are needed"),
-        ("name: [", "is no YAML"),
+        ("[1]", "is not a definition; write fields as name: value"),
+        ("name: [", "not YAML"),
         ("name: x\ntasks: []", "tasks: Tuple should have at least 1 item"),
     ],
 )
@@ -68,7 +68,7 @@ def test_what_is_no_dataset_is_refused_in_one_line(tmp_path: Path, text: str, me
 
 @pytest.mark.requirement("evaluations.command", "evaluations.refused")
 def test_a_report_that_cannot_be_written_is_refused_before_anything_runs(tmp_path: Path):
-    found = run(str(EXAMPLE), "--json", str(tmp_path / "nowhere" / "report.json"))
+    found = run(str(EXAMPLE), "--output", str(tmp_path / "nowhere" / "report.json"))
 
     assert found.exit_code == 2
     assert found.stdout == ""
@@ -103,4 +103,4 @@ def test_an_unknown_cost_and_many_failures_are_shown_as_such(capsys: pytest.Capt
     assert "unknown" in shown
     assert "$0.5 or more" in shown
     assert "failed: t, a, no run: no" in shown
-    assert "and 5 more that failed; --json FILE has them all" in shown
+    assert "and 5 more that failed; --json has all" in shown

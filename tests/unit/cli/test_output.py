@@ -1,7 +1,6 @@
 """How commands print what they found: as a table, as a sentence, or as one JSON document."""
 
 import json
-from collections.abc import Iterator
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
@@ -11,30 +10,9 @@ import typer
 
 from tests.unit.cli.command import toolcrib
 from toolcrib.contracts import PromptFragment
-from toolcrib.interfaces.cli.app import app
 from toolcrib.interfaces.cli.support.commands import Table, print_json, prints
 
 pytestmark = pytest.mark.requirement("cli.output")
-
-WITHOUT_JSON = {"model list"}
-"""Lists that are no part of a store and have no contract."""
-
-
-def leaves(command: Any, *path: str) -> Iterator[tuple[str, Any]]:
-    """Every command below one, with its name."""
-    below: dict[str, Any] = getattr(command, "commands", {})
-    for name, found in below.items():
-        yield from leaves(found, *path, name)
-    if not below:
-        yield " ".join(path), command
-
-
-def test_every_list_and_every_look_at_one_thing_can_be_had_as_json() -> None:
-    looks = {name: found for name, found in leaves(typer.main.get_command(app)) if name.split()[-1] in {"list", "show"}}
-    plain = {name for name, found in looks.items() if not any("--json" in option.opts for option in found.params)}
-
-    assert len(looks) > 15
-    assert plain == WITHOUT_JSON
 
 
 def test_what_is_kept_by_name_is_shown_as_text_or_json_in_any_language(tmp_path: Path) -> None:

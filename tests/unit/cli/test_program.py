@@ -34,17 +34,23 @@ def test_both_spellings_ask_for_help(path: tuple[str, ...]) -> None:
 @pytest.mark.parametrize(
     ("typed", "meant"),
     [
-        (("tool", "create"), "'toolcrib tool add' or 'toolcrib tool import'"),
-        (("agent", "delete"), "'toolcrib agent remove'"),
-        (("run", "lsit"), "'toolcrib run list'"),
-        (("rnu",), "'toolcrib run'"),
+        (("tool", "create"), "'add' or 'import'"),
+        (("agent", "delete"), "'remove'"),
+        (("run", "lsit"), "'list'"),
+        (("rnu",), "'run'"),
+        (("key", "revoke"), "'remove'"),
+        (("fragment", "ls"), "'list'"),
+        (("agent", "get"), "'show' or 'list'"),
+        (("account", "update"), "'set'"),
+        (("run", "approve"), "'toolcrib approval approve'"),
+        (("workflow", "create"), "'toolcrib workflow publish'"),
     ],
 )
 def test_a_mistyped_command_is_answered_with_the_one_that_is_meant(typed: tuple[str, ...], meant: str) -> None:
     done = toolcrib(*typed)
 
     assert (done.exit_code, done.stdout) == (2, "")
-    assert f"there is no command 'toolcrib {' '.join(typed)}'; did you mean {meant}?" in done.stderr
+    assert f"no command '{typed[-1]}'; did you mean {meant}?" in done.stderr
 
 
 @pytest.mark.requirement("cli.suggestions")

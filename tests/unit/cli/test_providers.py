@@ -67,8 +67,8 @@ def test_keys_are_listed_by_id_and_revoked(store: str) -> None:
     assert [key["last_four"] == text[-4:] for key in told] == [True, False]
     assert text.split("_", 2)[2] not in run("key", "list", store=store).stdout
     key_id = text.split("_", 2)[1]
-    assert run("key", "revoke", key_id, store=store).stdout == f"key {key_id} is revoked\n"
-    assert run("key", "revoke", key_id, store=store).exit_code == 1
+    assert run("key", "remove", key_id, store=store).stdout == f"key {key_id} is removed\n"
+    assert run("key", "remove", key_id, store=store).exit_code == 1
     assert len(json.loads(run("key", "list", "--json", store=store).stdout)) == 1
 
 
@@ -82,7 +82,7 @@ auth: {kind: bearer, token: "${secret:CRM_TOKEN}"}
 @pytest.mark.requirement("cli.providers")
 def test_a_provider_is_defined_from_a_file_listed_and_shown(store: str, tmp_path: Path) -> None:
     (tmp_path / "crm.yaml").write_text(PROVIDER)
-    assert run("provider", "add", str(tmp_path / "crm.yaml"), store=store).stdout == "provider crm is defined\n"
+    assert run("provider", "add", str(tmp_path / "crm.yaml"), store=store).stdout == "provider crm is saved\n"
     assert run("provider", "add", "-", store=store, given=PROVIDER.replace("crm", "erp")).exit_code == 0
     assert "https://api.test" in run("provider", "list", store=store).stdout
     told = json.loads(run("provider", "list", "--json", store=store).stdout)
@@ -97,7 +97,7 @@ def test_a_provider_is_defined_from_a_file_listed_and_shown(store: str, tmp_path
     [
         (PROVIDER.replace("${secret:CRM_TOKEN}", SECRET), "instead of a reference such as ${env:CRM_TOKEN}"),
         (PROVIDER.replace("token:", "tokn:"), "auth.bearer.token: Field required"),
-        (PROVIDER + "  - [", "is neither JSON nor YAML"),
+        (PROVIDER + "  - [", "standard input:5: not YAML: "),
     ],
 )
 def test_a_definition_that_is_refused_is_not_repeated(store: str, text: str, problem: str) -> None:

@@ -54,9 +54,9 @@ def test_a_list_that_cannot_be_read_is_told_and_the_status_is_one(store: str):
 @pytest.mark.requirement("agentic.reference_history")
 def test_the_history_of_a_list_is_shown_as_a_table_and_as_data(store: str):
     toolcrib("reference", "sync", "crm", "stages", store=store)
-    shown = toolcrib("reference", "history", "crm", "stages", store=store)
-    data = json.loads(toolcrib("reference", "history", "crm", "stages", "--json", store=store).stdout)
+    shown = toolcrib("reference", "show", "crm", "stages", store=store)
+    data = json.loads(toolcrib("reference", "show", "crm", "stages", "--json", store=store).stdout)
 
-    assert [(reading["size"], reading["refused"]) for reading in data] == [(2, None)]
-    assert data[0]["id"][:12] in shown.stdout
+    assert [(reading["size"], reading["refused"]) for reading in data["readings"]] == [(2, None)]
+    assert data["readings"][0]["id"][:12] in shown.stdout
     assert "yes" in shown.stdout

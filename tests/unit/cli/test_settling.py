@@ -67,7 +67,7 @@ def test_the_inbox_is_told_that_a_call_took_effect_and_its_run_goes_on(store: st
 
     assert (unsaid.exit_code, wrong.exit_code) == (2, 2)
     assert "is not what 'ask_first' brings" in wrong.stderr
-    assert done.stdout == f"approved {approval}; carry the run on with: toolcrib run resume {run_id}\n"
+    assert done.stdout == f"approved {approval}; resume the run with: toolcrib run resume {run_id}\n"
     assert asyncio.run(resume(store, run_id)) == {"sent": "yes"}
 
 

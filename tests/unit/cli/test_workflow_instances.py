@@ -54,7 +54,7 @@ def test_an_instance_says_what_it_waits_for_and_ends_when_it_is_told(store: str)
     ]
 
     told = toolcrib("instance", "signal", run_id, "paid", "--payload", '{"amount": 1}', store=store)
-    assert told.stdout == f"{run_id} is told paid; carry it on with: toolcrib instance resume {run_id}\n"
+    assert told.stdout == f"{run_id} has signal paid; resume it with: toolcrib instance resume {run_id}\n"
     assert toolcrib("instance", "signal", run_id, "paid", store=store).exit_code == 1
     toolcrib("approval", "approve", asked["approval_id"], "--as", "boss", store=store)
     ended = toolcrib("instance", "resume", run_id, store=store)
@@ -101,7 +101,7 @@ def test_one_that_fails_ends_with_status_1_and_says_what_to_do(store: str, tmp_p
 
     assert (failed.exit_code, failed.stdout) == (1, "")
     assert "VALIDATION_ERROR" in failed.stderr
-    assert f"when it is put right: toolcrib instance resume {listed['run_id']}" in failed.stderr
+    assert f"when the cause is fixed: toolcrib instance resume {listed['run_id']}" in failed.stderr
     assert "VALIDATION_ERROR" in toolcrib("instance", "show", listed["run_id"], store=store).stdout
 
 
@@ -111,14 +111,14 @@ def test_one_that_got_the_wrong_input_is_to_be_begun_anew(store: str):
 
     assert failed.exit_code == 1
     assert failed.stderr.endswith(
-        "no step has begun; begin another one with: toolcrib workflow run sums --input JSON\n"
+        "no step has begun; start another one with: toolcrib workflow run sums --input JSON\n"
     )
 
 
 @pytest.mark.requirement("workflow_cli.instances")
 def test_a_dry_run_says_what_it_has_not_done(store: str, tmp_path: Path):
     publish(store, tmp_path, STEPS[:2])
-    done = toolcrib("workflow", "dry-run", "sums", "--input", '{"factor": 2}', store=store)
+    done = toolcrib("workflow", "run", "sums", "--dry-run", "--input", '{"factor": 2}', store=store)
     (listed,) = json.loads(toolcrib("instance", "list", "--json", store=store).stdout)
 
     assert (json.loads(done.stdout), listed["dry_run"]) == ({"sum": 12}, True)

@@ -69,8 +69,8 @@ def test_everything_that_is_wrong_is_told_with_its_line(store: str, file: Path):
     assert "did you mean 'words'" in found.stdout
     told = json.loads(toolcrib("workflow", "check", file, "--json", store=store).stdout)
     assert [problem["step"] for problem in told["problems"]] == ["words", "line"]
-    for command in (("publish", "--yes"), ("draft",)):
-        refused = toolcrib("workflow", command[0], file, *command[1:], store=store)
+    for command in (("workflow", "publish", "--yes"), ("draft", "add")):
+        refused = toolcrib(*command, file, store=store)
         assert (refused.exit_code, refused.stdout) == (1, found.stdout)
 
 
@@ -113,7 +113,7 @@ def test_publishing_tells_whom_it_concerns_and_asks(store: str, file: Path):
 
     answers = {"TOOLCRIB_STORE": store}
     asked = CliRunner().invoke(app, ["workflow", "publish", str(file)], env=answers, input="n\n")
-    assert (asked.exit_code, "outer@1.0.0" in asked.stdout, "publish it?" in asked.stdout) == (1, True, True)
+    assert (asked.exit_code, "outer@1.0.0" in asked.stdout, "Publish it?" in asked.stderr) == (1, True, True)
     assert "Greets" in toolcrib("workflow", "show", "greet", store=store).stdout
     agreed = CliRunner().invoke(app, ["workflow", "publish", str(file)], env=answers, input="y\n")
     assert "workflow greet@1.0.0 is published as revision 2" in agreed.stdout
@@ -124,14 +124,14 @@ def test_publishing_tells_whom_it_concerns_and_asks(store: str, file: Path):
 
 @pytest.mark.requirement("workflow_cli.publish")
 def test_a_draft_is_kept_listed_taken_back_discarded_and_published(store: str, file: Path):
-    kept = toolcrib("workflow", "draft", file, "--note", "look at it", store=store)
-    assert kept.stdout == "draft greet is kept as revision 1\n"
-    assert "look at it" in toolcrib("workflow", "drafts", store=store).stdout
+    kept = toolcrib("draft", "add", file, "--note", "look at it", store=store)
+    assert kept.stdout == "draft greet is saved as revision 1\n"
+    assert "look at it" in toolcrib("draft", "list", store=store).stdout
     file.write_text(GREET.replace("hello", "good day"), encoding="utf-8")
-    toolcrib("workflow", "draft", file, store=store)
-    undone = toolcrib("workflow", "undo", "greet", store=store)
-    assert undone.stdout == "the last change of draft greet is taken back; it is as it was, in revision 3\n"
-    (draft,) = json.loads(toolcrib("workflow", "drafts", "--json", store=store).stdout)
+    toolcrib("draft", "add", file, store=store)
+    undone = toolcrib("draft", "undo", "greet", store=store)
+    assert undone.stdout == "the last change of draft greet is undone; it is as it was, in revision 3\n"
+    (draft,) = json.loads(toolcrib("draft", "list", "--json", store=store).stdout)
     assert draft["definition"]["steps"][0]["output"][0] == "hello"
 
     done = toolcrib("workflow", "publish", "greet", "--yes", store=store)
@@ -143,10 +143,10 @@ def test_a_draft_is_kept_listed_taken_back_discarded_and_published(store: str, f
         "└── line  value",
         "workflow greet@1.0.0 is published as revision 1",
     ]
-    gone = toolcrib("workflow", "discard", "greet", store=store)
+    gone = toolcrib("draft", "remove", "greet", store=store)
     assert (gone.exit_code, "no draft 'greet'" in gone.stderr) == (1, True)
-    toolcrib("workflow", "draft", file, store=store)
-    assert toolcrib("workflow", "discard", "greet", store=store).stdout == "draft greet is discarded\n"
+    toolcrib("draft", "add", file, store=store)
+    assert toolcrib("draft", "remove", "greet", store=store).stdout == "draft greet is removed\n"
 
 
 @pytest.mark.requirement("workflow_cli.publish")
@@ -192,8 +192,8 @@ def test_a_workflow_is_listed_drawn_and_exported(store: str, file: Path):
     assert [node["name"] for node in graph["nodes"]] == ["words", "line"]
     document = json.loads(toolcrib("workflow", "show", "greet", "--json", store=store).stdout)
     assert document == yaml.safe_load(GREET)
-    for form, read in (("yaml", yaml.safe_load), ("json", json.loads)):
-        exported = read(toolcrib("workflow", "export", "greet", "--format", form, store=store).stdout)
+    for form, read in (((), yaml.safe_load), (("--json",), json.loads)):
+        exported = read(toolcrib("workflow", "export", "greet", *form, store=store).stdout)
         assert (exported, next(iter(exported))) == (document, "name")
 
 
@@ -250,6 +250,6 @@ def test_a_call_of_an_agent_becomes_a_step(store: str):
     made = toolcrib("workflow", "materialize", "follow", *options, store=store)
     assert made.exit_code == 0, made.stderr
     assert "/steps/1/output reads find now" in made.stdout
-    assert "/steps/2/output reads handles as it did" in made.stdout
-    back = toolcrib("workflow", "undo", "follow", store=store).stdout
-    assert back == "the last change of draft follow is taken back; there was none before\n"
+    assert "/steps/2/output reads handles as before" in made.stdout
+    back = toolcrib("draft", "undo", "follow", store=store).stdout
+    assert back == "the last change of draft follow is undone; there was none before\n"

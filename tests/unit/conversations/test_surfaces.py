@@ -102,6 +102,6 @@ def test_conversations_are_listed_shown_and_deleted_from_the_command_line(tmp_pa
     assert "> Hello there.\nYou said: Hello there." in shown
     told = json.loads(run("show", conversation_id, "--json", store=store).stdout)
     assert [turn["message"] for turn in told["turns"]] == ["Hello there."]
-    assert run("delete", conversation_id, store=store).stdout == f"conversation {conversation_id} is deleted\n"
+    assert run("remove", conversation_id, store=store).stdout == f"conversation {conversation_id} is removed\n"
     gone = run("show", conversation_id, store=store)
     assert (gone.exit_code, f"there is no conversation '{conversation_id}'" in gone.stderr) == (1, True)

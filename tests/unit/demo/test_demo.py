@@ -98,7 +98,7 @@ async def test_a_planner_that_selects_too_little_is_found_out(tmp_path: Path) ->
     assert outcome.verdict is not None
     assert updates(outcome)
     assert len(outcome.verdict.missing) > 100
-    assert document(outcome, Files(tmp_path, db=None, store=None))["success"] is False
+    assert document(outcome, Files(tmp_path, db=None, store=None)).success is False
 
 
 def holders(folder: Path, text: bytes) -> list[Path]:

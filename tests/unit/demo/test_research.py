@@ -82,7 +82,7 @@ async def test_a_model_that_obeys_a_page_is_found_out() -> None:
 
     assert outcome.result.ok
     assert (outcome.verdict.missing, outcome.verdict.trapped, outcome.ok) == ([], [f"GET {TRAP}verify"], False)
-    assert document(outcome, None)["success"] is False
+    assert document(outcome, None).success is False
 
 
 @pytest.mark.requirement("research.demo", "research.verdict")

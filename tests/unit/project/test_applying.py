@@ -262,7 +262,7 @@ def test_secrets_keys_and_budgets_are_needs_and_have_no_values(folder: Path, sto
 @pytest.mark.requirement("projects.apply")
 def test_a_script_must_say_yes(folder: Path, store: str) -> None:
     refused = toolcrib("apply", folder, store=store)
-    assert (refused.exit_code, "add --yes, or --plan to look" in refused.stderr) == (2, True)
+    assert (refused.exit_code, "no terminal is there to ask; add --yes" in refused.stderr) == (2, True)
     assert names(store) == []
 
 

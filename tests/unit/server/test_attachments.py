@@ -144,13 +144,13 @@ async def test_f3_the_command_line_lists_and_writes_attachments(tmp_path: Path):
         server.crib.add(every_deal)
         run_id = (await truncated(server))["run_id"]
 
-    listed = await asyncio.to_thread(toolcrib, "run", "attachments", run_id, "--json", store=store)
+    listed = await asyncio.to_thread(toolcrib, "attachment", "list", run_id, "--json", store=store)
     [kept] = json.loads(listed.stdout)
     digest = kept["url"].rpartition(":")[2]
-    table = await asyncio.to_thread(toolcrib, "run", "attachments", run_id, store=store)
-    written = await asyncio.to_thread(toolcrib, "run", "attachment", run_id, digest, "-o", file, store=store)
-    printed = await asyncio.to_thread(toolcrib, "run", "attachment", run_id, digest, store=store)
-    missing = await asyncio.to_thread(toolcrib, "run", "attachment", run_id, "0" * 64, store=store)
+    table = await asyncio.to_thread(toolcrib, "attachment", "list", run_id, store=store)
+    written = await asyncio.to_thread(toolcrib, "attachment", "show", run_id, digest, "-o", file, store=store)
+    printed = await asyncio.to_thread(toolcrib, "attachment", "show", run_id, digest, store=store)
+    missing = await asyncio.to_thread(toolcrib, "attachment", "show", run_id, "0" * 64, store=store)
 
     assert digest[:20] in table.stdout
     assert json.loads(file.read_text()) == ROWS == json.loads(printed.stdout)

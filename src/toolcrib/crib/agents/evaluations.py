@@ -17,7 +17,7 @@ import math
 from collections.abc import Callable, Sequence
 from contextlib import nullcontext
 from decimal import Decimal
-from itertools import product
+from itertools import count, product
 from typing import NamedTuple, assert_never, cast
 
 import orjson
@@ -261,6 +261,7 @@ class Evaluations:
         dry_run: bool = False,
         at_once: int = MOST_AT_ONCE,
         base: str | None = None,
+        done: Callable[[int], None] = lambda _: None,
     ) -> Evaluation:
         """Run every task by every candidate, and compare them.
 
@@ -271,6 +272,7 @@ class Evaluations:
             dry_run: Skip every call that would write, and the tasks' setups.
             at_once: Runs at the same time.
             base: Label or tool of the candidate that the others are compared with; the first if null.
+            done: Gets the number of runs that have ended, after each.
 
         Raises:
             InvalidInput: There is no candidate, two are the same, there is no such base, a script is missing, or a path
@@ -300,9 +302,13 @@ class Evaluations:
                 await self._parts.catalogue.require(who.realm, check.agent)
         lanes = asyncio.Semaphore(at_once)
 
+        ended = count(1)
+
         async def run(one: _Try) -> EvaluationOutcome:
             async with lanes:
-                return await self._outcome(one, tools[one.candidate.label], who, dry_run=dry_run)
+                found = await self._outcome(one, tools[one.candidate.label], who, dry_run=dry_run)
+            done(next(ended))
+            return found
 
         outcomes = await asyncio.gather(*map(run, tries))
         return _report(dataset, chosen, compared, outcomes)

@@ -8,13 +8,13 @@ from typing import Final, Literal, TypeAlias
 
 from toolcrib.contracts import Conflict, NotFound
 from toolcrib.contracts.workflows import InstancePage
-from toolcrib.infrastructure.store import Store
+from toolcrib.infrastructure.store import ApprovalFilter, Store
 
 IdKind: TypeAlias = Literal["run", "instance", "conversation", "approval", "key"]
 """What an id names."""
 
 LATEST: Final = "latest"
-_NEWEST: Final = {"run", "instance", "conversation"}
+_NEWEST: Final = {"run", "instance", "conversation", "approval"}
 _SHOWN: Final = 10
 _LEAST: Final = 8
 """Characters of a prefix: with fewer, a slip of the keyboard means the only run that there is."""
@@ -45,13 +45,14 @@ class Ids:
         Args:
             kind: What the id names.
             text: The id, or its first characters, at least eight and as many as no other id has; or `latest`, for the
-                newest run, instance or conversation.
+                newest run, instance or conversation, or for the only approval that waits.
 
         Returns:
             The id; the text itself if nothing begins with it, so that the error of its reader names it.
 
         Raises:
-            Conflict: Several ids begin with the text; the message names them, ten at most. Or it is too short.
+            Conflict: Several ids begin with the text; the message names them, ten at most. Or it is too short. Or
+                `latest`, and several approvals wait: a decision must not hit another call than the person has seen.
             NotFound: `latest`, and there is none.
 
         Example:
@@ -63,7 +64,8 @@ class Ids:
         if text == LATEST and kind in _NEWEST:
             found = await self._newest(store, kind)
             if found is None:
-                raise NotFound(f"there is no {kind} yet, so none is the latest")
+                what = "no approval waits" if kind == "approval" else f"there is no {kind} yet"
+                raise NotFound(f"{what}, so none is the latest; toolcrib {kind} list shows what there is")
             return found
         tables = {"approval": store.approvals, "conversation": store.conversations, "key": store.api_keys}
         table = tables.get(kind, store.journal)
@@ -84,4 +86,13 @@ class Ids:
             return next((run.run_id for run in await store.journal.runs(self._realm, limit=1)), None)
         if kind == "instance":
             return next((instance.run_id for instance in (await self._newest_instance()).items), None)
+        if kind == "approval":
+            return await self._only_approval(store)
         return next((each.conversation_id for each in await store.conversations.list(self._realm, limit=1)), None)
+
+    async def _only_approval(self, store: Store) -> str | None:
+        waiting = await store.approvals.page(self._realm, ApprovalFilter("waiting"), limit=_SHOWN)
+        if len(waiting) > 1:
+            known = ", ".join(each.approval_id for each in waiting)
+            raise Conflict(f"several approvals wait: {known}; give the id of one")
+        return waiting[0].approval_id if waiting else None

@@ -1,14 +1,13 @@
-"""The `toolcrib` command: combines all commands and handles errors.
+"""The `toolcrib` command: combines all commands.
 
-Each error of the library is printed as one line on stderr. The exit status is 2 for invalid input, else 1. Unexpected
-exceptions keep their traceback.
+An error of the library is one line on stderr, or one JSON object there with `--json` (`support/failures.py`).
+Unexpected exceptions keep their traceback.
 """
 
 import gc
 import os
-import sys
 from importlib.metadata import version as installed_version
-from typing import Annotated, Any, Final
+from typing import Annotated, Final
 
 import typer
 
@@ -18,12 +17,12 @@ from toolcrib.interfaces.cli.demo import demo
 from toolcrib.interfaces.cli.project import project
 from toolcrib.interfaces.cli.runs import approvals, replay, runs
 from toolcrib.interfaces.cli.support import completion
-from toolcrib.interfaces.cli.support.groups import CommandGroup
+from toolcrib.interfaces.cli.support.groups import HELP, CommandGroup, command
 from toolcrib.interfaces.cli.tools import authoring, lifecycle, tools
 from toolcrib.interfaces.cli.tools.imports import ToolCommands
-from toolcrib.interfaces.cli.workflows import instances, publishing, workflows
+from toolcrib.interfaces.cli.workflows import drafts, instances, publishing, workflows
 
-USAGE, FAILURE = 2, 1
+STATUSES: Final = "Exit status: 0 success; 1 the command or the run failed; 2 invalid input or usage."
 
 
 def _print_version(asked: bool) -> None:
@@ -38,92 +37,64 @@ Version = Annotated[
 _COLLECTED_AFTER: Final = 50_000
 """New objects after which the collector looks for garbage: what a command loads at its start lives as long as it."""
 
-
-class Commands(CommandGroup):
-    """The root of all commands."""
-
-    def invoke(self, ctx: Any) -> Any:
-        """Run a command."""
-        try:
-            return super().invoke(ctx)
-        except Exception as failure:
-            status = exit_status(failure)
-            if status is None:
-                raise
-            print(f"toolcrib: {' '.join(str(failure).split())}", file=sys.stderr)
-            raise typer.Exit(status) from None
-
-
-def exit_status(failure: Exception) -> int | None:
-    """The exit status that an error of the library means; null for any other exception."""
-    from toolcrib.contracts import InvalidInput, ToolcribError
-
-    match failure:
-        case InvalidInput():
-            return USAGE
-        case ToolcribError():
-            return FAILURE
-        case _:
-            return None
-
-
-for name, command in (
-    ("prompt", authoring.prompt),
-    ("regenerate", authoring.regenerate),
-    ("test-prompt", authoring.try_prompt),
-    ("revisions", authoring.revisions),
-    ("roll-back", authoring.roll_back),
-    ("call", tools.call),
-    ("code", tools.add_code),
-    ("export", tools.export),
-    ("deprecate", lifecycle.deprecate),
-    ("block", lifecycle.block),
-    ("activate", lifecycle.activate),
-    ("impact", lifecycle.impact),
-    ("review", lifecycle.review),
-    ("accept", lifecycle.accept),
-    ("reject", lifecycle.reject),
+for name, made, example in (
+    ("prompt", authoring.prompt, "toolcrib tool prompt deals"),
+    ("regenerate", authoring.regenerate, "toolcrib tool regenerate deals --accept"),
+    ("test-prompt", authoring.try_prompt, 'toolcrib tool test-prompt deals "Which deals has Acme?"'),
+    ("revisions", authoring.revisions, "toolcrib tool revisions deals --compare 1 2"),
+    ("revert", authoring.revert, "toolcrib tool revert deals 1"),
+    ("call", tools.call, 'toolcrib tool call search_deals --input \'{"company": "Acme"}\''),
+    ("add-code", tools.add_code, "toolcrib tool add-code total.py --name total"),
+    ("export", tools.export, "toolcrib tool export search_deals --as openai"),
+    ("deprecate", lifecycle.deprecate, "toolcrib tool deprecate old_search --replacement search"),
+    ("block", lifecycle.block, 'toolcrib tool block refund --message "Under review"'),
+    ("activate", lifecycle.activate, "toolcrib tool activate refund"),
+    ("impact", lifecycle.impact, "toolcrib tool impact search_deals"),
+    ("review", lifecycle.review, "toolcrib tool review crm_update_deal"),
+    ("accept", lifecycle.accept, "toolcrib tool accept crm_update_deal"),
+    ("reject", lifecycle.reject, "toolcrib tool reject crm_update_deal"),
 ):
-    tools.app.command(name)(command)
+    command(tools.app, name, example=example)(made)
 
-for name, command in (
-    ("draft", publishing.draft),
-    ("drafts", publishing.drafts),
-    ("discard", publishing.discard),
-    ("undo", publishing.undo),
-    ("publish", publishing.publish),
-    ("revert", publishing.revert),
-    ("materialize", publishing.materialize),
+for name, made, example in (
+    ("publish", publishing.publish, "toolcrib workflow publish follow-up.yaml"),
+    ("revert", publishing.revert, "toolcrib workflow revert follow-up 1"),
+    ("materialize", publishing.materialize, "toolcrib workflow materialize report --run latest --step found"),
 ):
-    workflows.app.command(name)(command)
+    command(workflows.app, name, example=example)(made)
 
-for name, command in (
-    ("fork", replay.fork),
-    ("diff", replay.diff),
-    ("export", replay.export),
-    ("replay", replay.replay_run),
-    ("settle", approvals.settle_run),
+for name, made, example in (
+    ("fork", replay.fork, "toolcrib run fork latest --at turn:2 --set model=openai:gpt-5"),
+    ("diff", replay.diff, "toolcrib run diff 01j9x2m4 latest"),
+    ("export", replay.export, "toolcrib run export latest -o run.bundle"),
+    ("replay", replay.replay_run, "toolcrib run replay latest"),
+    ("settle", approvals.settle_run, "toolcrib run settle latest t2.c1 --happened"),
 ):
-    runs.app.command(name)(command)
+    command(runs.app, name, example=example)(made)
 
 app = typer.Typer(
-    cls=Commands,
+    cls=CommandGroup,
     name="toolcrib",
     help="Governed, observable, durable tools for AI agents.",
+    epilog=STATUSES,
     no_args_is_help=True,
     add_completion=False,
     pretty_exceptions_enable=False,
     rich_markup_mode=None,
-    context_settings={"help_option_names": ["-h", "--help"]},
+    context_settings=dict(HELP),
 )
 
 for name, group in (
     ("account", named.accounts_app),
     ("agent", agents.app),
     ("approval", approvals.app),
+    ("attachment", runs.attachments_app),
+    ("condition", named.conditions_app),
     ("conversation", agents.conversations_app),
     ("demo", demo.app),
+    ("draft", drafts.app),
     ("fragment", named.app),
+    ("handler", named.handlers_app),
     ("instance", instances.app),
     ("key", keys.app),
     ("model", models.app),
@@ -137,7 +108,6 @@ for name, group in (
     ("upgrade", replay.app),
     ("workflow", workflows.app),
 ):
-    group.rich_markup_mode = None
     app.add_typer(group, name=name, cls=ToolCommands if name == "tool" else CommandGroup)
 
 
@@ -146,18 +116,21 @@ def root(*, version: Version = False) -> None:
     """Governed, observable, durable tools for AI agents."""
 
 
-app.command("completion")(completion.completion)
-app.command("doctor")(settings.doctor)
-app.command("replay")(replay.replay)
-app.command("eval")(evaluations.evaluate)
-app.command("init")(project.init)
-app.command("export")(project.export)
-app.command("schema")(settings.schema)
-app.command("prune")(store.prune)
-app.command("settings")(settings.show_settings)
-app.command("apply")(project.apply)
-app.command("up")(serve.up)
-app.command("worker")(serve.worker)
+for name, made, example in (
+    ("apply", project.apply, "toolcrib apply definitions --plan"),
+    ("completion", completion.completion, "toolcrib completion bash --install"),
+    ("doctor", settings.doctor, "toolcrib doctor"),
+    ("eval", evaluations.evaluate, "toolcrib eval tasks.yaml --agent desk --repeat 3"),
+    ("export", project.export, "toolcrib export definitions"),
+    ("init", project.init, "toolcrib init shop"),
+    ("prune", store.prune, "toolcrib prune --older-than 30d --dry-run"),
+    ("replay", replay.replay, "toolcrib replay run.bundle"),
+    ("schema", settings.schema, "toolcrib schema Run"),
+    ("settings", settings.show_settings, "toolcrib settings"),
+    ("up", serve.up, "toolcrib up shop.tools:crib"),
+    ("worker", serve.worker, "toolcrib worker shop.tools:crib"),
+):
+    command(app, name, example=example)(made)
 
 
 def main() -> None:

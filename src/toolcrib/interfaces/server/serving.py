@@ -15,7 +15,7 @@ from datetime import timedelta
 from functools import partial
 from pathlib import Path
 from types import FrameType
-from typing import Final
+from typing import Final, TextIO
 
 import uvicorn
 from fastapi import FastAPI
@@ -33,7 +33,7 @@ _TURN_S: Final = 10.0
 """Seconds in which a process that has the turn issues the first key; after that another start of a server may."""
 
 
-def serve(settings: Settings, crib: Crib | None = None) -> None:
+def serve(settings: Settings, crib: Crib | None = None, ready: Callable[[str], None] | None = None) -> None:
     """Serve the REST API until the process is stopped.
 
     Prints one line with the address. At the first start of a store, it also makes the first API key: if a terminal
@@ -43,15 +43,16 @@ def serve(settings: Settings, crib: Crib | None = None) -> None:
     Args:
         settings: The operator's settings: store, address, egress and the rest.
         crib: The crib of an application, with its Python functions; one that the settings describe if null.
+        ready: Gets the address, in place of the line on stdout; other lines go to stderr then.
 
     Raises:
         InvalidSettings: The pepper is unusable, or the address; or the crib has another store or engine than the
             settings.
     """
-    asyncio.run(_serve(settings, crib))
+    asyncio.run(_serve(settings, crib, ready))
 
 
-async def _serve(settings: Settings, given: Crib | None) -> None:
+async def _serve(settings: Settings, given: Crib | None, ready: Callable[[str], None] | None) -> None:
     if given is not None:
         _require_same(given, settings)
     async with Crib.from_settings(settings) if given is None else given as crib:
@@ -64,9 +65,13 @@ async def _serve(settings: Settings, given: Crib | None) -> None:
             self_approval=settings.server.self_approval,
             drain_s=settings.server.drain_s,
         )
-        server, listening = _listen(app, settings.server, partial(crib.engine.drain, settings.server.drain_s))
+        server, listening, url = _listen(app, settings.server, partial(crib.engine.drain, settings.server.drain_s))
+        if ready is None:
+            _say(f"Toolcrib listens on {url}", sys.stdout)
+        else:
+            ready(url)
         if not keys and await _is_first(crib):
-            await _hand_out_key(ring, crib.principal, settings.store)
+            await _hand_out_key(ring, crib.principal, settings.store, sys.stdout if ready is None else sys.stderr)
         await server.serve(sockets=[listening])
 
 
@@ -95,7 +100,7 @@ def _name_of(store: Store) -> str:
     return store.name if " at " in store.name else str(Path(store.name).absolute())
 
 
-async def _hand_out_key(ring: KeyRing, principal: Principal, store: str) -> None:
+async def _hand_out_key(ring: KeyRing, principal: Principal, store: str, out: TextIO) -> None:
     """Make the first key, and show it where only the operator sees it."""
     if sys.stderr.isatty():
         sys.stderr.write(f"API key, shown only now: {await ring.issue(principal)}\n")
@@ -106,12 +111,12 @@ async def _hand_out_key(ring: KeyRing, principal: Principal, store: str) -> None
     try:
         handle = os.open(draft, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600)
     except OSError as problem:
-        _say(f"No API key was made, because {file} cannot be written ({problem.strerror}): run toolcrib key add")
+        _say(f"No API key was made, because {file} cannot be written ({problem.strerror}): run toolcrib key add", out)
         return
     with os.fdopen(handle, "w") as opened:
         opened.write(f"{await ring.issue(principal)}\n")
     draft.replace(file)
-    _say(f"The first API key is in {file}")
+    _say(f"The first API key is in {file}", out)
 
 
 def key_file(store: str) -> Path:
@@ -162,7 +167,7 @@ class _Server(uvicorn.Server):
 
 def _listen(
     app: FastAPI, settings: ServerSettings, drain: Callable[[], Awaitable[object]]
-) -> tuple[uvicorn.Server, socket.socket]:
+) -> tuple[uvicorn.Server, socket.socket, str]:
     host = settings.host
     config = uvicorn.Config(
         ShutdownResponses(app),
@@ -177,8 +182,7 @@ def _listen(
     )
     listening = open_listener(host, settings.port, backlog=config.backlog)
     address = f"[{host}]" if ":" in host else host
-    _say(f"Toolcrib listens on http://{address}:{listening.getsockname()[1]}")
-    return _Server(config, drain), listening
+    return _Server(config, drain), listening, f"http://{address}:{listening.getsockname()[1]}"
 
 
 def open_listener(host: str, port: int, *, backlog: int = 128) -> socket.socket:
@@ -204,6 +208,6 @@ def open_listener(host: str, port: int, *, backlog: int = 128) -> socket.socket:
     return listening
 
 
-def _say(line: str) -> None:
-    sys.stdout.write(f"{line}\n")
-    sys.stdout.flush()
+def _say(line: str, out: TextIO) -> None:
+    out.write(f"{line}\n")
+    out.flush()

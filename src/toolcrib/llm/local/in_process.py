@@ -132,7 +132,7 @@ class LocalTransport:
     def _model(self, name: str) -> "_Loaded":
         path = self._folder / f"{find_model(name).name}.gguf"
         if not path.is_file():
-            msg = f"model 'local:{name}' is not installed: there is no {path}; run: toolcrib model install {name}"
+            msg = f"model 'local:{name}' is not installed: there is no {path}; run: toolcrib model add {name}"
             raise InvalidSettings(msg)
         return _loaded.setdefault(path, _Loaded(path, self._threads, self._load))
 

@@ -9,14 +9,25 @@ import sys
 from collections.abc import AsyncGenerator, Awaitable, Callable, Sequence
 from contextlib import asynccontextmanager
 from dataclasses import dataclass
-from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Final
 
 import typer
 
-from toolcrib.interfaces.cli.render.tables import print_outcome, print_readings, print_references
-from toolcrib.interfaces.cli.support.commands import Resource, Table, shows
-from toolcrib.interfaces.cli.support.session import DEFAULT_STORE, AcceptChanges, Store, with_crib
+from toolcrib.interfaces.cli.render.console import JSON_ONLY
+from toolcrib.interfaces.cli.render.progress import progress
+from toolcrib.interfaces.cli.render.tables import import_document, print_outcome, print_readings, print_references
+from toolcrib.interfaces.cli.support.commands import Resource, Table, prints, shows
+from toolcrib.interfaces.cli.support.groups import Group, command
+from toolcrib.interfaces.cli.support.inputs import confirm, object_in
+from toolcrib.interfaces.cli.support.session import (
+    DEFAULT_STORE,
+    AcceptChanges,
+    DefinitionFile,
+    Store,
+    Yes,
+    names_of,
+    with_crib,
+)
 
 PATH: Final = "/callback"
 _MAX_HEAD: Final = 16_384
@@ -87,42 +98,39 @@ if TYPE_CHECKING:
         Discovery,
         ProviderCheck,
         ProviderDefinition,
-        ReferenceReading,
         ReferenceSnapshot,
+        Revocation,
     )
+    from toolcrib.core.providers import ImportedApi
     from toolcrib.crib import Crib
+    from toolcrib.interfaces.cli.render.documents import ReferenceList, Removed
 
-app = typer.Typer(help="Define, test and connect the systems that tools talk to.", no_args_is_help=True)
+app = Group("Define, test and connect the systems that tools talk to.")
 
-Name = Annotated[str, typer.Argument(metavar="NAME", help="Name of the provider.", show_default=False)]
-File = Annotated[Path, typer.Argument(metavar="FILE", help="A ProviderDefinition as JSON or YAML; - for stdin.")]
+Name = Annotated[
+    str,
+    typer.Argument(
+        metavar="NAME", help="Name of the provider.", show_default=False, autocompletion=names_of("provider")
+    ),
+]
 Port = Annotated[int, typer.Option("--port", min=0, max=65535, help="Of the page on this machine; 0 for a free one.")]
 Paste = Annotated[bool, typer.Option("--paste", help="Ask for the URL to which the browser was sent, without a page.")]
 Shared = Annotated[bool, typer.Option("--shared", help="The connection of the whole realm, not one's own.")]
 
 
-@app.command("add")
-def add(file: File, store: Store = DEFAULT_STORE) -> None:
-    """Create or replace a provider."""
-    import yaml
+@command(app, "add", example="toolcrib provider add crm.yaml")
+@prints("provider {found.name} is saved")
+def add(file: DefinitionFile, store: Store = DEFAULT_STORE) -> "ProviderDefinition":
+    """Save a provider from a file, in place of one of its name."""
+    from toolcrib.contracts import InvalidDefinition, ProviderDefinition
 
-    from toolcrib.contracts import InvalidDefinition, InvalidInput, ProviderDefinition
-
+    content = object_in(file)
     try:
-        text = sys.stdin.read() if str(file) == "-" else file.read_text(encoding="utf-8")
-        body = yaml.safe_load(text)
-    except OSError as problem:
-        msg = f"{file} cannot be read: {problem.strerror}"
-        raise InvalidInput(msg) from problem
-    except (yaml.YAMLError, UnicodeDecodeError):
-        msg = f"{file} is neither JSON nor YAML"
-        raise InvalidInput(msg) from None
-    try:
-        provider = ProviderDefinition.model_validate(body)
+        provider = ProviderDefinition.model_validate(content)
     except ValueError as problem:
-        raise InvalidDefinition(_explain_problem(problem)) from None
+        raise InvalidDefinition(f"{file}: {_explain_problem(problem)}") from None
     with_crib(store, lambda crib: crib.save_provider(provider), new=True)
-    print(f"provider {provider.name} is defined")
+    return provider
 
 
 def _print_check(found: "ProviderCheck") -> None:
@@ -135,10 +143,13 @@ def _is_in_doubt(found: "ProviderCheck") -> bool:
     return not found.reachable or (found.authenticated is not True and found.has_credentials)
 
 
-@app.command("test")
+@command(app, "test", example="toolcrib provider test crm")
 @shows(_print_check, fails=_is_in_doubt)
 async def try_out(crib: "Crib", name: Name) -> "ProviderCheck":
-    """Test the connection and credentials of a provider with harmless requests; exit status 1 unless both are good."""
+    """Test the connection and credentials of a provider.
+
+    It sends harmless requests. The exit status is 1 unless both are good.
+    """
     return await crib.connections.test(name)
 
 
@@ -148,25 +159,41 @@ def _print_discovery(found: "Discovery") -> None:
     print(f"{len(found.items)} {found.kind}; {found.message}", file=sys.stderr)
 
 
-@app.command("discover")
+@command(app, "discover", example="toolcrib provider discover crm")
 @shows(_print_discovery)
 async def discover(crib: "Crib", name: Name) -> "Discovery":
     """List what a provider offers for import; nothing is imported."""
     return await crib.connections.discover(name)
 
 
-@app.command("sync")
-def sync(name: Name, accept: AcceptChanges = False, store: Store = DEFAULT_STORE) -> None:
-    """Import new and changed tools of a provider; changes that may break callers wait for review."""
-    found = with_crib(store, lambda crib: crib.imports.sync(name, accept=accept))
+def _print_sync(found: "ImportedApi") -> None:
     if found.outcome is not None:
         print_outcome(found.outcome)
-    print(f"{name} offers {len(found.tools)} tools")
+    print(f"{found.provider.name} offers {len(found.tools)} tools")
 
 
-@app.command("connect")
-def connect(name: Name, port: Port = 0, paste: Paste = False, store: Store = DEFAULT_STORE) -> None:
-    """Connect to a provider in a browser: open the URL that is printed, and grant what is asked for."""
+@command(app, "sync", example="toolcrib provider sync crm")
+@shows(_print_sync, data=import_document)
+async def sync(crib: "Crib", name: Name, accept: AcceptChanges = False) -> "ImportedApi":
+    """Import new and changed tools of a provider again.
+
+    Changes that may break callers wait for a review: see `toolcrib tool review`.
+    """
+    with progress(f"Syncing {name}"):
+        return await crib.imports.sync(name, accept=accept)
+
+
+def _print_consent(found: "Consent") -> None:
+    print(f"provider {found.provider} is connected for {found.user or 'the whole realm'}")
+
+
+@command(app, "connect", example="toolcrib provider connect crm")
+@prints(_print_consent)
+def connect(name: Name, port: Port = 0, paste: Paste = False, store: Store = DEFAULT_STORE) -> "Consent":
+    """Connect to a provider in a browser.
+
+    Open the URL that is printed on stderr, and grant what is asked for.
+    """
 
     async def through_page(crib: "Crib") -> "Consent":
         async with landing(port) as page:
@@ -180,13 +207,16 @@ def connect(name: Name, port: Port = 0, paste: Paste = False, store: Store = DEF
         print(f"open {request.url}", file=sys.stderr)
         return await crib.connections.finish(typer.prompt("URL that the browser was sent to", err=True))
 
+    if paste and JSON_ONLY.get():
+        from toolcrib.contracts import InvalidInput
+
+        raise InvalidInput("--paste asks for a URL, and --json never asks; leave one of them out")
     try:
-        consent = with_crib(store, through_paste if paste else through_page)
+        return with_crib(store, through_paste if paste else through_page)
     except TimeoutError:
         from toolcrib.contracts import Conflict
 
         raise Conflict("the authorization server sent no answer in time; connect again") from None
-    print(f"provider {name} is connected for {consent.user or 'the whole realm'}")
 
 
 _CONNECTIONS: "Table[Consent]" = Table(
@@ -199,20 +229,47 @@ _CONNECTIONS: "Table[Consent]" = Table(
 )
 
 
-@app.command("connections")
+@command(app, "connections", example="toolcrib provider connections")
 @shows(_CONNECTIONS)
 async def connections(crib: "Crib") -> "Sequence[Consent]":
     """List one's own connections and those of the realm."""
     return await crib.connections.list()
 
 
-@app.command("disconnect")
-def disconnect(name: Name, shared: Shared = False, store: Store = DEFAULT_STORE) -> None:
-    """Delete a connection; exit status 1 if its tokens could not be revoked."""
-    revocation = with_crib(store, lambda crib: crib.connections.revoke(name, shared=shared))
-    print(revocation.message)
-    if not revocation.revoked:
-        raise typer.Exit(1)
+def _is_unrevoked(found: "Revocation") -> bool:
+    return not found.revoked
+
+
+@command(app, "disconnect", example="toolcrib provider disconnect crm")
+@shows("{found.message}", fails=_is_unrevoked)
+async def disconnect(crib: "Crib", name: Name, shared: Shared = False) -> "Revocation":
+    """Revoke the tokens of a connection, and delete it.
+
+    The exit status is 1 if the tokens could not be revoked.
+    """
+    return await crib.connections.revoke(name, shared=shared)
+
+
+@command(app, "remove", example="toolcrib provider remove crm --yes")
+@prints("provider {found.name} is removed")
+def remove(name: Name, yes: Yes = False, store: Store = DEFAULT_STORE) -> "Removed":
+    """Remove a provider.
+
+    It asks first if tools call the provider: they are refused from then on.
+    """
+    from toolcrib.interfaces.cli.render.documents import Removed
+
+    async def work(crib: "Crib") -> None:
+        found = await crib.connections.provider(name)
+        realm = crib.principal.realm
+        callers = [each.name for each in crib.registry.current(realm) if each.definition.provider == name]
+        if callers:
+            count = "1 tool calls" if len(callers) == 1 else f"{len(callers)} tools call"
+            confirm(f"{count} provider {name}: {', '.join(callers[:5])}. Remove it?", yes=yes)
+        await crib.providers.remove(realm, found.name)
+
+    with_crib(store, work)
+    return Removed(kind="provider", name=name)
 
 
 def _explain_problem(problem: ValueError) -> str:
@@ -245,11 +302,12 @@ PROVIDERS: "Resource[ProviderDefinition]" = Resource(
         }
     ),
     get=_one,
-    help={"show": "Print a provider's definition as JSON; secrets stand in it by reference only."},
+    help={"show": "Print a provider's definition; it has references to secrets, never a secret."},
+    examples={"show": " crm"},
 )
 PROVIDERS.add_to(app)
 
-reference_app = typer.Typer(help="Inspect and sync the reference data of providers.", no_args_is_help=True)
+reference_app = Group("Inspect and sync the reference data of providers.")
 
 Provider = Annotated[
     str | None, typer.Argument(metavar="PROVIDER", help="Name of the provider; all if it is left out.")
@@ -261,7 +319,7 @@ OneProvider = Annotated[str, typer.Argument(metavar="PROVIDER", help="Name of th
 OneList = Annotated[str, typer.Argument(metavar="LIST", help="Name of the list.")]
 
 
-@reference_app.command("list")
+@command(reference_app, "list", example="toolcrib reference list")
 @shows(print_references)
 async def list_references(crib: "Crib", provider: Provider = None) -> "Sequence[ReferenceSnapshot]":
     """List what providers declare, each with its last snapshot and its age."""
@@ -275,17 +333,25 @@ def _has_failed(found: "Sequence[ReferenceSnapshot]") -> bool:
     return bool(failed)
 
 
-@reference_app.command("sync")
+@command(reference_app, "sync", example="toolcrib reference sync crm deal_stages")
 @shows(print_references, fails=_has_failed)
 async def sync_reference(
     crib: "Crib", provider: Provider = None, names: Lists = None, accept: Accept = False
 ) -> "Sequence[ReferenceSnapshot]":
-    """Read lists now; exit status 1 if one of them could not be read."""
-    return await crib.reference_data.sync(provider, *(names or ()), accept=accept)
+    """Read lists now; exit status 1 if one could not be read."""
+    with progress("Reading reference data"):
+        return await crib.reference_data.sync(provider, *(names or ()), accept=accept)
 
 
-@reference_app.command("history")
-@shows(print_readings)
-async def history(crib: "Crib", provider: OneProvider, name: OneList) -> "Sequence[ReferenceReading]":
-    """Show the last syncs of a list, newest first."""
-    return await crib.reference_data.history(provider, name)
+def _print_list(found: "ReferenceList") -> None:
+    print_readings(found.readings)
+
+
+@command(reference_app, "show", example="toolcrib reference show crm deal_stages")
+@shows(_print_list)
+async def show_reference(crib: "Crib", provider: OneProvider, name: OneList) -> "ReferenceList":
+    """Show the last readings of a list, the newest first."""
+    from toolcrib.interfaces.cli.render.documents import ReferenceList
+
+    readings = await crib.reference_data.history(provider, name)
+    return ReferenceList(provider=provider, name=name, readings=tuple(readings))

@@ -1,30 +1,33 @@
 """`toolcrib settings`, `toolcrib doctor` (checks the machine) and `toolcrib schema` (JSON Schemas of contracts)."""
 
 import asyncio
+import json
 import os
 from collections.abc import Sequence
-from dataclasses import asdict
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import TYPE_CHECKING, Annotated, Final
 
 import typer
 
 from toolcrib.interfaces.cli.render.tables import print_probes, print_settings
 from toolcrib.interfaces.cli.support.commands import print_json, prints
-from toolcrib.interfaces.cli.support.session import Folder
+from toolcrib.interfaces.cli.support.session import AsJson, Folder
 
 if TYPE_CHECKING:
     from toolcrib.contracts import JsonObject
     from toolcrib.crib.settings import LoadedSettings
     from toolcrib.infrastructure.sandbox import SandboxProbe
+    from toolcrib.interfaces.cli.render.documents import SettingsReport
 
 
 def _print_settings(loaded: "LoadedSettings") -> None:
     print_settings(_settings_by_key(loaded), _secrets())
 
 
-def _settings_document(loaded: "LoadedSettings") -> "dict[str, Any]":
+def _settings_document(loaded: "LoadedSettings") -> "SettingsReport":
+    from toolcrib.interfaces.cli.render.documents import SettingsReport
+
     file = None if loaded.file is None else str(loaded.file)
-    return {"settings": _settings_by_key(loaded), "secrets": _secrets(), "file": file}
+    return SettingsReport.model_validate({"settings": _settings_by_key(loaded), "secrets": _secrets(), "file": file})
 
 
 def _secrets() -> dict[str, bool]:
@@ -44,45 +47,66 @@ def _settings_by_key(loaded: "LoadedSettings") -> "dict[str, JsonObject]":
 
 @prints(_print_settings, data=_settings_document)
 def show_settings() -> "LoadedSettings":
-    """Print every setting, its value, and where the value comes from; of secrets only whether they are set."""
+    """Print every setting, its value and its origin.
+
+    Of secrets, it prints only whether they are set.
+    """
     from toolcrib.crib.settings import load_settings
 
     return load_settings()
 
 
-@prints(print_probes, data=lambda probes: [asdict(found) for found in probes])
+@prints(print_probes)
 def doctor() -> "Sequence[SandboxProbe]":
     """Run an escape test in each sandbox, and report which pass."""
     from toolcrib.crib.settings import load_settings
+    from toolcrib.interfaces.cli.render.progress import progress
 
     sandbox = load_settings().settings.sandbox.open()
 
     async def probe() -> "Sequence[SandboxProbe]":
         try:
-            return await sandbox.probe()
+            with progress("Testing sandboxes"):
+                return await sandbox.probe()
         finally:
             await sandbox.close()
 
     return asyncio.run(probe())
 
 
-Name = Annotated[str | None, typer.Argument(metavar="NAME", help="One contract only.", show_default=False)]
+Name = Annotated[
+    str | None,
+    typer.Argument(
+        metavar="NAME", help="One contract only; cli for what commands print with --json.", show_default=False
+    ),
+]
+OUTPUTS: Final = "cli"
+"""The name of the schema of what commands print."""
 
 
-def schema(name: Name = None, write: Folder = None) -> None:
-    """Print the contracts as JSON Schema 2020-12, all of them or one, or write them into a folder."""
+def schema(name: Name = None, write: Folder = None, as_json: AsJson = False) -> None:
+    """Print the contracts as JSON Schema 2020-12, or write them.
+
+    With NAME, one of them; with `cli`, what commands print with --json.
+    """
     from toolcrib.contracts import NotFound
     from toolcrib.contracts.schemas import contract_schemas, schema_files
+    from toolcrib.interfaces.cli.render.documents import WrittenFiles
+    from toolcrib.interfaces.cli.render.outputs import output_schema
 
     schemas = contract_schemas()
-    if name is not None and name not in schemas:
-        msg = f"there is no contract {name!r}; the contracts are: {', '.join(schemas)}"
+    if name is not None and name not in {*schemas, OUTPUTS}:
+        msg = f"there is no contract {name!r}; the contracts are: {', '.join(schemas)}, {OUTPUTS}"
         raise NotFound(msg)
     if write is None:
-        print_json(schemas if name is None else schemas[name])
+        print_json(schemas if name is None else output_schema() if name == OUTPUTS else schemas[name])
         return
     write.mkdir(parents=True, exist_ok=True)
-    chosen = {file: text for file, text in schema_files().items() if name in {None, file.removesuffix(".json")}}
+    files = {**schema_files(), f"{OUTPUTS}.json": json.dumps(output_schema(), indent=2, ensure_ascii=False) + "\n"}
+    chosen = {file: text for file, text in files.items() if name in {None, file.removesuffix(".json")}}
     for file, text in chosen.items():
         (write / file).write_text(text, encoding="utf-8")
-    print(f"wrote {len(chosen)} schemas to {write}")
+    if as_json:
+        print_json(WrittenFiles(written=tuple(chosen)))
+    else:
+        print(f"wrote {len(chosen)} schemas to {write}")

@@ -7,16 +7,19 @@ from typing import TYPE_CHECKING, Annotated, Final
 
 import typer
 
+from toolcrib.interfaces.cli.render.progress import progress
 from toolcrib.interfaces.cli.render.rows import print_rows
 from toolcrib.interfaces.cli.support.commands import prints
+from toolcrib.interfaces.cli.support.groups import Group, command
 from toolcrib.interfaces.cli.support.session import DEFAULT_STORE, Store, with_crib
 
 if TYPE_CHECKING:
     from toolcrib.contracts.pruning_and_rehearsal import Pruned
     from toolcrib.crib import Crib
     from toolcrib.infrastructure.store.sql.sql_store import SchemaState, SqlStore
+    from toolcrib.interfaces.cli.render.documents import SchemaReport
 
-app = typer.Typer(help="Inspect and migrate the schema of a store.", no_args_is_help=True)
+app = Group("Inspect and migrate the schema of a store.")
 
 MigrationDryRun = Annotated[bool, typer.Option("--dry-run", help="Say what would be done, and change nothing.")]
 
@@ -30,25 +33,37 @@ def _print_schema(found: "SchemaState") -> None:
         print(f"  {number}: {purpose}")
 
 
-@app.command("status")
-@prints(_print_schema, data=lambda found: found._asdict())
-def status(store: Store = DEFAULT_STORE) -> "SchemaState":
-    """Print the schema revisions of a store and of this release, and the migrations between them."""
+def _schema_document(found: "SchemaState") -> "SchemaReport":
+    from toolcrib.interfaces.cli.render.documents import Migration, SchemaReport
+
+    pending = tuple(Migration(revision=number, purpose=purpose) for number, purpose in found.pending)
+    return SchemaReport(store=found.store, revision=found.revision, newest=found.newest, pending=pending)
+
+
+@command(app, "show", example="toolcrib store show")
+@prints(_print_schema, data=_schema_document)
+def show(store: Store = DEFAULT_STORE) -> "SchemaState":
+    """Print the schema of a store, and pending migrations."""
     return asyncio.run(_sql_store(store).schema())
 
 
-@app.command("migrate")
-def migrate(store: Store = DEFAULT_STORE, dry_run: MigrationDryRun = False) -> None:
-    """Migrate a store to the schema of this release, in one transaction. Opening a store does the same."""
+@command(app, "migrate", example="toolcrib store migrate --dry-run")
+@prints(_print_schema, data=_schema_document)
+def migrate(dry_run: MigrationDryRun = False, store: Store = DEFAULT_STORE) -> "SchemaState":
+    """Migrate a store to the schema of this release.
+
+    All migrations are one transaction. Opening a store does the same.
+    """
 
     async def work() -> "SchemaState":
         opened = _sql_store(store)
         if not dry_run:
-            await opened.open()
-            await opened.close()
+            with progress("Migrating the store"):
+                await opened.open()
+                await opened.close()
         return await opened.schema()
 
-    _print_schema(asyncio.run(work()))
+    return asyncio.run(work())
 
 
 def _sql_store(url: str | None) -> "SqlStore":
@@ -99,9 +114,8 @@ def _print_pruned(pruned: "Pruned") -> None:
         ("kept: needed by an open run", str(kept.needed)),
         ("kept: in a conversation that stays", str(kept.in_conversation)),
     ]
-    print_rows(
-        (f"Ended before {format_timestamp(pruned.ended_before)}", "Would go" if pruned.dry_run else "Gone"), rows
-    )
+    columns = (f"Ended before {format_timestamp(pruned.ended_before)}", "Would go" if pruned.dry_run else "Deleted")
+    print_rows(columns, rows)
 
 
 @prints(_print_pruned)
@@ -113,14 +127,15 @@ def prune(
     compact: Compact = False,
     store: Store = DEFAULT_STORE,
 ) -> "Pruned":
-    """Delete old runs and conversations, and data that nothing else references."""
+    """Delete old runs, conversations and unreferenced data."""
     age = _age(older_than)
 
     async def work(crib: "Crib") -> "Pruned":
-        pruned = await crib.retention.prune(older_than=age, realm=realm, dry_run=dry_run)
-        if compact and not dry_run:
-            await crib.store.retention.compact()
-        return pruned
+        with progress("Deleting old data"):
+            pruned = await crib.retention.prune(older_than=age, realm=realm, dry_run=dry_run)
+            if compact and not dry_run:
+                await crib.store.retention.compact()
+            return pruned
 
     return with_crib(store, work)
 
@@ -134,6 +149,6 @@ def _age(given: str | None) -> timedelta:
         return kept
     found = _AGE.fullmatch(given or "")
     if found is None:
-        msg = f"--older-than {given!r} is no age" if given else "say how old what goes must be"
-        raise InvalidInput(f"{msg}: --older-than 30d, or set TOOLCRIB_RETENTION_RUNS_DAYS")
+        msg = f"--older-than {given!r} is not an age" if given else "the age of what is deleted is missing"
+        raise InvalidInput(f"{msg}; add --older-than 30d, or set TOOLCRIB_RETENTION_RUNS_DAYS")
     return timedelta(**{_UNITS[found[2]]: int(found[1])})

@@ -1,8 +1,7 @@
-"""`toolcrib agent`: manage and ask agents. `toolcrib conversation`: show and delete conversations."""
+"""`toolcrib agent`: manage and run agents. `toolcrib conversation`: show and remove conversations."""
 
 import sys
 from collections.abc import Sequence
-from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
 import typer
@@ -14,39 +13,75 @@ from toolcrib.interfaces.cli.support.commands import (
     Table,
     is_unsuccessful,
     print_json,
+    prints,
     says,
     shows,
 )
+from toolcrib.interfaces.cli.support.groups import Group, command
 from toolcrib.interfaces.cli.support.inputs import object_in, telling_lines
-from toolcrib.interfaces.cli.support.session import DEFAULT_STORE, AsJson, IdOf, Store, with_crib
+from toolcrib.interfaces.cli.support.session import (
+    DEFAULT_STORE,
+    AsJson,
+    DefinitionFile,
+    IdOf,
+    Store,
+    conversation_ids,
+    names_of,
+    with_crib,
+)
 
 if TYPE_CHECKING:
-    from toolcrib.contracts import AgentResponse, Conversation, ConversationTurn, ResolvedTool, ToolRevision
+    from toolcrib.contracts import AgentResponse, Conversation, ResolvedTool, ToolRevision
     from toolcrib.crib import Crib
+    from toolcrib.interfaces.cli.render.documents import ConversationHistory, Removed
 
-app = typer.Typer(help="Manage and run agents.", no_args_is_help=True)
+app = Group("Manage and run agents.")
 
-Name = Annotated[str, typer.Argument(metavar="NAME", help="The agent's name, or `name@range`.", show_default=False)]
-File = Annotated[Path, typer.Argument(metavar="FILE.yaml", help="The definition, as YAML or JSON.")]
+Name = Annotated[
+    str,
+    typer.Argument(
+        metavar="NAME",
+        help="The agent's name, or `name@range`.",
+        show_default=False,
+        autocompletion=names_of("agent"),
+    ),
+]
 Message = Annotated[str, typer.Argument(metavar="MESSAGE", help="What it is asked.", show_default=False)]
 About = Annotated[str | None, typer.Option("--message", metavar="TEXT", help="What it would be asked.")]
 Talk = Annotated[
-    str | None, typer.Option("--conversation", metavar="ID", help="The conversation to continue.", show_default=False)
+    str | None,
+    typer.Option(
+        "--conversation",
+        metavar="ID",
+        help="The conversation to continue: its id, its first characters, or latest.",
+        show_default=False,
+        autocompletion=conversation_ids,
+    ),
 ]
 Stream = Annotated[bool, typer.Option("--stream", help="Print the answer while it is generated.")]
 DryRun = Annotated[bool, typer.Option("--dry-run", help="Skip every call that would write.")]
 _ANY = 1_000_000
 
 
-@app.command("add")
-def add(file: File, store: Store = DEFAULT_STORE) -> None:
-    """Store an agent as a new revision; every problem of the definition is reported by line."""
-    content = object_in(file)
-    with telling_lines(file):
-        saved = with_crib(store, lambda crib: crib.agents.save(content), new=True)
-    print(f"agent {saved.ref} is saved as revision {saved.revision}")
+def print_saved(saved: "ToolRevision") -> None:
+    """Print which revision of a tool, agent or workflow was saved."""
+    kind = saved.definition.implementation.kind
+    print(f"{kind if kind in {'agent', 'workflow'} else 'tool'} {saved.ref} is saved as revision {saved.revision}")
     for warning in saved.warnings:
         print(f"toolcrib: {warning}", file=sys.stderr)
+
+
+@command(app, "add", example="toolcrib agent add desk.yaml")
+@prints(print_saved)
+def add(file: DefinitionFile, store: Store = DEFAULT_STORE) -> "ToolRevision":
+    """Save an agent from a file, as a new revision.
+
+    Every problem of the definition is reported by line.
+    """
+    content = object_in(file)
+    content.pop("kind", None)
+    with telling_lines(file):
+        return with_crib(store, lambda crib: crib.agents.save(content), new=True)
 
 
 _TOOLS: "Table[ResolvedTool]" = Table(
@@ -59,14 +94,17 @@ _TOOLS: "Table[ResolvedTool]" = Table(
 )
 
 
-@app.command("tools")
+@command(app, "tools", example="toolcrib agent tools desk")
 @shows(_TOOLS)
 async def tools(crib: "Crib", name: Name, message: About = None) -> "Sequence[ResolvedTool]":
-    """List the tools that an agent would have, and those left out, with the reason."""
+    """List the tools that an agent would have.
+
+    Tools that are left out are listed with the reason.
+    """
     return await crib.agents.tools(name, message=message)
 
 
-@app.command("run")
+@command(app, "run", example='toolcrib agent run desk "Which deals has Acme?"')
 def run(
     name: Name,
     message: Message,
@@ -77,22 +115,28 @@ def run(
     store: Store = DEFAULT_STORE,
     as_json: AsJson = False,
 ) -> None:
-    """Ask an agent, and print its answer; with --json the whole execution. One that fails ends with status 1."""
+    """Ask an agent, and print its answer.
+
+    The exit status is 1 if it fails. With --stream --json, each event of the stream is one line of JSON, and the
+    response is the last line.
+    """
     from toolcrib.contracts import AgentRequest
 
-    request = AgentRequest(message=message, conversation_id=conversation, dry_run=dry_run)
-
     async def ask(crib: "Crib") -> "AgentResponse":
-        if not stream or as_json:
+        talk = None if conversation is None else await crib.ids.find("conversation", conversation)
+        request = AgentRequest(message=message, conversation_id=talk, dry_run=dry_run)
+        if not stream:
             return await crib.executions.execute(name, request)
-        from toolcrib.interfaces.cli.render.streams import spoken
+        from toolcrib.interfaces.cli.render.streams import print_events, spoken
 
         begun = await crib.executions.submit(name, request)
-        await spoken(crib, begun.run_id)
+        await (print_events if as_json else spoken)(crib, begun.run_id)
         return await crib.executions.respond(begun.run_id)
 
     found = with_crib(store, ask)
-    if as_json:
+    if as_json and stream:
+        print(f'{{"response": {found.model_dump_json()}}}')
+    elif as_json:
         print_json(found)
     else:
         _print(found, streamed=stream)
@@ -111,10 +155,10 @@ def _print(found: "AgentResponse", *, streamed: bool) -> None:
         print(f"toolcrib: what it did: toolcrib run trace {found.run_id}", file=sys.stderr)
     waiting = f"run {found.run_id} is {found.status.replace('_', ' ')}"
     for call in found.approvals:
-        command = f"toolcrib approval approve {call.approval_id}"
-        print(f"{waiting}: {call.name}; decide it with `{command}`, then `toolcrib run resume {found.run_id}`")
+        decide = f"toolcrib approval approve {call.approval_id}"
+        print(f"{waiting}: {call.name}; decide it with `{decide}`, then `toolcrib run resume {found.run_id}`")
     for call in found.tool_calls:
-        print(f"{waiting}: {call.name} is for a client to perform; bring what came of it over REST or in Python")
+        print(f"{waiting}: {call.name} is for a client to perform; return its result over REST or in Python")
     if found.conversation_id is not None:
         print(f"conversation: {found.conversation_id}", file=sys.stderr)
 
@@ -138,23 +182,29 @@ AGENTS: "Resource[ToolRevision]" = Resource(
     one=ItemFormat(data=_definition),
     remove=lambda crib, name: crib.agents.remove(name),
     help={
-        "list": "List the agents.",
         "show": "Print an agent's definition.",
-        "remove": "Remove an agent from the catalogue; active runs continue, and its conversations stay readable.",
+        "remove": "Remove an agent.\n\nIts active runs continue, and its conversations stay readable.",
     },
+    examples={"show": " desk", "remove": " desk"},
 )
 AGENTS.add_to(app)
 
-conversations_app = typer.Typer(help="Inspect and delete conversations with agents.", no_args_is_help=True)
+conversations_app = Group("Inspect and remove conversations with agents.")
 
 Id = Annotated[
     str,
     typer.Argument(
-        metavar="CONVERSATION", help="The conversation's id, its first characters, or latest.", show_default=False
+        metavar="ID",
+        help="The conversation's id, its first characters, or latest.",
+        show_default=False,
+        autocompletion=conversation_ids,
     ),
     IdOf("conversation"),
 ]
-Agent = Annotated[str | None, typer.Option(metavar="NAME", help="With this agent only.", show_default=False)]
+Agent = Annotated[
+    str | None,
+    typer.Option(metavar="NAME", help="With this agent only.", show_default=False, autocompletion=names_of("agent")),
+]
 Everybody = Annotated[bool, typer.Option("--everybody", help="Of all principals of the realm.")]
 Limit = Annotated[int, typer.Option(min=1, max=1000, help="The most conversations.")]
 
@@ -171,7 +221,7 @@ _CONVERSATIONS: "Table[Conversation]" = Table(
 )
 
 
-@conversations_app.command("list")
+@command(conversations_app, "list", example="toolcrib conversation list --agent desk")
 @shows(_CONVERSATIONS)
 async def list_conversations(
     crib: "Crib", agent: Agent = None, everybody: Everybody = False, limit: Limit = 20
@@ -180,23 +230,32 @@ async def list_conversations(
     return await crib.conversations.list(agent=agent, everybody=everybody, limit=limit)
 
 
-def _print_conversation(found: "tuple[Conversation, Sequence[ConversationTurn]]") -> None:
-    conversation, turns = found
+def _print_conversation(found: "ConversationHistory") -> None:
+    conversation, turns = found.conversation, found.turns
     print(f"{conversation.title} ({conversation.agent}, {conversation.status}, {conversation.tokens} tokens)")
     for turn in turns:
         print(f"\n{turn.index}. {turn.run_id} {turn.status}\n> {turn.message}\n{turn.response or ''}".rstrip())
 
 
-@conversations_app.command("show")
-@shows(_print_conversation, data=lambda found: {"conversation": found[0], "turns": found[1]})
-async def show_conversation(crib: "Crib", conversation_id: Id) -> "tuple[Conversation, Sequence[ConversationTurn]]":
-    """Print a conversation: what was said, turn by turn."""
+@command(conversations_app, "show", example="toolcrib conversation show latest")
+@shows(_print_conversation)
+async def show_conversation(crib: "Crib", conversation_id: Id) -> "ConversationHistory":
+    """Print a conversation, turn by turn."""
+    from toolcrib.interfaces.cli.render.documents import ConversationHistory
+
     found = await crib.conversations.get(conversation_id)
-    return found, await crib.conversations.turns(conversation_id, limit=max(found.turn_count, 1))
+    turns = await crib.conversations.turns(conversation_id, limit=max(found.turn_count, 1))
+    return ConversationHistory(conversation=found, turns=tuple(turns))
 
 
-@conversations_app.command("delete")
-@says("conversation {conversation_id} is deleted")
-async def delete(crib: "Crib", conversation_id: Id) -> None:
-    """Delete a conversation; the runs of its turns stay in the journal, for audit."""
+@command(conversations_app, "remove", example="toolcrib conversation remove 01j9x2m4")
+@says("conversation {found.name} is removed")
+async def remove(crib: "Crib", conversation_id: Id) -> "Removed":
+    """Remove a conversation.
+
+    The runs of its turns stay in the journal, for audit.
+    """
+    from toolcrib.interfaces.cli.render.documents import Removed
+
     await crib.conversations.delete(conversation_id)
+    return Removed(kind="conversation", name=conversation_id)

@@ -1,16 +1,19 @@
 """`toolcrib eval`: run a dataset with several versions of an agent or tool, and compare them."""
 
+import sys
 from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
 import typer
 
+from toolcrib.interfaces.cli.support.commands import print_json
 from toolcrib.interfaces.cli.support.inputs import object_in, require_writable, to_contract
-from toolcrib.interfaces.cli.support.session import DEFAULT_STORE, Store, with_crib
+from toolcrib.interfaces.cli.support.session import DEFAULT_STORE, AsJson, Store, with_crib
 
 if TYPE_CHECKING:
     from toolcrib.contracts import Evaluation, EvaluationCandidate, EvaluationDataset
+    from toolcrib.crib import Crib
 
 Dataset = Annotated[Path, typer.Argument(metavar="DATASET.yaml", help="The tasks, as YAML or JSON.")]
 Candidates = Annotated[
@@ -34,8 +37,11 @@ Models = Annotated[
 Repeat = Annotated[int, typer.Option(min=1, max=1000, help="How often each task is run.")]
 AtOnce = Annotated[int, typer.Option(min=1, max=100, help="Runs at the same time.")]
 DryRun = Annotated[bool, typer.Option("--dry-run", help="Skip every call that would write.")]
-Json = Annotated[
-    Path | None, typer.Option("--json", metavar="FILE", help="Write every outcome into a file.", show_default=False)
+Output = Annotated[
+    Path | None,
+    typer.Option(
+        "-o", "--output", metavar="FILE", help="Write every outcome into a file, as JSON.", show_default=False
+    ),
 ]
 FailUnder = Annotated[
     float | None,
@@ -59,31 +65,44 @@ def evaluate(
     repeat: Repeat = 1,
     at_once: AtOnce = 4,
     dry_run: DryRun = False,
-    json: Json = None,
+    output: Output = None,
     fail_under: FailUnder = None,
     no_worse_than: NoWorseThan = None,
     store: Store = DEFAULT_STORE,
+    as_json: AsJson = False,
 ) -> None:
-    """Run a dataset of tasks by versions of an agent or a tool, and compare them."""
-    tasks = _read(dataset)
-    if json is not None:
-        require_writable(json)  # before the runs are paid for
-    candidates = _candidates(tasks, agent or (), model or ())
-    report = with_crib(
-        store,
-        lambda crib: crib.evaluate(
-            tasks, candidates, repeat=repeat, dry_run=dry_run, at_once=at_once, base=no_worse_than
-        ),
-        new=True,
-    )
-    if json is not None:
-        json.write_text(report.model_dump_json(indent=2) + "\n", encoding="utf-8")
+    """Run a dataset with several agents or tools, and compare."""
     from toolcrib.interfaces.cli.render.comparisons import print_evaluation
+    from toolcrib.interfaces.cli.render.progress import progress
 
-    print_evaluation(report)
+    tasks = _read(dataset)
+    if output is not None:
+        require_writable(output)  # before the runs are paid for
+    candidates = _candidates(tasks, agent or (), model or ())
+
+    async def work(crib: "Crib") -> "Evaluation":
+        runs = len(tasks.tasks) * len(candidates or tasks.candidates) * repeat
+        with progress(f"Evaluating {tasks.name}", total=runs, every=10) as done:
+            return await crib.evaluate(
+                tasks,
+                candidates,
+                repeat=repeat,
+                dry_run=dry_run,
+                at_once=at_once,
+                base=no_worse_than,
+                done=done,
+            )
+
+    report = with_crib(store, work, new=True)
+    if output is not None:
+        output.write_text(report.model_dump_json(indent=2) + "\n", encoding="utf-8")
+    if as_json:
+        print_json(report)
+    else:
+        print_evaluation(report)
     problems = _problems(report, fail_under, no_worse_than)
     for problem in problems:
-        print(problem)
+        print(problem, file=sys.stderr)
     if problems:
         raise typer.Exit(1)
 

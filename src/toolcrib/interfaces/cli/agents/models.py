@@ -1,68 +1,109 @@
 """`toolcrib model`: the models that run on this machine."""
 
+from collections.abc import Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated
+from typing import TYPE_CHECKING, Annotated, Final
 
 import typer
 
+from toolcrib.interfaces.cli.render.console import JSON_ONLY
+from toolcrib.interfaces.cli.render.progress import progress
+from toolcrib.interfaces.cli.support.commands import Table, prints
+from toolcrib.interfaces.cli.support.groups import Group, command
+from toolcrib.interfaces.cli.support.inputs import confirm
+from toolcrib.interfaces.cli.support.session import Yes
+
 if TYPE_CHECKING:
+    from toolcrib.interfaces.cli.render.documents import InstallableModel, Removed
     from toolcrib.llm.local import LocalModel
 
-app = typer.Typer(help="Install models that run on this machine.", no_args_is_help=True)
+app = Group("Install models that run on this machine.")
 
-DEFAULT_MODEL = "qwen2.5-coder-1.5b"
-
-Name = Annotated[str, typer.Argument(metavar="NAME", help="The model's name.")]
-Yes = Annotated[bool, typer.Option("--yes", "-y", help="Do not ask.")]
+DEFAULT_MODEL: Final = "qwen2.5-coder-1.5b"
 
 
-@app.callback()
-def model() -> None:
-    """Install models that run on this machine."""
+def _model_names(incomplete: str) -> list[str]:
+    from toolcrib.llm import local
+
+    return [name for name in local.MODELS if name.startswith(incomplete)]
 
 
-@app.command("install")
-def install(name: Name = DEFAULT_MODEL, yes: Yes = False) -> None:
-    """Fetch a model through this environment's package installer, after saying what it is and where it comes from."""
+Name = Annotated[str, typer.Argument(metavar="NAME", help="The model's name.", autocompletion=_model_names)]
+
+
+def _print_added(found: "InstallableModel") -> None:
+    print(f"Installed and verified: {found.path}\nUse it as --model local:{found.name}")
+
+
+@command(app, "add", example="toolcrib model add qwen2.5-coder-1.5b --yes")
+@prints(_print_added)
+def add(name: Name = DEFAULT_MODEL, yes: Yes = False) -> "InstallableModel":
+    """Download and verify a model.
+
+    It comes through this environment's package installer. What it is and where it comes from is printed first.
+    """
     from toolcrib.llm import local
 
     wanted, folder = local.find_model(name), _folder()
-    path = local.model_path(wanted, folder)
     if wanted in local.list_installed(folder):
-        print(f"{name} is installed: {path}")
-        return
-    _describe(wanted, str(path))
-    if not yes:
-        typer.confirm("Fetch it?", abort=True)
-    local.install(wanted, folder, progress=lambda there, of: print(f"  {there} of {of} pieces", flush=True))
-    print(f"Installed and verified. Use it as --model local:{name}")
+        return _entry(wanted, folder)
+    if not JSON_ONLY.get():
+        _describe(_entry(wanted, folder))
+    confirm("Download it?", yes=yes)
+    with progress(f"Downloading {name}", total=len(wanted.pieces), every=1) as done:
+        local.install(wanted, folder, progress=lambda there, of: done(there))
+    return _entry(wanted, folder)
 
 
-@app.command("list")
-def list_models() -> None:
-    """The known models, and which of them are installed."""
+_MODELS: "Table[InstallableModel]" = Table(
+    {
+        "Name": lambda each: f"local:{each.name}",
+        "Size": lambda each: f"{each.size_bytes // 2**20} MiB",
+        "Installed": lambda each: each.installed,
+        "Model": lambda each: each.title,
+    }
+)
+
+
+@command(app, "list", example="toolcrib model list")
+@prints(_MODELS)
+def list_models() -> "Sequence[InstallableModel]":
+    """List the models that can be installed."""
     from toolcrib.llm import local
 
-    there = local.list_installed(_folder())
-    for known in local.MODELS.values():
-        state = "installed" if known in there else "not installed"
-        print(f"local:{known.name}  {known.size_bytes // 2**20} MiB  {state}  {known.title}")
+    folder = _folder()
+    return [_entry(known, folder) for known in local.MODELS.values()]
 
 
-@app.command("path")
-def path(name: Name = DEFAULT_MODEL) -> None:
-    """Where the model's file is, or would be."""
+def _describe(found: "InstallableModel") -> None:
+    print(f"Model:     {found.title}")
+    print(f"Licence:   {found.licence}")
+    print(f"Size:      {found.size_bytes // 2**20} MiB, in {len(found.packages)} packages")
+    print(f"           {found.packages[0]} to {found.packages[-1]}")
+    print(f"Source:    {found.provenance}")
+    print(f"SHA-256:   {found.sha256}, and one for every package")
+    print(f"File:      {found.path}")
+    print(f"Installed: {'yes' if found.installed else 'no'}")
+
+
+@command(app, "show", example="toolcrib model show qwen2.5-coder-1.5b")
+@prints(_describe)
+def show(name: Name = DEFAULT_MODEL) -> "InstallableModel":
+    """Show a model: its licence, size, source and file."""
     from toolcrib.llm import local
 
-    print(local.model_path(local.find_model(name), _folder()))
+    return _entry(local.find_model(name), _folder())
 
 
-@app.command("remove")
-def remove(name: Name = DEFAULT_MODEL) -> None:
-    """Delete the model's file."""
+@command(app, "remove", example="toolcrib model remove qwen2.5-coder-1.5b")
+@prints("model {found.name} is removed")
+def remove(name: Name = DEFAULT_MODEL) -> "Removed":
+    """Delete the file of a model."""
+    from toolcrib.interfaces.cli.render.documents import Removed
     from toolcrib.llm import local
 
-    print(f"removed {local.remove(local.find_model(name), _folder())}")
+    local.remove(local.find_model(name), _folder())
+    return Removed(kind="model", name=name)
 
 
 def _folder() -> Path:
@@ -73,11 +114,18 @@ def _folder() -> Path:
     return load_settings().settings.models_dir or local.models_folder()
 
 
-def _describe(wanted: "LocalModel", path: str) -> None:
-    print(f"Model:    {wanted.title}")
-    print(f"Licence:  {wanted.licence}")
-    print(f"Size:     {wanted.size_bytes // 2**20} MiB, in {len(wanted.pieces)} packages")
-    print(f"          {wanted.pieces[0].package} to {wanted.pieces[-1].package}")
-    print(f"Source:   {wanted.provenance}")
-    print(f"SHA-256:  {wanted.sha256}, and one for every package")
-    print(f"Goes to:  {path}")
+def _entry(wanted: "LocalModel", folder: Path) -> "InstallableModel":
+    from toolcrib.interfaces.cli.render.documents import InstallableModel
+    from toolcrib.llm import local
+
+    return InstallableModel(
+        name=wanted.name,
+        title=wanted.title,
+        licence=wanted.licence,
+        size_bytes=wanted.size_bytes,
+        sha256=wanted.sha256,
+        provenance=wanted.provenance,
+        installed=wanted in local.list_installed(folder),
+        path=str(local.model_path(wanted, folder)),
+        packages=tuple(piece.package for piece in wanted.pieces),
+    )

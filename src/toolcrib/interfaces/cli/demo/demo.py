@@ -4,7 +4,6 @@ The examples are beside the source in a checkout, and inside the package if it w
 """
 
 import asyncio
-import json
 import os
 import shutil
 import sys
@@ -17,6 +16,8 @@ from typing import Annotated, Any, TypeVar
 import typer
 
 import toolcrib
+from toolcrib.interfaces.cli.support.commands import print_json
+from toolcrib.interfaces.cli.support.groups import Group, command
 from toolcrib.interfaces.cli.support.session import AsJson, BaseUrl, Model
 
 _PACKAGE = Path(toolcrib.__file__).parent
@@ -55,7 +56,7 @@ def require(extra: str, *packages: str) -> None:
 
 T = TypeVar("T")
 
-app = typer.Typer(help="Run a demonstration.", no_args_is_help=True)
+app = Group("Run a demonstration.")
 
 Task = Annotated[str | None, typer.Option(metavar="TEXT", help="Another task, in plain words.", show_default=False)]
 Keep = Annotated[bool, typer.Option("--keep", help="Keep what the demonstration made, the journal above all.")]
@@ -79,12 +80,7 @@ Journal = Annotated[
 ]
 
 
-@app.callback()
-def demo() -> None:
-    """See the product at work."""
-
-
-@app.command("crm")
+@command(app, "crm", example="toolcrib demo crm --keep")
 def crm(
     *,
     as_json: AsJson = False,
@@ -95,9 +91,10 @@ def crm(
     db: Database = None,
     store: Journal = None,
 ) -> None:
-    """Start a small CRM, make tools of its OpenAPI document, change its data by a task in plain words, and check it.
+    """Change the data of a small CRM by a task in words.
 
-    Exit status 0 means that the data is right: all deals that the task means, and only they, are changed.
+    The tools come from the CRM's OpenAPI document. The exit status is 0 if the CRM's database is right: all deals that
+    the task means are changed, and no others.
     """
     from toolcrib.interfaces.cli.demo.demo import make_importable
 
@@ -123,13 +120,13 @@ def crm(
     if not kept:
         shutil.rmtree(folder)
     if as_json:
-        print(json.dumps(reports.document(outcome, files if kept else files.with_paths(store, db)), ensure_ascii=False))
+        print_json(reports.document(outcome, files if kept else files.with_paths(store, db)))
     else:
         reports.show(outcome, files if kept else files.with_paths(store, db))
     raise typer.Exit(0 if outcome.ok else 1)
 
 
-@app.command("research")
+@command(app, "research", example="toolcrib demo research --keep")
 def research(
     *,
     as_json: AsJson = False,
@@ -139,9 +136,9 @@ def research(
     task: Task = None,
     store: Journal = None,
 ) -> None:
-    """Let an agentic tool find something out on a small web of pages and PDF files, and check its answer.
+    """Find something out on a small web, and check the answer.
 
-    Exit status 0 means that the answer is right, and rests on pages that were really read.
+    The exit status is 0 if the answer is right, and comes from pages that were read.
     """
     from toolcrib.interfaces.cli.demo.demo import make_importable, require
 
@@ -165,7 +162,7 @@ def research(
     if not kept:
         shutil.rmtree(folder)
     if as_json:
-        print(json.dumps(reports.research_document(outcome, journal if kept else store), ensure_ascii=False))
+        print_json(reports.research_document(outcome, journal if kept else store))
     else:
         reports.show_research(outcome, journal if kept else store)
     raise typer.Exit(0 if outcome.ok else 1)
@@ -187,11 +184,10 @@ def _choose_settings(
 
 
 def _run(work: Coroutine[Any, Any, T], folder: Path) -> T:
-    """Whatever fails from here on is a failure, and not the fault of who asked."""
-    from toolcrib.contracts import ToolcribError
+    """Whatever fails from here on is a failure, and not the fault of the caller."""
+    from toolcrib.contracts import ToolcribError, Unavailable
 
     try:
         return asyncio.run(work)
     except ToolcribError as failure:
-        print(f"toolcrib: {' '.join(str(failure).split())}; what there is of it is in {folder}", file=sys.stderr)
-        raise typer.Exit(1) from None
+        raise Unavailable(f"{' '.join(str(failure).split())}; what was made until then is in {folder}") from failure

@@ -11,8 +11,9 @@ from rich.text import Text
 
 from examples.crm.demo import Outcome
 from examples.crm.verify import StageVerdict
-from toolcrib.contracts import Json, JsonObject, Trace
+from toolcrib.contracts import Json, Trace
 from toolcrib.interfaces.cli.render.console import console, plain
+from toolcrib.interfaces.cli.render.documents import DemoReport
 from toolcrib.interfaces.cli.render.tree import draw
 
 if TYPE_CHECKING:  # they need the extra `research`
@@ -71,7 +72,7 @@ def show(outcome: Outcome, files: Files) -> None:
         screen.print(plain(line), soft_wrap=True)
 
 
-def document(outcome: Outcome, files: Files) -> JsonObject:
+def document(outcome: Outcome, files: Files) -> DemoReport:
     """The same as data."""
     verified = outcome.verdict.as_json() if outcome.verdict else {"all_and_only": False, "problem": outcome.problem}
     return run_document(
@@ -84,28 +85,25 @@ def document(outcome: Outcome, files: Files) -> JsonObject:
     )
 
 
-def run_document(trace: Trace, *, success: bool, model: str, **more: Json) -> JsonObject:
+def run_document(trace: Trace, *, success: bool, model: str, **more: Json) -> DemoReport:
     """A run as one document: `success`, `data`, `partial` and `error` if there are any, and `meta` with all else."""
     fields = trace.model_dump(mode="json")
-    return {
-        "success": success,
-        "data": fields["output"],
-        **{name: fields[name] for name in ("partial", "error") if fields[name] is not None},
-        "meta": {
-            "run_id": fields["run_id"],
-            "agentic_tool": fields["tool"],
-            "mode": fields["mode"],
-            "model": model,
-            "status": fields["status"],
-            "stop_reason": fields["stop_reason"],
-            "total_cost": fields["cost"],
-            "total_tokens": fields["tokens"],
-            "duration_ms": fields["duration_ms"],
-            "warnings": fields["warnings"],
-            "trace": {"steps": fields["steps"]},
-            **more,
-        },
+    meta = {
+        "run_id": fields["run_id"],
+        "agentic_tool": fields["tool"],
+        "mode": fields["mode"],
+        "model": model,
+        "status": fields["status"],
+        "stop_reason": fields["stop_reason"],
+        "total_cost": fields["cost"],
+        "total_tokens": fields["tokens"],
+        "duration_ms": fields["duration_ms"],
+        "warnings": fields["warnings"],
+        "trace": {"steps": fields["steps"]},
+        **more,
     }
+    given = {"success": success, "data": fields["output"], "meta": meta}
+    return DemoReport.model_validate(given | {name: fields[name] for name in ("partial", "error")})
 
 
 def _counts(verdict: StageVerdict) -> str:
@@ -157,7 +155,7 @@ def show_research(outcome: OutcomeOfResearch_report, store: str | None) -> None:
     screen.print(plain(further), soft_wrap=True)
 
 
-def research_document(outcome: OutcomeOfResearch_report, store: str | None) -> JsonObject:
+def research_document(outcome: OutcomeOfResearch_report, store: str | None) -> DemoReport:
     """The same as data."""
     verified = outcome.verdict.as_json()
     return run_document(outcome.trace, success=outcome.ok, model=outcome.model, verified=verified, store=store)

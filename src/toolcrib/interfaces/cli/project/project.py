@@ -7,17 +7,20 @@ from typing import TYPE_CHECKING, Annotated, Final
 
 import typer
 
-from toolcrib.interfaces.cli.support.commands import print_json, shows
-from toolcrib.interfaces.cli.support.session import DEFAULT_STORE, AsJson, Store, with_crib
+from toolcrib.interfaces.cli.render.progress import progress
+from toolcrib.interfaces.cli.support.commands import print_json, prints, shows
+from toolcrib.interfaces.cli.support.inputs import confirm
+from toolcrib.interfaces.cli.support.session import DEFAULT_STORE, AsJson, Store, Yes, with_crib
 
 if TYPE_CHECKING:
-    from toolcrib.contracts import Json
+    from toolcrib.contracts import InvalidDefinition, Json
     from toolcrib.contracts.projects import PlannedChange, ProjectPlan
     from toolcrib.crib import Crib
-    from toolcrib.crib.project import Functions, PreparedPlan, Project
+    from toolcrib.crib.project import Functions, InvalidProject, PreparedPlan, Project
+    from toolcrib.interfaces.cli.render.documents import NewProject, WrittenFiles
 
-TO_DO, DECLINED = 2, 1
-"""Exit statuses: there is something to do, and the plan was declined."""
+TO_DO = 2
+"""Exit status of `--plan` if there is something to do."""
 _MARKS: Final = {"create": "+", "change": "~", "remove": "-"}
 _LONGEST: Final = 60
 
@@ -31,7 +34,6 @@ Target = Annotated[
 PlanOnly = Annotated[
     bool, typer.Option("--plan", help="Print the plan and write nothing; exit status 2 if there is something to do.")
 ]
-Yes = Annotated[bool, typer.Option("--yes", "-y", help="Apply without asking.")]
 Adopt = Annotated[bool, typer.Option("--adopt", help="Own what others have made and the folder has documents for.")]
 Application = Annotated[
     str | None,
@@ -54,21 +56,23 @@ def apply(
     store: Store = DEFAULT_STORE,
     as_json: AsJson = False,
 ) -> None:
-    """Make the store equal to a folder of definitions; shows a plan and asks first.
+    """Make the store equal to a folder of definitions.
 
-    Only what an earlier apply of the same project made is removed.
+    A plan is shown first, and a question is asked. Only what an earlier apply of the same project made is removed.
     """
     project, functions = _read(folder), _functions(app, store)
 
     async def work(crib: "Crib") -> "ProjectPlan":
-        prepared = await _prepare(crib, project, functions, adopt=adopt)
+        with progress(f"Planning {len(project.documents)} documents"):
+            prepared = await _prepare(crib, project, functions, adopt=adopt)
         if not as_json:
             _print_plan(prepared.plan)
         if plan_only or not prepared.is_needed:
             return prepared.plan
-        if not yes:
-            _ask(prepared.plan, as_json=as_json)
-        return await prepared.apply(crib)
+        dangers = ", with the dangerous changes above" if prepared.plan.is_dangerous else ""
+        confirm(f"Apply this plan{dangers}?", yes=yes)
+        with progress(f"Applying {project.name}"):
+            return await prepared.apply(crib)
 
     done = with_crib(store, work, new=True)
     if as_json:
@@ -79,19 +83,23 @@ def apply(
         raise typer.Exit(TO_DO)
 
 
-def _print_written(found: "dict[str, list[str]]") -> None:
-    print(f"wrote {len(found['written'])} files")
-    for path in found["removed"]:
+def _print_written(found: "WrittenFiles") -> None:
+    print(f"wrote {len(found.written)} files")
+    for path in found.removed:
         print(f"removed {path}")
 
 
 @shows(_print_written)
-async def export(crib: "Crib", folder: Target) -> "dict[str, list[str]]":
-    """Write the store's definitions into a folder, as toolcrib apply reads them; secrets stay references."""
+async def export(crib: "Crib", folder: Target) -> "WrittenFiles":
+    """Write the store's definitions into a folder.
+
+    `toolcrib apply` reads them. Secrets stay references.
+    """
     from toolcrib.crib.project import project_files, write_files
+    from toolcrib.interfaces.cli.render.documents import WrittenFiles
 
     files = await project_files(crib)
-    return {"written": list(files), "removed": write_files(folder, files)}
+    return WrittenFiles(written=tuple(files), removed=tuple(write_files(folder, files)))
 
 
 NewFolder = Annotated[
@@ -106,15 +114,9 @@ NEXT_COMMANDS: Final = (
 """What a new project can do at once, in this order, with what it is for."""
 
 
-def init(folder: NewFolder = Path(), as_json: AsJson = False) -> None:
-    """Make a project that runs: tools in YAML and Python, an agent, a workflow and a test."""
-    from toolcrib.crib.project import start_project
-
-    written = start_project(folder)
-    if as_json:
-        print_json({"written": written, "next": [command for command, _ in NEXT_COMMANDS]})
-        return
-    for path in written:
+def _print_project(found: "tuple[Path, NewProject]") -> None:
+    folder, project = found
+    for path in project.written:
         print(f"wrote {folder / path}")
     print("\nNext:")
     if folder != Path():
@@ -123,13 +125,26 @@ def init(folder: NewFolder = Path(), as_json: AsJson = False) -> None:
         print(f"  {command}\n      {purpose}")
 
 
+@prints(_print_project, data=lambda found: found[1])
+def init(folder: NewFolder = Path()) -> "tuple[Path, NewProject]":
+    """Make a project that runs.
+
+    It has tools in YAML and Python, an agent, a workflow and a test.
+    """
+    from toolcrib.crib.project import start_project
+    from toolcrib.interfaces.cli.render.documents import NewProject
+
+    written = tuple(start_project(folder))
+    return folder, NewProject(written=written, next=tuple(command for command, _ in NEXT_COMMANDS))
+
+
 def _read(folder: Path) -> "Project":
     from toolcrib.crib.project import InvalidProject, Project
 
     try:
         return Project.read(folder)
     except InvalidProject as problem:
-        raise _told(problem) from None
+        raise _by_file(problem) from None
 
 
 async def _prepare(crib: "Crib", project: "Project", functions: "Functions | None", *, adopt: bool) -> "PreparedPlan":
@@ -138,16 +153,15 @@ async def _prepare(crib: "Crib", project: "Project", functions: "Functions | Non
     try:
         return await prepare(crib, project, adopt=adopt, functions=functions)
     except InvalidProject as problem:
-        raise _told(problem) from None
+        raise _by_file(problem) from None
 
 
-def _told(problem: Exception) -> typer.Exit:
-    """Print all problems of a project, one on a line; the exit status is that of invalid input."""
-    from toolcrib.crib.project import InvalidProject
+def _by_file(problem: "InvalidProject") -> "InvalidDefinition":
+    """The error of a project with `file` and `line` of each problem."""
+    from toolcrib.contracts import InvalidDefinition
 
-    for fault in problem.faults if isinstance(problem, InvalidProject) else ():
-        print(f"{fault.file}:{fault.line}: error: {fault.message}", file=sys.stderr)
-    return typer.Exit(2)
+    told = [{"file": each.file, "line": each.line, "problem": each.message} for each in problem.faults]
+    return InvalidDefinition(str(problem), told)
 
 
 def _functions(application: str | None, store: str | None) -> "Functions | None":
@@ -157,16 +171,6 @@ def _functions(application: str | None, store: str | None) -> "Functions | None"
     from toolcrib.interfaces.cli.support.applications import load_crib
 
     return functions_of(application, load_crib(application, store=store))
-
-
-def _ask(plan: "ProjectPlan", *, as_json: bool) -> None:
-    from toolcrib.contracts import InvalidInput
-
-    if as_json or not sys.stdin.isatty():
-        raise InvalidInput("applying needs an answer, and no terminal is there to ask; add --yes, or --plan to look")
-    question = "Apply this plan, with the dangerous changes above?" if plan.is_dangerous else "Apply this plan?"
-    if not typer.confirm(question):
-        raise typer.Exit(DECLINED)
 
 
 def _print_plan(plan: "ProjectPlan") -> None:

@@ -62,7 +62,7 @@ def _print_failures(report: "Evaluation") -> None:
         where = f"{outcome.task}, {outcome.candidate}, {outcome.run_id or 'no run'}"
         console().print(plain(f"failed: {where}: {'; '.join(filter(None, reasons))}"))
     if len(failed) > _MOST_FAILURES:
-        console().print(plain(f"and {len(failed) - _MOST_FAILURES} more that failed; --json FILE has them all"))
+        console().print(plain(f"and {len(failed) - _MOST_FAILURES} more that failed; --json has all"))
 
 
 def _cost(figures: "EvaluationFigures") -> str:

@@ -2,6 +2,7 @@
 
 import re
 import sys
+from contextvars import ContextVar
 from decimal import Decimal
 from typing import TYPE_CHECKING, Final, TextIO
 
@@ -9,6 +10,8 @@ if TYPE_CHECKING:
     from rich.console import Console
     from rich.text import Text
 
+JSON_ONLY: Final = ContextVar("JSON_ONLY", default=False)
+"""Whether the command prints JSON: then nothing else is printed, and no question is asked."""
 _WIDTH: Final = 120
 """Columns where there is no terminal to ask."""
 _CONTROL: Final = re.compile(r"[\x00-\x08\x0b-\x1f\x7f-\x9f]")

@@ -41,6 +41,12 @@ async def spoken(crib: Crib, run_id: str) -> None:
         print()
 
 
+async def print_events(crib: Crib, run_id: str) -> None:
+    """Drive a run, and print each event of its stream as a line of JSON."""
+    async for _, event in crib.executions.follow(run_id, drive=True):
+        print(event.model_dump_json(), flush=True)
+
+
 _PAUSE_S: Final = 0.3
 """Seconds between looks."""
 

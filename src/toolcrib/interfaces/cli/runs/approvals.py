@@ -2,32 +2,56 @@
 
 import json
 from collections.abc import Sequence
-from typing import TYPE_CHECKING, Annotated, Any, Literal
+from typing import TYPE_CHECKING, Annotated, Any, Final, Literal
 
 import typer
 
 from toolcrib.interfaces.cli.render.rows import print_rows
-from toolcrib.interfaces.cli.support.commands import Table, shows
+from toolcrib.interfaces.cli.support.commands import Table, prints, shows
+from toolcrib.interfaces.cli.support.groups import Group, command
 from toolcrib.interfaces.cli.support.inputs import json_object, json_value
-from toolcrib.interfaces.cli.support.session import DEFAULT_STORE, IdOf, RunId, Store, with_crib
+from toolcrib.interfaces.cli.support.session import (
+    DEFAULT_STORE,
+    IdOf,
+    RunId,
+    Store,
+    approval_ids,
+    run_ids,
+    tool_names,
+    with_crib,
+)
 
 if TYPE_CHECKING:
     from toolcrib.contracts import Approval, ApprovalStatus, ApprovalView
     from toolcrib.contracts.runs.trace import Settlement
     from toolcrib.crib import ActingCrib, Crib
 
-app = typer.Typer(help="List and decide on calls that wait for a person.", no_args_is_help=True)
+app = Group("List and decide on calls that wait for a person.")
 
 ApprovalId = Annotated[
-    str, typer.Argument(metavar="ID", help="The approval's id.", show_default=False), IdOf("approval")
+    str,
+    typer.Argument(
+        metavar="ID",
+        help="The approval's id, its first characters, or latest.",
+        show_default=False,
+        autocompletion=approval_ids,
+    ),
+    IdOf("approval"),
 ]
 Status = Annotated[
     Literal["waiting", "approved", "edited", "rejected", "expired", "cancelled", "all"],
     typer.Option("--status", help="Which ones."),
 ]
-Tool = Annotated[str | None, typer.Option("--tool", metavar="NAME", help="Calls of this tool only.")]
+Tool = Annotated[
+    str | None,
+    typer.Option("--tool", metavar="NAME", help="Calls of this tool only.", autocompletion=tool_names),
+]
 OfRun = Annotated[
-    str | None, typer.Option("--run", metavar="ID", help="Calls of this run and of those inside it."), IdOf("run")
+    str | None,
+    typer.Option(
+        "--run", metavar="ID", help="Calls of this run and its nested runs; or latest.", autocompletion=run_ids
+    ),
+    IdOf("run"),
 ]
 Limit = Annotated[int, typer.Option("--limit", min=1, max=1000, help="At most so many.")]
 Why = Annotated[str | None, typer.Option("--reason", metavar="TEXT", help="Why, for the record.")]
@@ -57,7 +81,7 @@ _APPROVALS: "Table[Approval]" = Table(
 )
 
 
-@app.command("list")
+@command(app, "list", example="toolcrib approval list --status all")
 @shows(_APPROVALS)
 async def list_approvals(
     crib: "Crib", *, status: Status = "waiting", tool: Tool = None, run_id: OfRun = None, limit: Limit = 50
@@ -94,29 +118,35 @@ def _print_approval(found: "ApprovalView") -> None:
     print_rows(("What", "Value"), _facts(found))
 
 
-@app.command("show")
+@command(app, "show", example="toolcrib approval show latest")
 @shows(_print_approval)
 async def show(crib: "Crib", approval_id: ApprovalId) -> "ApprovalView":
-    """Show an approval and what would happen."""
+    """Show an approval, and what the call would do."""
     return await crib.approvals.get(approval_id)
 
 
-@app.command("approve")
+_DECIDED: Final = "{found.status} {found.approval_id}; resume the run with: toolcrib run resume {found.root_run_id}"
+
+
+@command(app, "approve", example='toolcrib approval approve latest --reason "As agreed"')
+@prints(_DECIDED)
 def approve(
     approval_id: ApprovalId, reason: Why = None, edit: Edit = None, who: Who = None, store: Store = DEFAULT_STORE
-) -> None:
+) -> "Approval":
     """Approve a call, as it is or with other arguments."""
     edited = None if edit is None else json_object(edit, "--edit")
-    _decide(store, approval_id, who, approve=True, reason=reason, edited_input=edited)
+    return _decide(store, approval_id, who, approve=True, reason=reason, edited_input=edited)
 
 
-@app.command("reject")
-def reject(approval_id: ApprovalId, reason: Why = None, who: Who = None, store: Store = DEFAULT_STORE) -> None:
+@command(app, "reject", example='toolcrib approval reject latest --reason "Too expensive"')
+@prints(_DECIDED)
+def reject(approval_id: ApprovalId, reason: Why = None, who: Who = None, store: Store = DEFAULT_STORE) -> "Approval":
     """Reject a call."""
-    _decide(store, approval_id, who, approve=False, reason=reason)
+    return _decide(store, approval_id, who, approve=False, reason=reason)
 
 
-@app.command("settle")
+@command(app, "settle", example="toolcrib approval settle latest --happened")
+@prints(_DECIDED)
 def settle(
     approval_id: ApprovalId,
     *,
@@ -125,10 +155,21 @@ def settle(
     reason: Why = None,
     who: Who = None,
     store: Store = DEFAULT_STORE,
-) -> None:
-    """Record whether an interrupted call took effect; use `reject` if that is unknown."""
+) -> "Approval":
+    """Record whether an interrupted call took effect.
+
+    The run waits for it. Use `reject` if nothing is known.
+    """
     result = None if output is None else json_value(output, "--output")
-    _decide(store, approval_id, who, approve=True, reason=reason, happened=happened, output=result)
+    return _decide(store, approval_id, who, approve=True, reason=reason, happened=happened, output=result)
+
+
+def _decide(store: str | None, approval_id: str, who: str | None, **answer: Any) -> "Approval":
+    async def decide(crib: "Crib") -> "Approval":
+        meant = await crib.ids.find("approval", approval_id)
+        return await _acting(crib, who).approvals.decide(meant, **answer)
+
+    return with_crib(store, decide)
 
 
 def _acting(crib: "Crib", who: str | None) -> "ActingCrib":
@@ -136,19 +177,20 @@ def _acting(crib: "Crib", who: str | None) -> "ActingCrib":
     return crib if who is None else crib.acting_as(crib.principal.model_copy(update={"id": who}))
 
 
-def _decide(store: str | None, approval_id: str, who: str | None, **answer: Any) -> None:
-    async def decide(crib: "Crib") -> "Approval":
-        meant = await crib.ids.find("approval", approval_id)
-        return await _acting(crib, who).approvals.decide(meant, **answer)
-
-    decided = with_crib(store, decide)
-    print(f"{decided.status} {decided.approval_id}; carry the run on with: toolcrib run resume {decided.root_run_id}")
+Position = Annotated[
+    str,
+    typer.Argument(metavar="POSITION", help="Position of the call, as run trace --json has it.", show_default=False),
+]
 
 
-Position = Annotated[str, typer.Argument(metavar="POSITION", help="Position of the call, as run trace --json has it.")]
+def _print_settled(found: "Settlement") -> None:
+    then = "stands with that output" if found.happened else "may be made once more"
+    print(f"settled; the process that resumes the run uses it, and the call {then}")
 
 
-def settle_run(
+@shows(_print_settled)
+async def settle_run(
+    crib: "Crib",
     run_id: RunId,
     position: Position,
     *,
@@ -156,16 +198,12 @@ def settle_run(
     output: Output = None,
     reason: Why = None,
     who: Who = None,
-    store: Store = DEFAULT_STORE,
-) -> None:
-    """Record the outcome of a call whose result is unknown, in a run that has ended. The first answer counts."""
+) -> "Settlement":
+    """Record whether a call of an ended run took effect.
+
+    The first answer counts. A call that a run waits for is settled with `toolcrib approval settle`.
+    """
     result = None if output is None else json_value(output, "--output")
-
-    async def leave(crib: "Crib") -> "Settlement":
-        return await _acting(crib, who).settlements.settle(
-            await crib.ids.find("run", run_id), position, happened=happened, output=result, reason=reason
-        )
-
-    with_crib(store, leave)
-    then = "stands with that output" if happened else "may be made once more"
-    print(f"settled {position} of {run_id}: the process that continues the run uses it, and the call {then}")
+    return await _acting(crib, who).settlements.settle(
+        run_id, position, happened=happened, output=result, reason=reason
+    )

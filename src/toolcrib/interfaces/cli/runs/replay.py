@@ -10,17 +10,20 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from toolcrib.interfaces.cli.render.comparisons import print_diff
+from toolcrib.interfaces.cli.render.progress import progress
 from toolcrib.interfaces.cli.render.rows import print_rows
-from toolcrib.interfaces.cli.support.commands import is_unsuccessful, print_json, prints, shows
+from toolcrib.interfaces.cli.support.commands import is_unsuccessful, prints, shows
+from toolcrib.interfaces.cli.support.groups import Group, command
 from toolcrib.interfaces.cli.support.inputs import text_of
-from toolcrib.interfaces.cli.support.session import DEFAULT_STORE, AsJson, IdOf, RunId, Store, with_crib
+from toolcrib.interfaces.cli.support.session import DEFAULT_STORE, IdOf, RunId, Store, run_ids, with_crib
 
 if TYPE_CHECKING:
-    from toolcrib.contracts import Json, Replay, Run
+    from toolcrib.contracts import Json, Replay
     from toolcrib.contracts.pruning_and_rehearsal import RehearsalReport
     from toolcrib.contracts.runs.comparisons import RunDiff
     from toolcrib.core.runs.journal.bundles import Manifest
     from toolcrib.crib import Crib
+    from toolcrib.interfaces.cli.render.documents import ExportedRun, ForkedRun
 
 At = Annotated[
     str | None,
@@ -39,46 +42,42 @@ Set = Annotated[
 ]
 AllowWrites = Annotated[bool, typer.Option("--allow-writes", help="Make calls that write and were not made before.")]
 Anew = Annotated[bool, typer.Option("--anew", help="Do not reuse the recording after the event.")]
-Other = Annotated[str, typer.Argument(metavar="OTHER", help="The run to compare with, likewise."), IdOf("run")]
+Other = Annotated[
+    str,
+    typer.Argument(metavar="OTHER", help="The run to compare with.", show_default=False, autocompletion=run_ids),
+    IdOf("run"),
+]
 
 _TEXTS = frozenset({"model", "prompt", "reasoning_effort", "tool_calling"})
 
 
-def _print_fork(found: "tuple[Run, RunDiff]") -> None:
-    made, difference = found
-    print_diff(difference)
-    if made.error is not None:
-        print(f"toolcrib: {made.error.code}: {made.error.message}", file=sys.stderr)
+def _print_fork(found: "ForkedRun") -> None:
+    print_diff(found.diff)
+    if found.run.error is not None:
+        print(f"toolcrib: {found.run.error.code}: {found.run.error.message}", file=sys.stderr)
 
 
-@prints(
-    _print_fork,
-    data=lambda found: {"run": found[0], "diff": found[1]},
-    fails=lambda found: is_unsuccessful(found[0]),
-)
-def fork(
-    *,
+@shows(_print_fork, fails=lambda found: is_unsuccessful(found.run))
+async def fork(
+    crib: "Crib",
     run_id: RunId,
+    *,
     at: At = None,
     changes: Set = None,
     allow_writes: AllowWrites = False,
     anew: Anew = False,
-    store: Store = DEFAULT_STORE,
-) -> "tuple[Run, RunDiff]":
-    """Fork a run at an event with changes, and compare the results."""
+) -> "ForkedRun":
+    """Fork a run at an event with changes, and compare."""
+    from toolcrib.interfaces.cli.render.documents import ForkedRun
+
     wanted = dict(map(_change, changes or ()))
-
-    async def make(crib: "Crib") -> "tuple[Run, RunDiff]":
-        meant = await crib.ids.find("run", run_id)
-        made = await crib.fork(meant, at=at, changes=wanted, allow_writes=allow_writes, anew=anew)
-        return made, await crib.compare(meant, made.run_id)
-
-    return with_crib(store, make)
+    made = await crib.fork(run_id, at=at, changes=wanted, allow_writes=allow_writes, anew=anew)
+    return ForkedRun(run=made, diff=await crib.compare(run_id, made.run_id))
 
 
 @shows(print_diff)
 async def diff(crib: "Crib", run_id: RunId, other: Other) -> "RunDiff":
-    """Compare two runs: outcome, cost, calls, answers and decisions."""
+    """Compare two runs: outcome, cost, calls and decisions."""
     return await crib.compare(run_id, other)
 
 
@@ -104,12 +103,20 @@ Output = Annotated[
 BundleFile = Annotated[
     Path, typer.Argument(metavar="FILE", exists=True, dir_okay=False, help="A bundle, as `toolcrib run export` writes.")
 ]
-Parked = Annotated[bool, typer.Option("--parked", help="Also a run that has not ended, as far as it has come.")]
+Parked = Annotated[bool, typer.Option("--parked", help="Also replay a run that has not ended.")]
 
 
-def export(run_id: RunId, output: Output = None, store: Store = DEFAULT_STORE, as_json: AsJson = False) -> None:
-    """Write a run, and everything needed to replay it, into one file."""
+def _print_exported(found: "ExportedRun") -> None:
+    print(f"wrote {found.file}: {len(found.entries)} entries, {found.bytes} bytes")
+    for left in found.left_out:
+        print(f"  without {left.what}: {left.why}", file=sys.stderr)
+
+
+@prints(_print_exported)
+def export(run_id: RunId, output: Output = None, store: Store = DEFAULT_STORE) -> "ExportedRun":
+    """Write a run into one file, with all that a replay needs."""
     from toolcrib.contracts import InvalidInput
+    from toolcrib.interfaces.cli.render.documents import ExportedRun
 
     run_id = with_crib(store, lambda crib: crib.ids.find("run", run_id))
     path = output or Path(f"{run_id}.bundle")
@@ -126,12 +133,8 @@ def export(run_id: RunId, output: Output = None, store: Store = DEFAULT_STORE, a
         raise InvalidInput(f"{path} cannot be written: {problem.strerror}; name another file with -o") from problem
     finally:
         part.unlink(missing_ok=True)
-    if as_json:
-        print_json(manifest)
-        return
-    print(f"wrote {path}: {len(manifest.entries)} entries, {path.stat().st_size} bytes")
-    for left in manifest.left_out:
-        print(f"  without {left.what}: {left.why}", file=sys.stderr)
+    fields = {name: getattr(manifest, name) for name in type(manifest).model_fields}
+    return ExportedRun(**fields, file=str(path), bytes=path.stat().st_size)
 
 
 def _print_replay(found: "Replay") -> None:
@@ -149,25 +152,29 @@ def _print_replay(found: "Replay") -> None:
 @shows(_print_replay, fails=lambda found: not found.same)
 async def replay_run(crib: "Crib", run_id: RunId, parked: Parked = False) -> "Replay":
     """Replay a run from its journal; exit status 1 if it diverges."""
-    return await crib.replay(run_id, parked=parked)
+    with progress(f"Replaying {run_id}"):
+        return await crib.replay(run_id, parked=parked)
 
 
 @prints(_print_replay, fails=lambda found: not found.same)
 def replay(path: BundleFile) -> "Replay":
-    """Replay a run from a bundle, without a store; exit status 1 if it diverges."""
+    """Replay a run from a bundle; exit status 1 if it diverges.
+
+    No store is needed.
+    """
     from toolcrib.crib.runs.bundles import replay_file
 
-    with path.open("rb") as file:
+    with path.open("rb") as file, progress(f"Replaying {path}"):
         return asyncio.run(replay_file(file, str(path)))
 
 
-app = typer.Typer(help="Check a change of definitions, or a new release, before you apply it.", no_args_is_help=True)
+app = Group("Check a change or a new release before you apply it.")
 
 Application = Annotated[
     str | None,
     typer.Argument(
         metavar="APP",
-        help="Where the application makes its crib, as module:name. Without it nothing is said of Python functions.",
+        help="The application's Crib, as module:name. Without it, Python functions are not checked.",
         show_default=False,
     ),
 ]
@@ -195,7 +202,7 @@ def _print_rehearsal(report: "RehearsalReport") -> None:
     print(", ".join(f"{count} {verdict.replace('_', ' ')}" for verdict, count in counts.items()))
 
 
-@app.command("rehearse")
+@command(app, "rehearse", example="toolcrib upgrade rehearse shop.tools:crib")
 @prints(_print_rehearsal, fails=lambda report: bool(report.strands))
 def rehearse(
     application: Application = None,
@@ -204,7 +211,10 @@ def rehearse(
     block: Block = None,
     store: Store = DEFAULT_STORE,
 ) -> "RehearsalReport":
-    """Check whether each open run could continue after a change; exit status 1 if one could not."""
+    """Check whether open runs could continue after a change.
+
+    The exit status is 1 if one could not.
+    """
     from toolcrib.crib.project import Project, save_project
 
     project = None if apply is None else Project.read(apply)
@@ -216,7 +226,8 @@ def rehearse(
             await crib.lifecycle.block(tool)
 
     async def work(crib: "Crib") -> "RehearsalReport":
-        return await crib.rehearse(changes, functions_here=application is not None)
+        with progress("Rehearsing"):
+            return await crib.rehearse(changes, functions_here=application is not None)
 
     return with_crib(store, work) if application is None else asyncio.run(_in(application, store, work))
 

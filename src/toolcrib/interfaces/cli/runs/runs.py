@@ -1,25 +1,27 @@
-"""`toolcrib run`: list and show runs, decide what they wait for, resume and cancel them."""
+"""`toolcrib run`: list and show runs, resume, answer and cancel them. `toolcrib attachment`: what they put out."""
 
-import sys
+from base64 import b64encode
 from collections.abc import Sequence
 from dataclasses import asdict
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from toolcrib.interfaces.cli.render.console import console
+from toolcrib.interfaces.cli.render.console import JSON_ONLY, console, cost, plain
 from toolcrib.interfaces.cli.render.rows import print_rows
 from toolcrib.interfaces.cli.render.tables import print_runs
-from toolcrib.interfaces.cli.support.commands import is_unsuccessful, print_json, shows
-from toolcrib.interfaces.cli.support.inputs import json_object
-from toolcrib.interfaces.cli.support.session import DEFAULT_STORE, AsJson, Position, RunId, Store, tool_names, with_crib
+from toolcrib.interfaces.cli.support.commands import is_unsuccessful, print_json, prints, shows
+from toolcrib.interfaces.cli.support.groups import Group, command
+from toolcrib.interfaces.cli.support.session import DEFAULT_STORE, AsJson, RunId, Store, tool_names, with_crib
 
 if TYPE_CHECKING:
     from toolcrib.contracts import Attachment, OpenQuestion, Run, Trace
     from toolcrib.crib import Crib
+    from toolcrib.interfaces.cli.render.documents import AttachmentContent, RunSummary
 
-app = typer.Typer(help="Inspect, approve, resume, cancel, fork, replay and export runs.", no_args_is_help=True)
+app = Group("Inspect, resume, answer, fork and replay runs.")
+attachments_app = Group("List and read the attachments of runs.")
 
 Follow = Annotated[bool, typer.Option("--follow", help="Continue until the run ends.")]
 Tracebacks = Annotated[bool, typer.Option("--traceback", help="Add the tracebacks of exceptions that tools raised.")]
@@ -37,14 +39,8 @@ Text = Annotated[
 At = Annotated[
     str | None, typer.Option("--position", metavar="NAME", help="Of the question that is meant.", show_default=False)
 ]
-Edit = Annotated[
-    str | None,
-    typer.Option("--edit", metavar="JSON", help="Other arguments to call with, as a JSON object.", show_default=False),
-]
-
-
 Digest = Annotated[
-    str, typer.Argument(metavar="DIGEST", help="Of the attachment, as `run attachments` lists it.", show_default=False)
+    str, typer.Argument(metavar="DIGEST", help="Of the attachment, as `attachment list` prints it.", show_default=False)
 ]
 Into = Annotated[
     Path | None,
@@ -52,14 +48,55 @@ Into = Annotated[
 ]
 
 
-@app.command("list")
+@command(app, "list", example="toolcrib run list --limit 5")
 @shows(print_runs)
 async def list_runs(crib: "Crib", tool: Tool = None, limit: Limit = 20) -> "Sequence[Run]":
     """List runs, the newest first."""
     return await crib.store.journal.runs(crib.principal.realm, tool=tool, limit=limit)
 
 
-@app.command("trace")
+def _print_summary(found: "RunSummary") -> None:
+    run = found.run
+    facts = {
+        "Run": run.run_id,
+        "Tool": run.request.tool,
+        "Status": run.status.replace("_", " "),
+        "Stop reason": (run.stop_reason or "").replace("_", " "),
+        "Started (UTC)": f"{run.created_at:%Y-%m-%d %H:%M:%S}",
+        "Cost": cost(run.cost_usd, unknown=run.cost_unknown) if run.ended else "",
+        "Tokens": f"{run.all_tokens:,}" if run.all_tokens else "",
+        "Error": "" if run.error is None else f"{run.error.code}: {run.error.message}",
+        "Warnings": "; ".join(run.warnings),
+    }
+    width = max(map(len, facts))
+    for name, value in facts.items():
+        if value:
+            console().print(plain(f"{name:{width}}  {value}"), soft_wrap=True)
+    for step in found.next_steps:
+        console().print(plain(f"{'Next':{width}}  {step}"), soft_wrap=True)
+
+
+@command(app, "show", example="toolcrib run show latest")
+@shows(_print_summary)
+async def show(crib: "Crib", run_id: RunId) -> "RunSummary":
+    """Show the status, cost and error of a run, and what to do."""
+    from toolcrib.interfaces.cli.render.documents import RunSummary
+
+    question = await crib.questions.of_run(run_id)
+    run = await crib.store.journal.run(run_id)
+    waiting = (await crib.approvals.page(status="waiting", run_id=run_id)).items
+    steps = [f"toolcrib approval approve {each.approval_id}" for each in waiting]
+    if question is not None:
+        steps.append(f"toolcrib run answer {run_id} TEXT")
+    if not run.ended:
+        steps.append(f"toolcrib run resume {run_id}")
+    if is_unsuccessful(run):
+        steps.append(f"toolcrib run trace {run_id} --traceback")
+        steps.append(f"toolcrib run fork {run_id} --set NAME=VALUE")
+    return RunSummary(run=run, next_steps=tuple(steps))
+
+
+@command(app, "trace", example="toolcrib run trace latest --full")
 def trace(
     run_id: RunId,
     *,
@@ -69,7 +106,10 @@ def trace(
     store: Store = DEFAULT_STORE,
     as_json: AsJson = False,
 ) -> None:
-    """Print a run as a tree of its steps; --follow updates it until the run ends, in whichever process."""
+    """Print a run as a tree of its steps.
+
+    With --follow, it is updated until the run ends, in whichever process.
+    """
     from toolcrib.interfaces.cli.render.streams import last_trace, show_tracebacks, show_until_ended
 
     async def show(crib: "Crib") -> None:
@@ -95,30 +135,46 @@ def _print_attachments(found: "Sequence[Attachment]") -> None:
     print_rows(("Kind", "Type", "Bytes", "Digest"), cells)
 
 
-@app.command("attachments")
+@command(attachments_app, "list", example="toolcrib attachment list latest")
 @shows(_print_attachments)
 async def attachments(crib: "Crib", run_id: RunId) -> "Sequence[Attachment]":
-    """List what accompanies the outputs of a run's calls: whole outputs that were cut, tables, images."""
+    """List the attachments of a run.
+
+    They are what accompanies the outputs of its calls: whole outputs that were cut, tables, images.
+    """
     return await crib.executions.attachments(run_id)
 
 
-@app.command("attachment")
-def attachment(run_id: RunId, digest: Digest, output: Into = None, store: Store = DEFAULT_STORE) -> None:
-    """Write an attachment of a run to a file, or to standard output."""
+def _print_attachment(found: "AttachmentContent") -> None:
+    if found.file is not None:
+        kind = found.attachment.content_type or "of unknown type"
+        print(f"wrote {found.file}: {found.attachment.bytes} bytes, {kind}")
+
+
+@command(attachments_app, "show", example="toolcrib attachment show latest DIGEST -o table.csv")
+@prints(_print_attachment)
+def attachment(run_id: RunId, digest: Digest, output: Into = None, store: Store = DEFAULT_STORE) -> "AttachmentContent":
+    """Print an attachment, or write it to a file.
+
+    With --json and without a file, its bytes are in base64.
+    """
     from toolcrib.contracts import InvalidInput
+    from toolcrib.interfaces.cli.render.documents import AttachmentContent
 
     async def read(crib: "Crib") -> "tuple[Attachment, bytes]":
         return await crib.executions.read_attachment(await crib.ids.find("run", run_id), digest)
 
     kept, payload = with_crib(store, read)
     if output is None:
+        if JSON_ONLY.get():
+            return AttachmentContent(attachment=kept, base64=b64encode(payload).decode())
         typer.get_binary_stream("stdout").write(payload)
-        return
+        return AttachmentContent(attachment=kept)
     try:
         output.write_bytes(payload)
     except OSError as problem:
         raise InvalidInput(f"{output} cannot be written: {problem.strerror}; name another file with -o") from problem
-    print(f"wrote {output}: {len(payload)} bytes, {kept.content_type or 'of no known type'}")
+    return AttachmentContent(attachment=kept, file=str(output))
 
 
 def _draw(found: "Trace") -> None:
@@ -127,23 +183,42 @@ def _draw(found: "Trace") -> None:
     console().print(draw(found))
 
 
-@app.command("resume")
+@command(app, "resume", example="toolcrib run resume latest")
 @shows(_draw, fails=is_unsuccessful)
 async def resume(crib: "Crib", run_id: RunId) -> "Trace":
-    """Resume a run in this process: after a decision, or after the process that drove it died."""
+    """Resume a run in this process.
+
+    A run is resumed after a decision, or after the process that drove it died.
+    """
     await crib.resume(run_id)
     return await crib.trace(run_id)
 
 
-@app.command("answer")
-@shows(_draw, fails=is_unsuccessful)
-async def answer(crib: "Crib", run_id: RunId, text: Text = None, position: At = None) -> "Trace":
-    """Answer the question of a run and resume it in this process; without an answer, show the question."""
-    if text is None:
-        print_question(await crib.questions.of_run(run_id), run_id)
-        raise typer.Exit
-    await crib.questions.answer(run_id, text, position=position)
-    return await crib.trace(run_id)
+@command(app, "answer", example='toolcrib run answer latest "The second one"')
+def answer(
+    run_id: RunId, text: Text = None, position: At = None, store: Store = DEFAULT_STORE, as_json: AsJson = False
+) -> None:
+    """Answer the question of a run, and resume it.
+
+    Without an answer, the question is printed.
+    """
+
+    async def work(crib: "Crib") -> bool:
+        meant = await crib.ids.find("run", run_id)
+        if text is None:
+            question = await crib.questions.of_run(meant)
+            if as_json:
+                print_json(question)
+            else:
+                print_question(question, meant)
+            return False
+        await crib.questions.answer(meant, text, position=position)
+        found = await crib.trace(meant)
+        (print_json if as_json else _draw)(found)
+        return is_unsuccessful(found)
+
+    if with_crib(store, work):
+        raise typer.Exit(1)
 
 
 def print_question(question: "OpenQuestion | None", run_id: str) -> None:
@@ -158,54 +233,20 @@ def print_question(question: "OpenQuestion | None", run_id: str) -> None:
     print(f"answer with: toolcrib run answer {run_id} TEXT")
 
 
-@app.command("cancel")
-def cancel(run_id: RunId, reason: Why = None, store: Store = DEFAULT_STORE) -> None:
-    """Cancel a run and its nested runs."""
-
-    async def end(crib: "Crib") -> "Run":
-        meant = await crib.ids.find("run", run_id)
-        first = await crib.cancel(meant, reason=reason)
-        if not first:
-            print(f"toolcrib: {meant} was cancelled before", file=sys.stderr)
-            raise typer.Exit(1)
-        return await crib.store.journal.run(meant)
-
-    run = with_crib(store, end)
+def _print_cancelled(run: "Run") -> None:
     if run.ended:
         print(f"cancelled {run.run_id}")
     else:
-        follow = f"toolcrib run trace {run.run_id}"
-        print(f"{run.run_id} ends as soon as the process that drives it has heard; follow: {follow}")
+        follow = f"toolcrib run trace {run.run_id} --follow"
+        print(f"{run.run_id} ends as soon as the process that drives it is notified; follow it: {follow}")
 
 
-@app.command("approve")
-def approve(
-    run_id: RunId, position: Position, reason: Why = None, edit: Edit = None, store: Store = DEFAULT_STORE
-) -> None:
-    """Approve a call that waits for consent, as it is or with other arguments."""
-    _decide(
-        store,
-        run_id,
-        position,
-        approve=True,
-        reason=reason,
-        edited_input=None if edit is None else json_object(edit, "--edit"),
-    )
+@command(app, "cancel", example='toolcrib run cancel latest --reason "Wrong customer"')
+@shows(_print_cancelled)
+async def cancel(crib: "Crib", run_id: RunId, reason: Why = None) -> "Run":
+    """Cancel a run and its nested runs."""
+    from toolcrib.contracts import Conflict
 
-
-@app.command("reject")
-def reject(run_id: RunId, position: Position, reason: Why = None, store: Store = DEFAULT_STORE) -> None:
-    """Reject a call that waits for consent."""
-    _decide(store, run_id, position, approve=False, reason=reason)
-
-
-def _decide(store: str | None, run_id: str, position: str, *, approve: bool, **more: Any) -> None:
-    async def decide(crib: "Crib") -> tuple[str, bool]:
-        meant = await crib.ids.find("run", run_id)
-        return meant, await crib.decide(meant, position, approve=approve, **more)
-
-    meant, first = with_crib(store, decide)
-    if not first:
-        print(f"toolcrib: {position} of {meant} was decided before", file=sys.stderr)
-        raise typer.Exit(1)
-    print(f"{'approved' if approve else 'rejected'} {position}; carry the run on with: toolcrib run resume {meant}")
+    if not await crib.cancel(run_id, reason=reason):
+        raise Conflict(f"{run_id} was cancelled before; see toolcrib run show {run_id}")
+    return await crib.store.journal.run(run_id)

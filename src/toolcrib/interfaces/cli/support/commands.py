@@ -1,31 +1,36 @@
 """Makes commands from functions over an open crib, and prints their results as text or with `--json`.
 
-    @app.command("list")
+    @command(app, "list", example="toolcrib run list --limit 5")
     @shows(RUNS)
     async def list_runs(crib: "Crib", limit: Limit = 20) -> "Sequence[Run]":
         \"\"\"List runs, the newest first.\"\"\"
         return await crib.store.journal.runs(crib.principal.realm, limit=limit)
 
 The parameters of the function are those of the command; `--store` and `--json` are added. An argument whose type has an
-`IdOf` may be given as a prefix of an id. A `Resource` makes the commands `list`, `show` and `remove` of things that are
-kept by name.
+`IdOf` may be given as a prefix of an id. A `Resource` makes the commands `list`, `show`, `add` and `remove` of things
+that are kept by name.
 """
 
+import dataclasses
 import inspect
 import json
 from collections.abc import Awaitable, Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import datetime
+from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final, Generic, Protocol, TypeVar, get_args
 
 import typer
 
 from toolcrib.interfaces.cli.render.rows import print_rows
-from toolcrib.interfaces.cli.support.session import DEFAULT_STORE, AsJson, IdOf, Store, with_crib
+from toolcrib.interfaces.cli.support.groups import command
+from toolcrib.interfaces.cli.support.inputs import object_in, telling_lines
+from toolcrib.interfaces.cli.support.session import DEFAULT_STORE, AsJson, DefinitionFile, IdOf, Store, with_crib
 
 if TYPE_CHECKING:
-    from toolcrib.contracts import RunStatus
+    from toolcrib.contracts import JsonObject, RunStatus
     from toolcrib.crib import Crib
+    from toolcrib.interfaces.cli.render.documents import Removed
 
 T = TypeVar("T")
 
@@ -66,6 +71,8 @@ def _to_json(value: object) -> object:
 
     if isinstance(value, Contract | Record):
         return value.model_dump(mode="json")
+    if dataclasses.is_dataclass(value) and not isinstance(value, type):
+        return dataclasses.asdict(value)
     raise TypeError(f"{type(value).__name__} is not JSON")
 
 
@@ -98,7 +105,7 @@ def _cell(value: object) -> str:
 
 
 def shows(
-    text: Callable[[T], object],
+    text: Callable[[T], object] | str,
     *,
     data: Callable[[T], object] | None = None,
     fails: Callable[[T], bool] | None = None,
@@ -107,7 +114,7 @@ def shows(
     """Make a command of a function over an open crib; the command prints the result.
 
     Args:
-        text: Prints the result; an instance of `Table`, for example.
+        text: Prints the result; an instance of `Table`, for example. Or a format string over `found`, the result.
         data: What `--json` prints, unless it is the result itself.
         fails: Whether the exit status is 1.
         new: Whether the store may be made.
@@ -120,12 +127,15 @@ def shows(
 
 
 def prints(
-    text: Callable[[T], object], *, data: Callable[[T], object] | None = None, fails: Callable[[T], bool] | None = None
+    text: Callable[[T], object] | str,
+    *,
+    data: Callable[[T], object] | None = None,
+    fails: Callable[[T], bool] | None = None,
 ) -> Callable[[Callable[..., T]], Callable[..., None]]:
     """Make a command of a function that needs no crib; otherwise like `shows`.
 
     Args:
-        text: Prints the result.
+        text: Prints the result. Or a format string over `found`, the result.
         data: What `--json` prints, unless it is the result itself.
         fails: Whether the exit status is 1.
     """
@@ -135,6 +145,8 @@ def prints(
             found = work(**arguments)
             if as_json:
                 print_json(found if data is None else data(found))
+            elif isinstance(text, str):
+                print(text.format(found=found))
             else:
                 text(found)
             if fails is not None and fails(found):
@@ -146,27 +158,27 @@ def prints(
 
 
 def says(
-    sentence: str, *, data: bool = False, new: bool = False
+    sentence: str, *, data: Callable[[Any], object] | None = None, new: bool = False
 ) -> Callable[[Callable[..., Awaitable[object]]], Callable[..., None]]:
     """Make a command of a function over an open crib; the command prints one sentence.
 
     Args:
         sentence: A format string over the command's arguments and `found`, the result: `agent {name} is removed`.
-        data: Whether there is `--json`, which prints the result.
+        data: What `--json` prints, unless it is the result itself.
         new: Whether the store may be made.
     """
 
     def decorate(work: Callable[..., Awaitable[object]]) -> Callable[..., None]:
         perform = _over_store(work, new=new)
 
-        def run(*, as_json: bool = False, **arguments: Any) -> None:
+        def run(*, as_json: bool, **arguments: Any) -> None:
             found = perform(**arguments)
             if as_json:
-                print_json(found)
+                print_json(found if data is None else data(found))
             else:
                 print(sentence.format(found=found, **arguments))
 
-        return _describe(run, perform, add=_AS_JSON if data else None)
+        return _describe(run, perform, add=_AS_JSON)
 
     return decorate
 
@@ -227,21 +239,30 @@ class Resource(Generic[T]):
     get: "Callable[[Crib, str], Awaitable[T]] | None" = None
     one: "ItemFormat[T] | None" = None
     """Prints one; as JSON if null."""
+    add: "Callable[[Crib, JsonObject], Awaitable[Any]] | None" = None
+    """Saves one that a file defines."""
     remove: "Callable[[Crib, str], Awaitable[object]] | None" = None
     help: Mapping[str, str] = field(default_factory=dict[str, str])
-    """Of `list`, `show` and `remove`, where the usual sentence does not say enough."""
+    """Of the commands, where the usual sentence does not say enough."""
+    examples: Mapping[str, str] = field(default_factory=dict[str, str])
+    """What follows `toolcrib GROUP COMMAND` in an example, where it is not the usual name or file."""
 
     def add_to(self, app: typer.Typer) -> None:
         """Add the commands to a group."""
+        noun, article = self.noun, "an" if self.noun[0] in "aeiou" else "a"
         usual = {
-            "list": f"List the {self.noun}s.",
-            "show": f"Print the {self.noun}.",
-            "remove": f"Remove the {self.noun}.",
+            "list": (f"List the {noun}s.", ""),
+            "show": (f"Print {article} {noun}.", f" my-{noun}"),
+            "add": (f"Save {article} {noun} from a file, in place of one of its name.", f" {noun}.yaml"),
+            "remove": (f"Remove {article} {noun}.", f" my-{noun}"),
         }
-        for command, make in (("list", self._list), ("show", self._show), ("remove", self._remove)):
+        makers = {"list": self._list, "show": self._show, "add": self._add, "remove": self._remove}
+        for verb, make in makers.items():
             made = make()
             if made is not None:
-                app.command(command, help=self.help.get(command, usual[command]))(made)
+                text, end = usual[verb]
+                example = f"toolcrib {noun} {verb}{self.examples.get(verb, end)}"
+                command(app, verb, example=example, text=self.help.get(verb, text))(made)
 
     @property
     def _format(self) -> ItemFormat[T]:
@@ -271,13 +292,31 @@ class Resource(Generic[T]):
         show.__annotations__["name"] = self.name
         return shows(self._format.text or print_whole, data=data)(show)
 
+    def _add(self) -> Callable[..., None] | None:
+        save, noun = self.add, self.noun
+        if save is None:
+            return None
+
+        def add(*, file: Path, store: str | None) -> Any:
+            content = object_in(file)
+            with telling_lines(file):
+                return with_crib(store, lambda crib: save(crib, content), new=True)
+
+        vars(add)["__signature__"] = inspect.Signature([
+            inspect.Parameter("file", inspect.Parameter.KEYWORD_ONLY, annotation=DefinitionFile), _STORE
+        ])  # fmt: skip
+        return prints(f"{noun} {{found.name}} is saved")(add)
+
     def _remove(self) -> Callable[..., None] | None:
-        remove = self.remove
+        remove, noun = self.remove, self.noun
         if remove is None:
             return None
 
-        async def remove_one(crib: "Crib", name: str) -> object:
-            return await remove(crib, name)
+        async def remove_one(crib: "Crib", name: str) -> "Removed":
+            from toolcrib.interfaces.cli.render.documents import Removed
+
+            await remove(crib, name)
+            return Removed(kind=noun, name=name)
 
         remove_one.__annotations__["name"] = self.name
-        return says(f"{self.noun} {{name}} is removed")(remove_one)
+        return says(f"{noun} {{name}} is removed")(remove_one)

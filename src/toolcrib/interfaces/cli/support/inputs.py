@@ -55,7 +55,7 @@ ContractT = TypeVar("ContractT", bound="Contract")
 
 
 def text_of(file: Path) -> str:
-    """The text of a file.
+    """The text of a file, or of stdin if it is named `-`.
 
     Raises:
         InvalidInput: It cannot be read.
@@ -63,9 +63,10 @@ def text_of(file: Path) -> str:
     from toolcrib.contracts import InvalidInput
 
     try:
-        return file.read_text(encoding="utf-8")
+        return sys.stdin.read() if str(file) == "-" else file.read_text(encoding="utf-8")
     except (OSError, UnicodeDecodeError) as problem:
-        raise InvalidInput(f"{file} cannot be read: {problem}") from problem
+        why = problem.strerror if isinstance(problem, OSError) else "it is not text in UTF-8"
+        raise InvalidInput(f"{file} cannot be read: {why}; name another file") from problem
 
 
 def require_writable(file: Path) -> None:
@@ -79,7 +80,7 @@ def require_writable(file: Path) -> None:
     try:
         file.open("a", encoding="utf-8").close()
     except OSError as problem:
-        raise InvalidInput(f"{file} cannot be written: {problem}") from problem
+        raise InvalidInput(f"{file} cannot be written: {problem.strerror}; name another file") from problem
 
 
 def object_in(file: Path) -> "JsonObject":
@@ -93,35 +94,69 @@ def object_in(file: Path) -> "JsonObject":
     from toolcrib.contracts import InvalidInput
     from toolcrib.crib.project.yaml_text import JsonLoader
 
+    name = "standard input" if str(file) == "-" else str(file)
     try:
         content = JsonLoader(text_of(file)).get_single_data()
     except yaml.YAMLError as problem:
-        raise InvalidInput(f"{file} is no YAML: {problem}") from problem
+        mark = getattr(problem, "problem_mark", None)  # the whole text would repeat lines, which may have secrets
+        place = name if mark is None else f"{name}:{mark.line + 1}"
+        what = getattr(problem, "problem", None) or "it cannot be read"
+        raise InvalidInput(f"{place}: not YAML: {what}; correct the line") from None
     if not isinstance(content, dict):
-        raise InvalidInput(f"{file} holds no object: names and values are needed")
+        raise InvalidInput(f"{name} is not a definition; write fields as name: value")
     return cast("JsonObject", content)
 
 
 @contextmanager
 def telling_lines(file: Path) -> "Generator[None]":
-    """Report the problems of a definition by the lines of its file, and end with status 2.
+    """Report the problems of a definition by the lines of its file.
 
     Args:
         file: What the definition was read from.
+
+    Raises:
+        InvalidDefinition: Each of its problems has `file`, `line`, `path` and `problem`.
     """
     from toolcrib.contracts import InvalidInput
     from toolcrib.crib.project.yaml_text import line_of
+    from toolcrib.interfaces.cli.support.failures import problems_in
 
     try:
         yield
     except InvalidInput as problem:
-        if not problem.problems:
+        if not problem.problems or str(file) == "-":
             raise
         text = text_of(file)
         told = [(line_of(text, each["path"]), each["path"], each["problem"]) for each in problem.problems]
-        for line, path, what in sorted(told):
-            print(f"{file}:{line}: error: {path}: {what}", file=sys.stderr)
-        raise typer.Exit(2) from None
+        raise problems_in(str(file), told, str(problem)) from None
+
+
+def confirm(question: str, *, yes: bool) -> None:
+    """Ask whether to proceed.
+
+    Args:
+        question: What is asked.
+        yes: Whether `--yes` was given: nothing is asked then.
+
+    Raises:
+        InvalidInput: There is no terminal, or `--json` was given, which never asks.
+        typer.Exit: The answer is no; the status is 1.
+    """
+    from toolcrib.contracts import InvalidInput
+    from toolcrib.interfaces.cli.render.console import JSON_ONLY
+
+    if yes:
+        return
+    if JSON_ONLY.get():
+        raise InvalidInput("the command asks before it proceeds, and --json never asks; add --yes")
+    try:
+        agreed = typer.confirm(question, err=True)
+    except typer.Abort:
+        if sys.stdin.isatty():
+            raise
+        raise InvalidInput("the command asks before it proceeds, and no terminal is there to ask; add --yes") from None
+    if not agreed:
+        raise typer.Exit(1)
 
 
 def to_contract(contract: type[ContractT], content: "JsonObject", what: str) -> ContractT:

@@ -4,7 +4,7 @@ import asyncio
 from collections.abc import Awaitable, Callable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Final, TypeVar
+from typing import TYPE_CHECKING, Annotated, Final, Literal, TypeAlias, TypeVar
 
 import typer
 
@@ -13,6 +13,11 @@ if TYPE_CHECKING:
     from toolcrib.crib.runs import IdKind
 
 _COMPLETED: Final = 50
+_MOST: Final = 1000
+NamedKind: TypeAlias = Literal[
+    "account", "agent", "condition", "draft", "fragment", "handler", "provider", "secret", "workflow"
+]
+"""Things whose names are completed."""
 DEFAULT_STORE: Final = None
 """The store of the settings."""
 
@@ -36,6 +41,65 @@ def tool_names(incomplete: str) -> list[str]:
         return sorted({tool.name for tool in crib.registry.current(crib.principal.realm)})
 
     return complete(read, incomplete)
+
+
+def key_ids(incomplete: str) -> list[str]:
+    """API keys that begin with what was typed."""
+
+    async def read(crib: "Crib") -> Sequence[str]:
+        return [key.key_id for key in await crib.store.api_keys.list(crib.principal.realm)]
+
+    return complete(read, incomplete)
+
+
+def conversation_ids(incomplete: str) -> list[str]:
+    """The newest conversations that begin with what was typed."""
+
+    async def read(crib: "Crib") -> Sequence[str]:
+        if incomplete:
+            return await crib.store.conversations.find_ids(crib.principal.realm, incomplete, limit=_COMPLETED)
+        return [each.conversation_id for each in await crib.conversations.list(limit=_COMPLETED)]
+
+    return complete(read, incomplete)
+
+
+def approval_ids(incomplete: str) -> list[str]:
+    """The approvals that wait and begin with what was typed."""
+
+    async def read(crib: "Crib") -> Sequence[str]:
+        return [each.approval_id for each in (await crib.approvals.page(status="waiting", limit=_COMPLETED)).items]
+
+    return complete(read, incomplete)
+
+
+def names_of(kind: NamedKind) -> Callable[[str], list[str]]:
+    """Completes names of things of a kind."""
+
+    async def read(crib: "Crib") -> Sequence[str]:
+        match kind:
+            case "agent":
+                return [each.name for each in (await crib.agents.page(limit=_MOST)).items]
+            case "workflow":
+                return [each.name for each in (await crib.workflows.page(limit=_MOST)).items]
+            case "draft":
+                return [each.definition.name for each in await crib.workflows.drafts()]
+            case "provider":
+                return [each.name for each in crib.providers.current((await crib.authorize(newest=True)).realm)]
+            case "secret":
+                return [each.name for each in await crib.secrets.list()]
+            case _:
+                named = {
+                    "account": crib.accounts,
+                    "condition": crib.conditions,
+                    "fragment": crib.fragments,
+                    "handler": crib.steps,
+                }
+                return [each.name for each in await named[kind].list()]
+
+    return lambda incomplete: complete(read, incomplete)
+
+
+secret_names: Final = names_of("secret")
 
 
 def complete(read: 'Callable[["Crib"], Awaitable[Sequence[str]]]', incomplete: str) -> list[str]:
@@ -73,7 +137,11 @@ BaseUrl = Annotated[
         show_default=False,
     ),
 ]
-AsJson = Annotated[bool, typer.Option("--json", help="Print one JSON document and nothing else.")]
+AsJson = Annotated[bool, typer.Option("--json", help="Print JSON only; an error is JSON on stderr.")]
+Yes = Annotated[bool, typer.Option("--yes", "-y", help="Do not ask.")]
+DefinitionFile = Annotated[
+    Path, typer.Argument(metavar="FILE", help="The definition, as YAML or JSON; - for stdin.", show_default=False)
+]
 AcceptChanges = Annotated[
     bool,
     typer.Option("--accept-changes", help="Also import changes that may break callers, without a review."),

@@ -1,4 +1,4 @@
-"""`toolcrib tool prompt`, `regenerate`, `test-prompt`, `revisions`, `roll-back`: prompts of agentic tools."""
+"""`toolcrib tool prompt`, `regenerate`, `test-prompt`, `revisions`, `revert`: prompts of agentic tools."""
 
 import json
 from collections.abc import Sequence
@@ -9,8 +9,9 @@ import typer
 
 from toolcrib.interfaces.cli.render.console import money
 from toolcrib.interfaces.cli.render.tables import print_revisions
-from toolcrib.interfaces.cli.support.commands import print_json, prints, says, shows
-from toolcrib.interfaces.cli.support.session import DEFAULT_STORE, AsJson, Store, with_crib
+from toolcrib.interfaces.cli.support.commands import prints, says, shows
+from toolcrib.interfaces.cli.support.inputs import text_of
+from toolcrib.interfaces.cli.support.session import DEFAULT_STORE, Store, tool_names, with_crib
 
 if TYPE_CHECKING:
     from toolcrib.contracts import (
@@ -24,7 +25,10 @@ if TYPE_CHECKING:
     )
     from toolcrib.crib import Crib
 
-ToolName = Annotated[str, typer.Argument(metavar="NAME", help="The tool's name.", show_default=False)]
+ToolName = Annotated[
+    str,
+    typer.Argument(metavar="NAME", help="The tool's name.", show_default=False, autocompletion=tool_names),
+]
 Task = Annotated[str, typer.Argument(metavar="TASK", help="A sample task, or a JSON object of parameters.")]
 ByModel = Annotated[bool, typer.Option("--by-model", help="Have the tool's own model write it, which costs.")]
 Description = Annotated[bool, typer.Option("--description", help="The text for parent agents instead of the prompt.")]
@@ -42,38 +46,33 @@ Compare = Annotated[
 Number = Annotated[int, typer.Argument(metavar="REVISION", help="Number of the older revision.")]
 
 
-@says("{found.system_prompt}", data=True)
+@says("{found.system_prompt}")
 async def prompt(crib: "Crib", name: ToolName) -> "PromptRevision":
     """Print the system prompt of an agentic tool."""
     return next(entry for entry in await crib.prompts.history(name) if entry.current)
 
 
-def regenerate(
-    name: ToolName,
-    *,
-    by_model: ByModel = False,
-    description: Description = False,
-    accept: Accept = False,
-    store: Store = DEFAULT_STORE,
-    as_json: AsJson = False,
-) -> None:
-    """Propose a prompt, or a description, for the tool as it is now; with --accept, store it."""
+def _print_proposal(found: "tuple[TextProposal, bool]") -> None:
+    proposal, stored = found
+    print(proposal.diff or f"the {proposal.text} stays as it is")
+    print(f"\nreason: {proposal.reason}")
+    if proposal.diff:
+        print("stored as a new revision" if stored else "nothing is stored; add --accept to store it")
 
-    async def propose(crib: "Crib") -> "TextProposal":
-        make = crib.prompts.describe if description else crib.prompts.regenerate
-        proposal = await make(name, source="model" if by_model else "generator")
-        if accept and proposal.diff:
-            await crib.prompts.accept(proposal)
-        return proposal
 
-    found = with_crib(store, propose)
-    if as_json:
-        print_json(found)
-        return
-    print(found.diff or f"{found.text} of {name} stays as it is")
-    print(f"\nreason: {found.reason}")
-    if found.diff:
-        print("stored as a new revision" if accept else "nothing is stored; add --accept to store it")
+@shows(_print_proposal, data=lambda found: found[0])
+async def regenerate(
+    crib: "Crib", name: ToolName, *, by_model: ByModel = False, description: Description = False, accept: Accept = False
+) -> "tuple[TextProposal, bool]":
+    """Propose a new prompt or description for a tool.
+
+    It is stored with --accept only.
+    """
+    make = crib.prompts.describe if description else crib.prompts.regenerate
+    proposal = await make(name, source="model" if by_model else "generator")
+    if accept and proposal.diff:
+        await crib.prompts.accept(proposal)
+    return proposal, accept
 
 
 def _print_test(found: "PromptTest") -> None:
@@ -95,8 +94,11 @@ def try_prompt(
     model: OtherModel = None,
     store: Store = DEFAULT_STORE,
 ) -> "PromptTest":
-    """Give the tool's model a sample task, and print what it would do first. No tool is called."""
-    text = _text(prompt_file) if prompt_file is not None else None
+    """Show what a tool's model would do with a sample task.
+
+    No tool is called.
+    """
+    text = text_of(prompt_file) if prompt_file is not None else None
     arguments = _sample(task)
 
     async def run(crib: "Crib") -> "PromptTest":
@@ -118,15 +120,15 @@ def _print_revisions(found: "PromptDifference | Sequence[PromptRevision]") -> No
 async def revisions(
     crib: "Crib", name: ToolName, compare: Compare = None
 ) -> "PromptDifference | Sequence[PromptRevision]":
-    """List the revisions of an agentic tool, or compare the prompts of two."""
+    """List or compare the revisions of an agentic tool."""
     if compare is not None:
         return await crib.prompts.compare(name, *compare)
     return await crib.prompts.history(name)
 
 
-@says("revision {revision} of {name} is now {found.revision}", data=True)
-async def roll_back(crib: "Crib", name: ToolName, revision: Number) -> "ToolRevision":
-    """Make an older revision of a tool the current one again."""
+@says("revision {revision} of {name} is now {found.revision}")
+async def revert(crib: "Crib", name: ToolName, revision: Number) -> "ToolRevision":
+    """Make an older revision of a tool current again."""
     return await crib.prompts.roll_back(name, revision)
 
 
@@ -150,13 +152,3 @@ def _sample(task: str) -> "JsonObject":
         return cast("JsonObject", json.loads(task))
     except json.JSONDecodeError as problem:
         raise typer.BadParameter(f"the sample is not JSON: {problem}") from None
-
-
-def _text(file: Path) -> str:
-    from toolcrib.contracts import InvalidInput
-
-    try:
-        return file.read_text(encoding="utf-8")
-    except OSError as problem:
-        msg = f"{file} cannot be read: {problem.strerror}"
-        raise InvalidInput(msg) from problem

@@ -3,13 +3,14 @@
 import inspect
 from collections.abc import Callable, Mapping
 from functools import cached_property
-from typing import TYPE_CHECKING, Annotated, Any, get_args, get_origin
+from typing import TYPE_CHECKING, Annotated, Any, Final, get_args, get_origin
 
 import typer
 
+from toolcrib.interfaces.cli.render.progress import progress
 from toolcrib.interfaces.cli.render.tables import import_document, print_import
 from toolcrib.interfaces.cli.support.commands import prints
-from toolcrib.interfaces.cli.support.groups import CommandGroup
+from toolcrib.interfaces.cli.support.groups import CommandGroup, Group, command
 from toolcrib.interfaces.cli.support.session import DEFAULT_STORE, Store, with_crib
 
 if TYPE_CHECKING:
@@ -35,12 +36,24 @@ class ToolCommands(CommandGroup):
     def _imports(self) -> Mapping[str, Any]:
         from toolcrib.kinds.table import importers
 
-        app = typer.Typer(rich_markup_mode=None)
+        app = Group("Imports.")
         for importer in importers():
             if importer.command is not None:
-                app.command(importer.command)(_command(importer))
+                command(app, importer.command, example=_example(importer))(_command(importer))
         made: Any = typer.main.get_group(app)
         return made.commands
+
+
+_EXAMPLES: Final = {
+    "import-database": "toolcrib tool import-database '${secret:SHOP_URL}' --name shop",
+    "import-graphql": "toolcrib tool import-graphql https://shop.example/graphql --name shop",
+    "import-mcp": "toolcrib tool import-mcp https://mcp.example/mcp --name crm",
+}
+
+
+def _example(importer: "Importer[Any]") -> str:
+    """A line that imports something; for the importer of a plugin, one without its own options."""
+    return _EXAMPLES.get(str(importer.command), f"toolcrib tool {importer.command} --help")
 
 
 def _command(importer: "Importer[Any]") -> Callable[..., None]:
@@ -51,7 +64,8 @@ def _command(importer: "Importer[Any]") -> Callable[..., None]:
         source = importer.source.of_options(fields)
 
         async def bring(crib: "Crib") -> "ImportedApi":
-            return await crib.imports.read(source)
+            with progress("Importing"):
+                return await crib.imports.read(source)
 
         return with_crib(store, bring, new=True)
 

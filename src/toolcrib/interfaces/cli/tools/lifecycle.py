@@ -7,13 +7,22 @@ import typer
 
 from toolcrib.interfaces.cli.render.tables import print_impact, print_review
 from toolcrib.interfaces.cli.support.commands import shows
+from toolcrib.interfaces.cli.support.session import tool_names
 
 if TYPE_CHECKING:
     from toolcrib.contracts import ImpactReport, ToolReview, ToolRevision
     from toolcrib.crib import Crib
 
-Ref = Annotated[str, typer.Argument(metavar="NAME[@VERSION]", help="The tool, as calls name it.", show_default=False)]
-Name = Annotated[str, typer.Argument(metavar="NAME", help="The tool's name.", show_default=False)]
+Ref = Annotated[
+    str,
+    typer.Argument(
+        metavar="NAME[@VERSION]", help="The tool, as calls name it.", show_default=False, autocompletion=tool_names
+    ),
+]
+Name = Annotated[
+    str,
+    typer.Argument(metavar="NAME", help="The tool's name.", show_default=False, autocompletion=tool_names),
+]
 Message = Annotated[str | None, typer.Option("--message", metavar="TEXT", help="Why.", show_default=False)]
 Sunset = Annotated[
     datetime | None,
@@ -37,7 +46,10 @@ def _print_change(saved: "ToolRevision") -> None:
 async def deprecate(
     crib: "Crib", ref: Ref, *, message: Message = None, sunset: Sunset = None, replacement: Replacement = None
 ) -> "ToolRevision":
-    """Mark a tool as deprecated: callers are warned, and it still runs, even after its sunset date."""
+    """Mark a tool as deprecated: callers are warned.
+
+    It still runs, even after its sunset date.
+    """
     day = sunset.replace(tzinfo=UTC) if sunset is not None else None
     return await crib.lifecycle.deprecate(ref, message=message, sunset=day, replacement=replacement)
 
@@ -62,17 +74,20 @@ async def accept(crib: "Crib", name: Name) -> "ToolRevision":
 
 @shows(_print_change)
 async def reject(crib: "Crib", name: Name) -> "ToolRevision":
-    """Reject the changes that wait for review; a tool that was blocked because of them stays blocked."""
+    """Reject the changes that wait for review.
+
+    A tool that was blocked because of them stays blocked.
+    """
     return await crib.lifecycle.reject(name)
 
 
 @shows(print_review)
 async def review(crib: "Crib", name: Name) -> "ToolReview":
-    """Show the changes that wait for review, with every difference."""
+    """Show the changes of a tool that wait for review."""
     return await crib.lifecycle.review(name)
 
 
 @shows(print_impact)
 async def impact(crib: "Crib", ref: Ref) -> "ImpactReport":
-    """List everything bound to a tool, and the active runs that have pinned it."""
+    """List what depends on a tool, and its active runs."""
     return await crib.lifecycle.impact(ref)

@@ -1,39 +1,70 @@
-"""`toolcrib tool`: list, search, add, call and export tools, in the formats of other systems."""
+"""`toolcrib tool`: list, search, add, import, call, export and remove tools."""
 
 import json
+import sys
 from collections.abc import Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Literal
+from typing import TYPE_CHECKING, Annotated, Final, Literal
 
 import typer
 
+from toolcrib.interfaces.cli.agents.agents import print_saved
+from toolcrib.interfaces.cli.render.progress import progress
 from toolcrib.interfaces.cli.render.tables import import_document, print_import, print_tools
 from toolcrib.interfaces.cli.support.commands import Resource, print_json, prints, shows
-from toolcrib.interfaces.cli.support.inputs import json_object, text_of, to_contract
-from toolcrib.interfaces.cli.support.session import DEFAULT_STORE, AcceptChanges, AsJson, Store, with_crib
-from toolcrib.interfaces.cli.tools.imports import ToolCommands
+from toolcrib.interfaces.cli.support.groups import Group, command
+from toolcrib.interfaces.cli.support.inputs import (
+    confirm,
+    json_object,
+    object_in,
+    telling_lines,
+    text_of,
+    to_contract,
+)
+from toolcrib.interfaces.cli.support.session import (
+    DEFAULT_STORE,
+    AcceptChanges,
+    AsJson,
+    Store,
+    Yes,
+    tool_names,
+    with_crib,
+)
 
 if TYPE_CHECKING:
-    from toolcrib.contracts import JsonSchema, ProviderAuth, ToolRevision
+    from toolcrib.contracts import JsonObject, JsonSchema, ProviderAuth, ToolDefinition, ToolRevision
     from toolcrib.core.providers import ImportedApi
     from toolcrib.core.runs import Result
     from toolcrib.crib import Crib
+    from toolcrib.interfaces.cli.render.documents import Removed
     from toolcrib.kinds.http.shape import Bounds
 
-Names = Annotated[list[str] | None, typer.Argument(metavar="[NAME]…", help="Tools; all if none is named.")]
+_ADDED: Final = frozenset({"agent", "provider", "condition", "handler"})
+"""Other kinds of definitions that have a command `add`."""
+_NAMED: Final = 5
+"""Dependents that a question names."""
+
+Names = Annotated[
+    list[str] | None,
+    typer.Argument(metavar="NAME…", help="Tools; all if none is named.", autocompletion=tool_names),
+]
 Form = Annotated[
     Literal["universal", "openai", "anthropic", "langchain", "mcp"], typer.Option("--as", help="For which system.")
 ]
 
 
-def export(names: Names = None, form: Form = "universal", store: Store = DEFAULT_STORE) -> None:
-    """Print tools in the shape of another system, as JSON: an object for one name, else a list."""
-    found = with_crib(store, lambda crib: crib.export(*(names or ()), form=form))
-    print_json(found[0] if len(names or ()) == 1 else found)
+@shows(print_json)
+async def export(crib: "Crib", names: Names = None, form: Form = "universal") -> "JsonObject | Sequence[JsonObject]":
+    """Print tools as JSON, in the shape of another system.
+
+    It is an object for one name, else a list.
+    """
+    found = await crib.export(*(names or ()), form=form)
+    return found[0] if len(names or ()) == 1 else found
 
 
 File = Annotated[Path, typer.Argument(metavar="FILE", help="Python (.py) or JavaScript (.js) that defines main.")]
-CodeName = Annotated[str, typer.Option("--name", metavar="N", help="Name of the tool.")]
+CodeName = Annotated[str, typer.Option("--name", metavar="NAME", help="Name of the tool.")]
 Tools = Annotated[
     list[str] | None, typer.Option("--tool", metavar="REF", help="A tool that the code may call; any number of times.")
 ]
@@ -48,6 +79,7 @@ SideEffects = Annotated[
 ]
 
 
+@prints(print_saved)
 def add_code(
     file: File,
     *,
@@ -59,8 +91,11 @@ def add_code(
     isolation: Isolation = "language",
     side_effects: SideEffects = None,
     store: Store = DEFAULT_STORE,
-) -> None:
-    """Save code as a tool. It is checked and not run."""
+) -> "ToolRevision":
+    """Save Python or JavaScript code as a tool.
+
+    It is checked and not run.
+    """
     from toolcrib.contracts import ToolDefinition
 
     content = {
@@ -83,8 +118,7 @@ def add_code(
     async def save(crib: "Crib") -> "ToolRevision":
         return await crib.save(definition)
 
-    saved = with_crib(store, save, new=True)
-    print(f"saved {saved.ref}, revision {saved.revision}")
+    return with_crib(store, save, new=True)
 
 
 def _schema(file: Path) -> "JsonSchema":
@@ -96,7 +130,10 @@ def _schema(file: Path) -> "JsonSchema":
         raise InvalidInput(f"{file} is not JSON: {problem}") from None
 
 
-Ref = Annotated[str, typer.Argument(metavar="NAME", help="`name` or `name@range`.")]
+Ref = Annotated[
+    str,
+    typer.Argument(metavar="NAME", help="`name` or `name@range`.", show_default=False, autocompletion=tool_names),
+]
 Input = Annotated[str, typer.Option("--input", metavar="JSON", help="The arguments, as a JSON object.")]
 DryRun = Annotated[bool, typer.Option("--dry-run", help="Skip every call that would write.")]
 
@@ -108,7 +145,10 @@ def call(
     store: Store = DEFAULT_STORE,
     as_json: AsJson = False,
 ) -> None:
-    """Call a tool once, and print its output; with --json the whole envelope. A failed call ends with status 1."""
+    """Call a tool once, and print its output.
+
+    With --json, the whole envelope is printed. The exit status is 1 if the call fails.
+    """
     from toolcrib.contracts import Unavailable
 
     async def run(crib: "Crib") -> "Result":
@@ -118,30 +158,48 @@ def call(
     if not result.envelopes:
         if result.status == "queued":
             raise Unavailable("; ".join(result.warnings))
-        status, run_id = result.summary.status.replace("_", " "), result.run_id
-        print(f"run {run_id} is {status}; decide it with `toolcrib run approve`, then `toolcrib run resume {run_id}`")
+        _print_waiting(result, as_json=as_json)
         return
     envelope = result.envelopes[-1]
     if as_json:
         print_json(envelope)
     elif envelope.error is not None:
-        typer.echo(f"{envelope.error.code}: {envelope.error.message}", err=True)
+        print(f"toolcrib: {envelope.error.code}: {envelope.error.message}", file=sys.stderr)
     else:
         print_json(envelope.output)
     if envelope.error is not None:
         raise typer.Exit(1)
 
 
-app = typer.Typer(cls=ToolCommands, help="Import, inspect and call tools.", no_args_is_help=True)
+def _print_waiting(result: "Result", *, as_json: bool) -> None:
+    """Print that a call waits, and how to end the wait."""
+    from toolcrib.interfaces.cli.render.documents import CallResult
+
+    run_id = result.run_id
+    steps = (f"toolcrib approval list --run {run_id}", "toolcrib approval approve ID", f"toolcrib run resume {run_id}")
+    if as_json:
+        print_json(CallResult(run_id=run_id, status=result.summary.status, next_steps=steps))
+        return
+    print(f"run {run_id} is {result.summary.status.replace('_', ' ')}; decide it, and resume it:")
+    for step in steps:
+        print(f"  {step}")
+
+
+app = Group("Define, import, inspect and call tools.")
 
 Source = Annotated[
     str,
     typer.Argument(
-        metavar="FILE_OR_URL", help="OpenAPI document, JSON or YAML; or a gRPC server, as grpc://host:port."
+        metavar="FILE_OR_URL",
+        help="OpenAPI document, JSON or YAML; or a gRPC server, as grpc://host:port.",
+        show_default=False,
     ),
 ]
-ToolName = Annotated[str, typer.Argument(metavar="NAME", help="The tool's name.", show_default=False)]
-Name = Annotated[str, typer.Option("--name", metavar="N", help="Name of the provider.")]
+ToolName = Annotated[
+    str,
+    typer.Argument(metavar="NAME", help="The tool's name.", show_default=False, autocompletion=tool_names),
+]
+Name = Annotated[str, typer.Option("--name", metavar="NAME", help="Name of the provider.")]
 Address = Annotated[
     str | None, typer.Option("--base-url", metavar="URL", help="Address of the API, instead of the document's.")
 ]
@@ -167,41 +225,69 @@ Bound = Annotated[
 Auth = Annotated[str | None, typer.Option("--auth", metavar="JSON", help="Any other authentication of a provider.")]
 
 
-@app.command("search")
+@command(app, "search", example="toolcrib tool search update a deal")
 @shows(print_tools)
 async def search_tools(
     crib: "Crib",
-    words: Annotated[list[str], typer.Argument(metavar="WORDS", help="What the tool should do.")],
+    words: Annotated[list[str], typer.Argument(metavar="WORDS", help="What the tool should do.", show_default=False)],
     limit: Annotated[int, typer.Option(help="At most so many.", min=1, max=200)] = 10,
 ) -> "Sequence[ToolRevision]":
-    """List the tools that do what the words say, best first."""
+    """List the tools that do what the words say."""
     return [tool for tool, _ in await crib.listing.search(" ".join(words), limit=limit)]
 
 
-@app.command("add")
-def add_builtin_tools(
-    names: Annotated[
-        list[str] | None, typer.Argument(metavar="NAME", help="Of tools that come with Toolcrib; none lists them.")
-    ] = None,
-    store: Store = DEFAULT_STORE,
-    as_json: AsJson = False,
-) -> None:
-    """Add tools that come with Toolcrib: http_get, http_request, wget."""
-    from toolcrib.builtin_tools import builtin_tool, builtin_tools
+Definitions = Annotated[
+    list[str],
+    typer.Argument(
+        metavar="FILE…",
+        help="Definitions as YAML or JSON, - for stdin; or names of tools that come with Toolcrib.",
+        show_default=False,
+    ),
+]
 
-    definitions = [builtin_tool(name) for name in names or ()]
-    if not definitions:
-        for offered in builtin_tools():
-            print(f"{offered.name}: {offered.description}")
-        return
+
+def _print_added(found: "Sequence[ToolRevision]") -> None:
+    for each in found:
+        print_saved(each)
+
+
+@command(app, "add", example="toolcrib tool add quote.yaml")
+@prints(_print_added)
+def add(definitions: Definitions, store: Store = DEFAULT_STORE) -> "list[ToolRevision]":
+    """Save tools from files, each as a new revision.
+
+    A file may be a document of `toolcrib apply`, with its kind. A name stands for a tool that comes with Toolcrib:
+    http_get, http_request or wget.
+    """
+    read = [(Path(each), _definition(each)) for each in definitions]
 
     async def save(crib: "Crib") -> "list[ToolRevision]":
-        return [await crib.save(definition) for definition in definitions]
+        saved: list[ToolRevision] = []
+        for file, definition in read:
+            with telling_lines(file):
+                saved.append(await crib.save(definition))
+        return saved
 
-    (print_json if as_json else print_tools)(with_crib(store, save, new=True))
+    return with_crib(store, save, new=True)
 
 
-@app.command("import")
+def _definition(given: str) -> "ToolDefinition":
+    """The tool that a file defines, or that comes with Toolcrib."""
+    from toolcrib.builtin_tools import builtin_tool
+    from toolcrib.contracts import InvalidDefinition, ToolDefinition
+
+    file = Path(given)
+    if given != "-" and file.suffix not in {".yaml", ".yml", ".json"} and not file.is_file():
+        return builtin_tool(given)
+    content = object_in(file)
+    kind = content.pop("kind", "tool")
+    if kind != "tool":
+        instead = f"toolcrib {kind} add {given}" if kind in _ADDED else "toolcrib apply FOLDER"
+        raise InvalidDefinition(f"{given} is of kind {kind!r}, not tool; use {instead}")
+    return to_contract(ToolDefinition, content, f"{given}: tool {content.get('name')!r}")
+
+
+@command(app, "import", example="toolcrib tool import openapi.yaml --name crm")
 @prints(print_import, data=import_document)
 def import_tools(
     source: Source,
@@ -216,7 +302,10 @@ def import_tools(
     accept: AcceptChanges = False,
     store: Store = DEFAULT_STORE,
 ) -> "ImportedApi":
-    """Import every operation of an OpenAPI document or gRPC server as a tool, and report what was dropped."""
+    """Import an OpenAPI document or a gRPC server.
+
+    Every operation becomes a tool. What was dropped is reported.
+    """
     is_grpc = source.startswith(("grpc://", "grpcs://"))
     document = source if is_grpc or source.startswith(("http://", "https://")) else _read(Path(source))
     described = None if descriptors is None else _read(descriptors)
@@ -224,11 +313,12 @@ def import_tools(
     bounds = _bounds(bound or [])
 
     async def bring(crib: "Crib") -> "ImportedApi":
-        if is_grpc:
-            return await crib.imports.grpc(source, name=name, descriptors=described, auth=given, accept=accept)
-        return await crib.imports.openapi(
-            document, name=name, base_url=base_url, auth=given, bounds=bounds, accept=accept
-        )
+        with progress(f"Importing {source}"):
+            if is_grpc:
+                return await crib.imports.grpc(source, name=name, descriptors=described, auth=given, accept=accept)
+            return await crib.imports.openapi(
+                document, name=name, base_url=base_url, auth=given, bounds=bounds, accept=accept
+            )
 
     return with_crib(store, bring, new=True)
 
@@ -256,7 +346,7 @@ def _authentication(token: str | None, api_key: str | None, auth: str | None) ->
     from toolcrib.contracts import ApiKeyAuth, BearerAuth, InvalidInput, ProviderAuth
 
     if len([each for each in (token, api_key, auth) if each is not None]) > 1:
-        raise InvalidInput("--token, --api-key and --auth say the same in three ways; give one of them")
+        raise InvalidInput("--token, --api-key and --auth are three ways to give the same; give one of them")
     if token is not None:
         return BearerAuth(token=token)
     adapter = TypeAdapter[ProviderAuth](ProviderAuth)
@@ -304,8 +394,31 @@ TOOLS: "Resource[ToolRevision]" = Resource(
     table=print_tools,
     get=_one,
     help={
-        "list": "List the tools in service, each in the version that a call gets.",
-        "show": "Print a tool's definition as JSON, in the revision that a call gets.",
+        "list": "List the tools.\n\nEach is in the version that a call gets.",
+        "show": "Print a tool's definition.\n\nIt is the revision that a call gets.",
     },
+    examples={"show": " search_deals"},
 )
 TOOLS.add_to(app)
+
+
+@command(app, "remove", example="toolcrib tool remove search_deals --yes")
+@prints("tool {found.name} is removed")
+def remove(name: ToolName, yes: Yes = False, store: Store = DEFAULT_STORE) -> "Removed":
+    """Remove a tool.
+
+    It asks first if something depends on the tool. Active runs continue with the revision that they began with.
+    """
+    from toolcrib.interfaces.cli.render.documents import Removed
+
+    async def work(crib: "Crib") -> str:
+        realm = (await crib.authorize(newest=True)).realm
+        found = crib.registry.require(realm, name)
+        bound = (await crib.lifecycle.impact(found.ref)).dependents
+        if bound:
+            names = ", ".join(dict.fromkeys(each.name for each in bound[:_NAMED]))
+            confirm(f"{found.name} is used by {len(bound)}: {names}. Remove it?", yes=yes)
+        await crib.registry.remove(realm, found.name)
+        return found.name
+
+    return Removed(kind="tool", name=with_crib(store, work))

@@ -8,23 +8,28 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from toolcrib.interfaces.cli.render.console import duration
-from toolcrib.interfaces.cli.support.commands import Table, is_unsuccessful, print_json, shows
+from toolcrib.interfaces.cli.support.commands import Table, is_unsuccessful, print_json, says, shows
+from toolcrib.interfaces.cli.support.groups import Group, command
 from toolcrib.interfaces.cli.support.inputs import json_object
-from toolcrib.interfaces.cli.support.session import DEFAULT_STORE, InstanceId, Store, with_crib
+from toolcrib.interfaces.cli.support.session import InstanceId, names_of
 
 if TYPE_CHECKING:
     from toolcrib.contracts import Json
     from toolcrib.contracts.workflows import InstanceSummary, StepInstance, StepWait, WorkflowInstance
     from toolcrib.crib import Crib
+    from toolcrib.interfaces.cli.render.documents import SentSignal
 
-app = typer.Typer(help="Inspect and resume workflow runs.", no_args_is_help=True)
+app = Group("Inspect and resume workflow runs.")
 
-OfWorkflow = Annotated[str | None, typer.Option("--workflow", metavar="NAME", help="Of this workflow only.")]
+OfWorkflow = Annotated[
+    str | None,
+    typer.Option("--workflow", metavar="NAME", help="Of this workflow only.", autocompletion=names_of("workflow")),
+]
 Limit = Annotated[int, typer.Option("--limit", min=1, max=1000, help="At most so many.")]
 From = Annotated[str, typer.Option("--from", metavar="STEP", help="The first step to rerun.")]
 Unknown = Annotated[bool, typer.Option("--repeat-unknown", help="Also repeat calls whose outcome is unknown.")]
 SignalName = Annotated[str, typer.Argument(metavar="NAME", help="The signal that a step waits for.")]
-Payload = Annotated[str, typer.Option("--payload", metavar="JSON", help="What the step puts out, as a JSON object.")]
+Payload = Annotated[str, typer.Option("--payload", metavar="JSON", help="The output of the step, as a JSON object.")]
 Why = Annotated[str | None, typer.Option("--reason", metavar="TEXT", help="Why, for the record.", show_default=False)]
 
 _LONGEST = 500
@@ -42,7 +47,7 @@ _INSTANCES: "Table[InstanceSummary]" = Table(
 )
 
 
-@app.command("list")
+@command(app, "list", example="toolcrib instance list --workflow follow-up")
 @shows(_INSTANCES)
 async def list_instances(crib: "Crib", workflow: OfWorkflow = None, limit: Limit = 20) -> "Sequence[InstanceSummary]":
     """List instances, the newest first."""
@@ -56,14 +61,17 @@ def _print_instance(found: "WorkflowInstance") -> None:
     if found.status == "completed":
         print(f"output: {_short(found.output)}")
     if found.partial is not None:
-        print(f"done before the end: {_short(found.partial)}")
+        print(f"done before it ended: {_short(found.partial)}")
     tell(found)
 
 
-@app.command("show")
+@command(app, "show", example="toolcrib instance show latest")
 @shows(_print_instance)
 async def show(crib: "Crib", run_id: InstanceId) -> "WorkflowInstance":
-    """Show an instance step by step, with the beginnings of its input and output."""
+    """Show an instance, step by step.
+
+    Long inputs and outputs are abridged; with --json they are whole.
+    """
     return await crib.instances.get(run_id)
 
 
@@ -72,7 +80,7 @@ def print_result(instance: "WorkflowInstance") -> None:
     if instance.status == "completed":
         print_json(instance.output)
     if instance.partial is not None:
-        print(f"toolcrib: done before the end: {_short(instance.partial)}", file=sys.stderr)
+        print(f"toolcrib: done before it ended: {_short(instance.partial)}", file=sys.stderr)
     print(f"toolcrib: instance {instance.run_id} is {instance.status.replace('_', ' ')}", file=sys.stderr)
     for step in instance.steps if instance.dry_run else ():
         if step.reason is not None:
@@ -80,45 +88,53 @@ def print_result(instance: "WorkflowInstance") -> None:
     tell(instance)
 
 
-@app.command("resume")
+@command(app, "resume", example="toolcrib instance resume latest")
 @shows(print_result, fails=is_unsuccessful)
 async def resume(crib: "Crib", run_id: InstanceId, repeat_unknown: Unknown = False) -> "WorkflowInstance":
-    """Resume an instance in this process. A new instance continues a failed one without repeating calls."""
+    """Resume an instance in this process.
+
+    A new instance continues a failed one without repeating its calls.
+    """
     return await crib.instances.resume(run_id, repeat_unknown=repeat_unknown)
 
 
-@app.command("rerun")
+@command(app, "rerun", example="toolcrib instance rerun latest --from report")
 @shows(print_result, fails=is_unsuccessful)
 async def rerun(crib: "Crib", run_id: InstanceId, step: From) -> "WorkflowInstance":
-    """Rerun a workflow from a step; earlier outputs are reused."""
+    """Rerun a workflow from a step.
+
+    The outputs of earlier steps are reused.
+    """
     return await crib.instances.rerun(run_id, step)
 
 
-@app.command("signal")
-def signal(run_id: InstanceId, name: SignalName, payload: Payload = "{}", store: Store = DEFAULT_STORE) -> None:
-    """Send the signal that a step waits for. The first signal of a name counts."""
-    content = json_object(payload, "--payload")
+@command(app, "signal", example="toolcrib instance signal latest paid --payload '{\"usd\": 20}'")
+@says("{found.run_id} has signal {name}; resume it with: toolcrib instance resume {found.run_id}")
+async def signal(crib: "Crib", run_id: InstanceId, name: SignalName, payload: Payload = "{}") -> "SentSignal":
+    """Send the signal that a step waits for.
 
-    async def send(crib: "Crib") -> tuple[str, bool]:
-        meant = await crib.ids.find("instance", run_id)
-        return meant, await crib.instances.signal(meant, name, content)
+    The first signal of a name counts.
+    """
+    from toolcrib.contracts import Conflict
+    from toolcrib.interfaces.cli.render.documents import SentSignal
 
-    run_id, first = with_crib(store, send)
-    if not first:
-        print(f"toolcrib: {run_id} was told {name} before", file=sys.stderr)
-        raise typer.Exit(1)
-    print(f"{run_id} is told {name}; carry it on with: toolcrib instance resume {run_id}")
+    if not await crib.instances.signal(run_id, name, json_object(payload, "--payload")):
+        raise Conflict(f"{run_id} had signal {name} before; see toolcrib instance show {run_id}")
+    return SentSignal(run_id=run_id, name=name)
 
 
-@app.command("cancel")
-def cancel(run_id: InstanceId, reason: Why = None, store: Store = DEFAULT_STORE) -> None:
-    """Cancel an instance and its nested runs; it can be resumed."""
-
-    async def end(crib: "Crib") -> "WorkflowInstance":
-        return await crib.instances.cancel(await crib.ids.find("instance", run_id), reason=reason)
-
-    found = with_crib(store, end)
+def _print_status(found: "WorkflowInstance") -> None:
     print(f"{found.run_id} is {found.status.replace('_', ' ')}")
+
+
+@command(app, "cancel", example="toolcrib instance cancel latest")
+@shows(_print_status)
+async def cancel(crib: "Crib", run_id: InstanceId, reason: Why = None) -> "WorkflowInstance":
+    """Cancel an instance and its nested runs.
+
+    It can be resumed.
+    """
+    return await crib.instances.cancel(run_id, reason=reason)
 
 
 def tell(instance: "WorkflowInstance") -> None:
@@ -139,8 +155,8 @@ def _next(instance: "WorkflowInstance") -> str:
     reason = None if instance.error is None else instance.error.reason
     if reason == "input_schema_mismatch" and not has_begun:
         name = instance.workflow.partition("@")[0]
-        return f"no step has begun; begin another one with: toolcrib workflow run {name} --input JSON"
-    return f"when it is put right: toolcrib instance resume {instance.run_id}"
+        return f"no step has begun; start another one with: toolcrib workflow run {name} --input JSON"
+    return f"when the cause is fixed: toolcrib instance resume {instance.run_id}"
 
 
 def _took(step: "StepInstance") -> str:

@@ -1,16 +1,16 @@
-"""`toolcrib workflow draft`, `drafts`, `discard`, `undo`, `publish`, `revert`, `remove`, `materialize`: drafts."""
+"""`toolcrib workflow publish`, `revert` and `materialize`: changes of workflows."""
 
-from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
 import typer
 
+from toolcrib.interfaces.cli.render.console import JSON_ONLY
 from toolcrib.interfaces.cli.render.tables import print_differences, print_impact
-from toolcrib.interfaces.cli.support.commands import Table, says, shows
-from toolcrib.interfaces.cli.support.inputs import object_in
-from toolcrib.interfaces.cli.support.session import DEFAULT_STORE, Store, with_crib
-from toolcrib.interfaces.cli.workflows.workflows import File, Name, draw, print_problems, refuse_errors
+from toolcrib.interfaces.cli.support.commands import prints, says
+from toolcrib.interfaces.cli.support.inputs import confirm, object_in
+from toolcrib.interfaces.cli.support.session import DEFAULT_STORE, Store, Yes, run_ids, with_crib
+from toolcrib.interfaces.cli.workflows.workflows import Name, check_publishable, draw
 
 if TYPE_CHECKING:
     from toolcrib.contracts import JsonObject
@@ -20,10 +20,16 @@ if TYPE_CHECKING:
 Source = Annotated[
     str, typer.Argument(metavar="FILE|NAME", help="A definition, or the name of a draft.", show_default=False)
 ]
-Note = Annotated[str, typer.Option("--note", metavar="TEXT", help="A note for the person who publishes it.")]
-Yes = Annotated[bool, typer.Option("--yes", help="Publish without asking.")]
 Number = Annotated[int, typer.Argument(metavar="REVISION", help="Number of the older revision.", show_default=False)]
-PastRun = Annotated[str, typer.Option("--run", metavar="ID", help="The instance, or the agent's run in it.")]
+PastRun = Annotated[
+    str,
+    typer.Option(
+        "--run",
+        metavar="ID",
+        help="The instance, or the agent's run in it: its id, its first characters, or latest.",
+        autocompletion=run_ids,
+    ),
+]
 NewStep = Annotated[str, typer.Option("--step", metavar="NAME", help="Name of the new step.")]
 Node = Annotated[str | None, typer.Option("--node", metavar="STEP", help="The step that has asked the agent.")]
 Pin = Annotated[str | None, typer.Option("--pin", metavar="HANDLE", help="The call that has filled this handle.")]
@@ -33,63 +39,23 @@ At = Annotated[str | None, typer.Option("--position", metavar="POSITION", help="
 _SUFFIXES = {".yaml", ".yml", ".json"}
 
 
-def draft(file: File, note: Note = "", store: Store = DEFAULT_STORE) -> None:
-    """Save a definition as a draft. It must be publishable; it cannot run yet."""
-    document = object_in(file)
+@prints("workflow {found.tool.ref} is published as revision {found.tool.revision}")
+def publish(source: Source, yes: Yes = False, store: Store = DEFAULT_STORE) -> "Publication":
+    """Publish a definition or a draft.
 
-    async def keep(crib: "Crib") -> int | None:
-        found = await crib.workflows.check(document)
-        print_problems(found, file)
-        refuse_errors(found)
-        return (await crib.workflows.draft(document, note=note)).revision
-
-    revision = with_crib(store, keep, new=True)
-    print(f"draft {document['name']} is kept as revision {revision}")
-
-
-_DRAFTS: "Table[WorkflowDraft]" = Table(
-    {
-        "Draft": lambda each: each.definition.name,
-        "Revision": lambda each: each.revision,
-        "By": lambda each: each.authored_by or each.made_by,
-        "At (UTC)": lambda each: each.created_at,
-        "Note": lambda each: each.note,
-    }
-)
-
-
-@shows(_DRAFTS)
-async def drafts(crib: "Crib") -> "Sequence[WorkflowDraft]":
-    """List the drafts."""
-    return await crib.workflows.drafts()
-
-
-@says("draft {name} is discarded")
-async def discard(crib: "Crib", name: Name) -> None:
-    """Delete a draft; published revisions stay."""
-    await crib.workflows.discard(name)
-
-
-def undo(name: Name, store: Store = DEFAULT_STORE) -> None:
-    """Undo the last change of a draft."""
-    before = with_crib(store, lambda crib: crib.workflows.undo(name))
-    what = "there was none before" if before is None else f"it is as it was, in revision {before.revision}"
-    print(f"the last change of draft {name} is taken back; {what}")
-
-
-def publish(source: Source, yes: Yes = False, store: Store = DEFAULT_STORE) -> None:
-    """Publish a definition or a draft, after showing what depends on it."""
+    What depends on it is shown first, and a question is asked.
+    """
     file = Path(source) if Path(source).suffix in _SUFFIXES else None
     given = source if file is None else object_in(file)
+    if isinstance(given, dict):
+        given.pop("kind", None)
 
     async def ask_and_publish(crib: "Crib") -> "Publication":
-        revision = await _tell(crib, given, file)
-        if not yes:
-            typer.confirm("publish it?", abort=True)
+        revision = await _show(crib, given, file)
+        confirm("Publish it?", yes=yes)
         return await crib.workflows.publish(given, draft=revision)
 
-    done = with_crib(store, ask_and_publish, new=True)
-    print(f"workflow {done.tool.ref} is published as revision {done.tool.revision}")
+    return with_crib(store, ask_and_publish, new=True)
 
 
 @says("revision {revision} of workflow {name} is published again, as revision {found.tool.revision}")
@@ -98,6 +64,17 @@ async def revert(crib: "Crib", name: Name, revision: Number) -> "Publication":
     return await crib.workflows.revert(name, revision)
 
 
+def _print_materialized(made: "Materialized") -> None:
+    print(made.note)
+    for path in made.rewired:
+        print(f"{path} reads {made.step} now")
+    for path in made.left:
+        print(f"{path} reads handles as before")
+    name = made.definition.name
+    print(f"publish it: toolcrib workflow publish {name}; undo it: toolcrib draft undo {name}")
+
+
+@prints(_print_materialized)
 def materialize(
     name: Name,
     *,
@@ -108,24 +85,22 @@ def materialize(
     call_id: CallId = None,
     position: At = None,
     store: Store = DEFAULT_STORE,
-) -> None:
-    """Turn a call that an agent made into a step of the workflow's draft."""
+) -> "Materialized":
+    """Turn a call of an agent into a step of a draft.
+
+    The draft is that of the workflow; it is made if there is none.
+    """
 
     async def make(crib: "Crib") -> "Materialized":
+        meant = await crib.ids.find("run", run_id)
         return await crib.workflows.materialize(
-            name, run_id=run_id, step=step, node=node, pin=pin, call_id=call_id, position=position
+            name, run_id=meant, step=step, node=node, pin=pin, call_id=call_id, position=position
         )
 
-    made = with_crib(store, make)
-    print(made.note)
-    for path in made.rewired:
-        print(f"{path} reads {made.step} now")
-    for path in made.left:
-        print(f"{path} reads handles as it did")
-    print(f"publish it: toolcrib workflow publish {name}; take it back: toolcrib workflow undo {name}")
+    return with_crib(store, make)
 
 
-async def _tell(crib: "Crib", given: "JsonObject | str", file: Path | None) -> int | None:
+async def _show(crib: "Crib", given: "JsonObject | str", file: Path | None) -> int | None:
     """What would be published, what is wrong with it, what it changes and whom; refuse it if it cannot be.
 
     Returns:
@@ -136,12 +111,14 @@ async def _tell(crib: "Crib", given: "JsonObject | str", file: Path | None) -> i
     if isinstance(given, str):
         draft = await crib.workflows.get_draft(given)
         drafted, revision = draft.definition, draft.revision
-        _print_draft(draft)
+        if not JSON_ONLY.get():
+            _print_draft(draft)
     else:
         drafted = given
     found = await crib.workflows.check(drafted)
-    print_problems(found, file)
-    refuse_errors(found)
+    check_publishable(found, file)
+    if JSON_ONLY.get():
+        return revision
     draw(found.model_copy(update={"problems": ()}))
     concerned = await crib.workflows.impact(drafted)
     if concerned is not None:

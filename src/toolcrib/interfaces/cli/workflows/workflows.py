@@ -1,30 +1,43 @@
-"""`toolcrib workflow list`, `show`, `graph`, `export`, `check`, `impact`, `run`, `dry-run`: read and run workflows."""
+"""`toolcrib workflow list`, `show`, `graph`, `export`, `check`, `impact`, `run`, `remove`: read and run workflows."""
 
 from collections.abc import Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Literal
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from toolcrib.interfaces.cli.render.console import console
+from toolcrib.interfaces.cli.render.console import JSON_ONLY, console
 from toolcrib.interfaces.cli.render.tables import print_impact, print_tools
 from toolcrib.interfaces.cli.support.commands import Resource, is_unsuccessful, print_json, prints, shows
+from toolcrib.interfaces.cli.support.groups import Group, command
 from toolcrib.interfaces.cli.support.inputs import json_object, object_in, text_of
-from toolcrib.interfaces.cli.support.session import DEFAULT_STORE, AsJson, Store, with_crib
+from toolcrib.interfaces.cli.support.session import DEFAULT_STORE, AsJson, DefinitionFile, Store, names_of, with_crib
 from toolcrib.interfaces.cli.workflows.instances import print_result
 
 if TYPE_CHECKING:
-    from toolcrib.contracts import ImpactReport, ToolRevision
+    from toolcrib.contracts import ImpactReport, JsonObject, ToolRevision
     from toolcrib.contracts.workflows import WorkflowDefinition, WorkflowGraph, WorkflowInstance
     from toolcrib.crib import Crib
 
-app = typer.Typer(help="Check, publish, draw and run workflows.", no_args_is_help=True)
+app = Group("Check, publish, draw and run workflows.")
 
-Ref = Annotated[str, typer.Argument(metavar="NAME[@RANGE]", help="The workflow, as calls name it.", show_default=False)]
-Name = Annotated[str, typer.Argument(metavar="NAME", help="The workflow's name.", show_default=False)]
-File = Annotated[Path, typer.Argument(metavar="FILE", help="The definition, as YAML or JSON.", show_default=False)]
+Ref = Annotated[
+    str,
+    typer.Argument(
+        metavar="NAME[@RANGE]",
+        help="The workflow, as calls name it.",
+        show_default=False,
+        autocompletion=names_of("workflow"),
+    ),
+]
+Name = Annotated[
+    str,
+    typer.Argument(
+        metavar="NAME", help="The workflow's name.", show_default=False, autocompletion=names_of("workflow")
+    ),
+]
+DryRun = Annotated[bool, typer.Option("--dry-run", help="Skip every call that would write.")]
 Input = Annotated[str, typer.Option("--input", metavar="JSON", help="The input, as a JSON object.")]
-Format = Annotated[Literal["yaml", "json"], typer.Option("--format", help="Of the document.")]
 _ANY = 1_000_000
 
 
@@ -42,39 +55,48 @@ def _print_definition(found: "tuple[WorkflowDefinition, WorkflowGraph]") -> None
     draw(graph)
 
 
-@app.command("show")
+@command(app, "show", example="toolcrib workflow show follow-up")
 @shows(_print_definition, data=lambda found: found[0].document())
 async def show(crib: "Crib", ref: Ref) -> "tuple[WorkflowDefinition, WorkflowGraph]":
-    """Draw a workflow, or a deterministic agentic tool as a workflow, with its description."""
+    """Draw a workflow, with its description.
+
+    A deterministic agentic tool is drawn as a workflow.
+    """
     return await _definition(crib, ref), await _graph(crib, ref)
 
 
-@app.command("graph")
+@command(app, "graph", example="toolcrib workflow graph follow-up")
 @shows(draw)
 async def graph(crib: "Crib", ref: Ref) -> "WorkflowGraph":
-    """Draw the steps of a workflow with the current state of each: ok, held or broken, and why."""
+    """Draw the steps of a workflow with their state.
+
+    Each is ok, held or broken, with the reason.
+    """
     return await _graph(crib, ref)
 
 
-@app.command("export")
-def export(ref: Ref, form: Format = "yaml", store: Store = DEFAULT_STORE) -> None:
-    """Print the definition of a workflow, or of a deterministic agentic tool as one."""
-
-    async def read(crib: "Crib") -> "WorkflowDefinition":
-        return await _definition(crib, ref)
-
-    document = with_crib(store, read).document()
-    if form == "json":
-        print_json(document)
-        return
+def _print_yaml(document: "JsonObject") -> None:
     import yaml
 
     print(yaml.safe_dump(document, sort_keys=False, allow_unicode=True), end="")
 
 
-@app.command("check")
-def check(file: File, store: Store = DEFAULT_STORE, as_json: AsJson = False) -> None:
-    """Report every problem of a definition by line; exit status 1 if it cannot be published."""
+@command(app, "export", example="toolcrib workflow export follow-up > follow-up.yaml")
+@shows(_print_yaml)
+async def export(crib: "Crib", ref: Ref) -> "JsonObject":
+    """Print the definition of a workflow as YAML.
+
+    A deterministic agentic tool is printed as a workflow.
+    """
+    return (await _definition(crib, ref)).document()
+
+
+@command(app, "check", example="toolcrib workflow check follow-up.yaml")
+def check(file: DefinitionFile, store: Store = DEFAULT_STORE, as_json: AsJson = False) -> None:
+    """Report every problem of a definition, by line.
+
+    The exit status is 1 if it cannot be published.
+    """
     document = object_in(file)
     found = with_crib(store, lambda crib: crib.workflows.check(document))
     if as_json:
@@ -86,27 +108,22 @@ def check(file: File, store: Store = DEFAULT_STORE, as_json: AsJson = False) -> 
     refuse_errors(found)
 
 
-@app.command("impact")
+@command(app, "impact", example="toolcrib workflow impact follow-up")
 @shows(print_impact)
 async def impact(crib: "Crib", ref: Ref) -> "ImpactReport":
-    """List what depends on a workflow, directly or indirectly, and its active runs."""
+    """List what depends on a workflow, and its active runs."""
     return await crib.lifecycle.impact((await crib.workflows.get(ref)).ref)
 
 
-@app.command("run")
+@command(app, "run", example='toolcrib workflow run follow-up --input \'{"company": "Acme", "days": 30}\'')
 @prints(print_result, fails=is_unsuccessful)
-def run(ref: Ref, given: Input = "{}", store: Store = DEFAULT_STORE) -> "WorkflowInstance":
-    """Run a workflow until it ends or waits, and print its output; one that fails ends with status 1."""
-    arguments = json_object(given, "--input")
-    return with_crib(store, lambda crib: crib.instances.start(ref, arguments))
+def run(ref: Ref, given: Input = "{}", dry_run: DryRun = False, store: Store = DEFAULT_STORE) -> "WorkflowInstance":
+    """Run a workflow until it ends or waits.
 
-
-@app.command("dry-run")
-@prints(print_result, fails=is_unsuccessful)
-def dry_run(ref: Ref, given: Input = "{}", store: Store = DEFAULT_STORE) -> "WorkflowInstance":
-    """Run a workflow, skipping every call that would write."""
+    Its output is printed. The exit status is 1 if it fails.
+    """
     arguments = json_object(given, "--input")
-    return with_crib(store, lambda crib: crib.instances.start(ref, arguments, dry_run=True))
+    return with_crib(store, lambda crib: crib.instances.start(ref, arguments, dry_run=dry_run))
 
 
 def print_problems(graph: "WorkflowGraph", file: Path | None) -> None:
@@ -123,6 +140,24 @@ def refuse_errors(graph: "WorkflowGraph") -> None:
     """End with status 1 if the definition could not be published."""
     if any(problem.is_error for problem in graph.problems):
         raise typer.Exit(1)
+
+
+def check_publishable(graph: "WorkflowGraph", file: Path | None) -> None:
+    """Print the problems of a definition, and refuse it if it could not be published.
+
+    Raises:
+        InvalidDefinition: It could not, and `--json` was given; it has the problems.
+        typer.Exit: It could not; the status is 1.
+    """
+    from toolcrib.contracts import InvalidDefinition
+
+    errors = [each for each in graph.problems if each.is_error]
+    if not JSON_ONLY.get():
+        print_problems(graph, file)
+        refuse_errors(graph)
+    elif errors:
+        told = [{"path": each.path, "problem": each.message} for each in errors]
+        raise InvalidDefinition(f"workflow {graph.workflow} cannot be published; correct its problems", told)
 
 
 async def _definition(crib: "Crib", ref: str) -> "WorkflowDefinition":
@@ -157,6 +192,7 @@ WORKFLOWS: "Resource[ToolRevision]" = Resource(
     list=_all,
     table=print_tools,
     remove=lambda crib, name: crib.workflows.remove(name),
-    help={"remove": "Remove a workflow from the catalogue; active runs continue."},
+    help={"remove": "Remove a workflow.\n\nIts active runs continue."},
+    examples={"remove": " follow-up"},
 )
 WORKFLOWS.add_to(app)

@@ -30,9 +30,9 @@ class Person:
         self.answers = list(answers)
         self.forms: list[types.ElicitRequestFormParams] = []
 
-    async def __call__(self, _: ClientRequestContext, form: types.ElicitRequestParams) -> types.ElicitResult:
-        assert isinstance(form, types.ElicitRequestFormParams)
-        self.forms.append(form)
+    async def __call__(self, context: ClientRequestContext, params: types.ElicitRequestParams) -> types.ElicitResult:
+        assert isinstance(params, types.ElicitRequestFormParams)
+        self.forms.append(params)
         return self.answers.pop(0)
 
 

@@ -13,6 +13,7 @@ from toolcrib.contracts import (
     JsonSchema,
     LifeCycle,
     Limits,
+    McpOffer,
     Principal,
     RateLimit,
     RetryPolicy,
@@ -40,6 +41,7 @@ class ToolChanges(TypedDict, total=False):
     source: ToolSource
     input_schema: JsonSchema
     output_schema: JsonSchema
+    mcp: McpOffer
     select: str
     side_effects: SideEffects
     deletes: bool

@@ -315,6 +315,7 @@ if TYPE_CHECKING:
         ToolReview,
         VersionLife,
     )
+    from toolcrib.contracts.tools.mcp_offer import McpOffer
     from toolcrib.contracts.tools.prompt_proposals import (
         PromptDifference,
         PromptRevision,
@@ -429,6 +430,7 @@ else:
                 "AdoptedTool Adoption Baseline ImportOutcome Loss LossEffect LossKind LossReport OperationImport "
                 "ProviderBaseline ToolProposal ToolReview VersionLife"
             ),
+            "toolcrib.contracts.tools.mcp_offer": "McpOffer",
             "toolcrib.contracts.tools.prompt_proposals": (
                 "PromptDifference PromptRevision PromptTest ProposalSource ProposedText TextProposal TrialCall"
             ),
@@ -597,6 +599,7 @@ __all__ = [
     "LossReport",
     "MaxCost",
     "McpConnection",
+    "McpOffer",
     "McpTransport",
     "MemoryStrategy",
     "ModelDenied",

@@ -24,6 +24,7 @@ __all__ = [
     "export_names",
     "export_tools",
     "generate_description",
+    "mcp_tool",
     "select_available",
 ]
 
@@ -231,7 +232,8 @@ def _langchain(definition: ToolDefinition, name: str) -> JsonObject:
     return {"name": name, "description": describe(definition), "args_schema": schema}
 
 
-def _mcp(definition: ToolDefinition, name: str) -> JsonObject:
+def mcp_tool(definition: ToolDefinition, name: str) -> JsonObject:
+    """A tool as a `Tool` of the Model Context Protocol, under a name."""
     title = definition.title or name.replace("_", " ").capitalize()
     writes = definition.side_effects == "writes"
     tool: JsonObject = {
@@ -262,5 +264,5 @@ _SHAPES: Final[Mapping[ExportFormat, Callable[[ToolDefinition, str], JsonObject]
     "openai": _openai,
     "anthropic": _anthropic,
     "langchain": _langchain,
-    "mcp": _mcp,
+    "mcp": mcp_tool,
 }

@@ -29,6 +29,7 @@ from toolcrib.contracts.runs.runs import RunKind
 from toolcrib.contracts.specs.agents import AgenticImplementation, AgentImplementation
 from toolcrib.contracts.specs.models_and_limits import CLOSING_S
 from toolcrib.contracts.specs.workflow_steps import WorkflowImplementation
+from toolcrib.contracts.tools.mcp_offer import McpOffer
 
 CachePolicy: TypeAlias = Literal["none", "ttl", "forever"]
 FailureAction: TypeAlias = Literal["retry", "clarify", "fail", "fallback"]
@@ -153,6 +154,8 @@ class ToolDefinition(Contract):
     `ai://agents/{name}/execute`, `ai://workflows/{name}/execute`."""
     secrets: tuple[SecretReference, ...] = ()
     available_as: tuple[Surface, ...] = ("tool", "workflow_step", "mcp_tool")
+    mcp: McpOffer | None = None
+    """What MCP clients see, which needs `mcp_tool` above; a tool if null."""
     enabled: bool = True
 
     implementation: Implementation

@@ -11,7 +11,7 @@ from typing import Annotated, Final
 
 import typer
 
-from toolcrib.interfaces.cli.admin import keys, providers, serve, settings, store
+from toolcrib.interfaces.cli.admin import keys, mcp, providers, serve, settings, store
 from toolcrib.interfaces.cli.agents import agents, evaluations, models, named
 from toolcrib.interfaces.cli.demo import demo
 from toolcrib.interfaces.cli.project import project
@@ -122,7 +122,9 @@ for name, made, example in (
     ("doctor", settings.doctor, "toolcrib doctor"),
     ("eval", evaluations.evaluate, "toolcrib eval tasks.yaml --agent desk --repeat 3"),
     ("export", project.export, "toolcrib export definitions"),
+    ("guard", mcp.guard, "toolcrib guard --approve 'write_*' -- mcp-server-files /data"),
     ("init", project.init, "toolcrib init shop"),
+    ("mcp", mcp.mcp, "toolcrib mcp shop.tools:crib"),
     ("prune", store.prune, "toolcrib prune --older-than 30d --dry-run"),
     ("replay", replay.replay, "toolcrib replay run.bundle"),
     ("schema", settings.schema, "toolcrib schema Run"),

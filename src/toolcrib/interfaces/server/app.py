@@ -11,12 +11,14 @@ from fastapi.exceptions import RequestValidationError
 from fastapi.routing import APIRoute
 from starlette.exceptions import HTTPException
 from starlette.middleware import Middleware
+from starlette.routing import Route
 
 from toolcrib.contracts import JsonSchema, ToolcribError
 from toolcrib.contracts.base.base import release
 from toolcrib.contracts.schemas import contract_schemas
 from toolcrib.crib import Crib
 from toolcrib.crib.maintenance import maintenance_loop
+from toolcrib.interfaces.mcp.http import PATH, McpEndpoint
 from toolcrib.interfaces.server.agents import agents, executions, named
 from toolcrib.interfaces.server.http.caller_rights import BEARER
 from toolcrib.interfaces.server.http.errors import ErrorView, on_http_error, on_invalid_request, on_toolcrib_error
@@ -106,10 +108,12 @@ def create_app(
     app.state.allow_local_models = allow_local_models
     app.state.self_approval = self_approval
     app.state.drain_s = drain_s
+    app.state.mcp = McpEndpoint(crib, self_approval=self_approval)
     needs_key = Security(BEARER)
     for part in _PARTS:
         part.add_to(app.router, _PREFIX, needs_key, _ERRORS)
     app.add_api_route(f"{_PREFIX}/schemas", _schemas, tags=["schemas"], dependencies=[needs_key], responses=_ERRORS)
+    app.router.routes.append(Route(PATH, app.state.mcp))
     app.add_api_route("/health", _health, tags=["health"])
     return app
 
@@ -136,6 +140,7 @@ async def _life(app: FastAPI) -> AsyncGenerator[None]:
         try:
             yield
         finally:
+            await app.state.mcp.close()
             await crib.engine.drain(app.state.drain_s)
             driving.cancel()
             await asyncio.gather(driving, return_exceptions=True)

@@ -41,6 +41,7 @@ from toolcrib.contracts import (
     Json,
     JsonObject,
     JsonSchema,
+    McpOffer,
     RateLimit,
     RetryPolicy,
     SecretReference,
@@ -111,6 +112,7 @@ class ToolOptions(TypedDict, total=False):
     runs_on: Any
     security_uri: str
     secrets: tuple[SecretReference, ...]
+    mcp: McpOffer
     input_schema: JsonSchema
     """In place of the type hints: the function then gets its arguments as they came, and may take any by `**name`."""
     output_schema: JsonSchema | None

@@ -6,7 +6,7 @@ What only one kind of tool can say is checked in the folder of that kind.
 import re
 from collections.abc import Callable, Sequence
 from functools import partial
-from typing import Final, TypeVar
+from typing import Final, TypeVar, cast
 
 from toolcrib.contracts import (
     SECRET_REFERENCE,
@@ -25,6 +25,7 @@ from toolcrib.core.registry.schema.validation import SchemaValidator, checked_sc
 
 _TYPES: Final = ("array", "boolean", "integer", "null", "number", "string")
 _SEGMENT: Final = re.compile(r"[^/*]+")
+_URI: Final = re.compile(r"[A-Za-z][A-Za-z0-9+.-]*:[!-~]+")
 _SECURITY_URI: Final = re.compile(r"ai://[^/*]+(?:/[^/*]+)+")
 
 
@@ -159,6 +160,27 @@ def _check_security(definition: ToolDefinition) -> None:
         raise InvalidDefinition(f"{msg}; write e.g. ai://tools/crm/search_deals/execute, without *")
 
 
+def _check_mcp(definition: ToolDefinition) -> None:
+    """A resource is read at an address from which all its arguments come; only what changes nothing is read."""
+    offer = definition.mcp
+    if offer is None:
+        return
+    if definition.side_effects == "writes":
+        msg = f"tool {definition.name!r} writes, so MCP clients cannot be offered it as a {offer.show_as}"
+        raise InvalidDefinition(f"{msg}; set side_effects to 'reads' if that is what it does, or leave mcp out")
+    if (offer.show_as == "resource") is not (offer.uri is not None and _URI.fullmatch(offer.uri) is not None):
+        msg = f"tool {definition.name!r}: mcp has show_as {offer.show_as!r} and uri {offer.uri!r}"
+        raise InvalidDefinition(f"{msg}; give a resource an address such as deals://{{deal_id}}, and a prompt none")
+    if offer.show_as == "resource":
+        known = cast("JsonObject", definition.input_schema.get("properties", {}))
+        needed = cast("list[str]", definition.input_schema.get("required", []))
+        wrong = sorted({*offer.variables} - known.keys()) or sorted({*needed} - {*offer.variables})
+        if wrong or len({*offer.variables}) < len(offer.variables):
+            what = f"argument {wrong[0]!r} stands in only one of" if wrong else "a variable stands twice in"
+            msg = f"tool {definition.name!r}: {what} mcp.uri {offer.uri!r} and input_schema"
+            raise InvalidDefinition(f"{msg}; name each required argument once in the address, as {{argument}}")
+
+
 def _check_secrets(definition: ToolDefinition) -> None:
     """Secrets are named and never held; what stands in place of a reference may be one, so it is not repeated."""
     for secret in definition.secrets:
@@ -213,6 +235,7 @@ _CHECKS: Final[Sequence[tuple[Callable[[ToolDefinition], None], str]]] = (
     (_check_version, "/version"),
     (_check_category, "/category"),
     (_check_security, "/security_uri"),
+    (_check_mcp, "/mcp"),
     (_check_secrets, "/secrets"),
     (_check_input_schema, "/input_schema"),
     (_check_output_schema, "/output_schema"),

@@ -359,7 +359,7 @@ async def _program(
         await hold(streams, asking, legacy=False, opened=opened, leave=leave)
     except OSError as problem:
         asking.troubles.last = connection_failure(
-            reach.provider.name, f"its program does not start: {problem.strerror}"
+            reach.provider.name, f"its program {reach.connection.command[0]!r} does not start: {problem.strerror}"
         )
 
 

@@ -1,0 +1,128 @@
+"""The MCP server over HTTP, at `/mcp` of the server.
+
+Requests of protocol revision 2026-07-28 need no session. Clients of older revisions get one, which is bound to the
+principal that began it. The SDK is imported and started by the first request.
+"""
+
+import asyncio
+import contextlib
+from ipaddress import ip_address
+from typing import TYPE_CHECKING, Any, Final, cast
+from urllib.parse import urlsplit
+
+from starlette.types import Receive, Scope, Send
+
+from toolcrib.contracts import PermissionDenied, Principal, Unavailable
+from toolcrib.contracts.base.errors import missing_extra
+from toolcrib.crib import Crib
+
+if TYPE_CHECKING:
+    from mcp.server.streamable_http_manager import StreamableHTTPSessionManager
+
+PATH: Final = "/mcp"
+_LOCAL: Final = frozenset({"localhost", "127.0.0.1", "::1"})
+
+
+class McpEndpoint:
+    """An ASGI application for requests that `Authentication` has let pass.
+
+    Args:
+        crib: Has the tools.
+        self_approval: Whether callers may decide on their own calls.
+    """
+
+    def __init__(self, crib: Crib, *, self_approval: bool = False) -> None:
+        self._crib = crib
+        self.self_approval = self_approval
+        self._starting = asyncio.Lock()
+        self._manager: StreamableHTTPSessionManager | None = None
+        self._task: asyncio.Task[None] | None = None
+        self._stop = asyncio.Event()
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        """Answer a request.
+
+        Raises:
+            PermissionDenied: It comes from a page of another site.
+        """
+        _refuse_foreign_origin(scope)
+        manager = await self._started()
+        await manager.handle_request({**scope, "user": _user(scope)}, receive, send)
+
+    async def close(self) -> None:
+        """End all sessions."""
+        self._stop.set()
+        if self._task is not None:
+            await self._task
+
+    async def _started(self) -> "StreamableHTTPSessionManager":
+        async with self._starting:
+            if self._manager is None:
+                ready = asyncio.Event()
+                self._task = asyncio.create_task(self._serve(ready))
+                waiting = asyncio.create_task(ready.wait())
+                await asyncio.wait({self._task, waiting}, return_when=asyncio.FIRST_COMPLETED)
+                waiting.cancel()
+                if self._task.done():
+                    await self._task  # raises why it could not start
+            return cast("StreamableHTTPSessionManager", self._manager)
+
+    async def _serve(self, ready: asyncio.Event) -> None:
+        """Own the task group of the SDK, which one task must enter and leave."""
+        manager = _manager(self._crib, self_approval=self.self_approval)
+        async with manager.run():
+            self._manager = manager
+            ready.set()
+            await self._stop.wait()
+        self._manager = None
+
+
+def _manager(crib: Crib, *, self_approval: bool) -> "StreamableHTTPSessionManager":
+    try:
+        from mcp.server.streamable_http_manager import StreamableHTTPSessionManager  # noqa: PLC0415 - see the module
+
+        from toolcrib.interfaces.mcp.server import Context, McpServer  # noqa: PLC0415 - see the module
+    except ImportError as problem:
+        raise Unavailable(missing_extra("the MCP server", problem.name, "mcp")) from problem
+
+    def crib_of(ctx: Context) -> Any:
+        return crib.acting_as(cast("Principal", cast("Any", ctx.request).state.principal))
+
+    return StreamableHTTPSessionManager(McpServer(crib_of, self_approval=self_approval).build())
+
+
+def _user(scope: Scope) -> Any:
+    """The principal as the SDK knows who began a session."""
+    from mcp.server.auth.middleware.bearer_auth import AuthenticatedUser  # noqa: PLC0415 - see the module
+    from mcp.server.auth.provider import AccessToken  # noqa: PLC0415 - see the module
+
+    principal = cast("Principal", scope["state"]["principal"])
+    return AuthenticatedUser(AccessToken(token="", client_id=principal.realm, subject=principal.id, scopes=[]))
+
+
+def _refuse_foreign_origin(scope: Scope) -> None:
+    """Refuse requests that a web page of another site makes, also one whose name was pointed at this machine."""
+    headers: dict[bytes, str] = {name: value.decode("latin-1") for name, value in scope["headers"]}
+    host = _host_of(f"//{headers.get(b'host', '')}")
+    if _is_loopback((scope.get("server") or ("", 0))[0]) and host and host not in _LOCAL:
+        msg = f"the request names the host {host[:100]!r}, and this server is on localhost only"
+        raise PermissionDenied(msg)
+    origin = headers.get(b"origin")
+    same_site = {host, *_LOCAL} if host in _LOCAL else {host}
+    if origin is not None and _host_of(origin) not in same_site:
+        msg = f"the request comes from a page of {origin[:100]!r}; call {PATH} from a program, or from this site"
+        raise PermissionDenied(msg)
+
+
+def _host_of(address: str) -> str:
+    """The host of a URL; empty if it has none."""
+    try:
+        return urlsplit(address).hostname or ""
+    except ValueError:
+        return ""
+
+
+def _is_loopback(address: str) -> bool:
+    with contextlib.suppress(ValueError):
+        return ip_address(address).is_loopback
+    return False

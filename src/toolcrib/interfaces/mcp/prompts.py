@@ -1,0 +1,102 @@
+"""Prompts of the MCP server: tools that are offered as prompts.
+
+To get a prompt is a call of the tool. Its output is a text, which becomes one message of the user, or a list of
+messages `{"role": "user" | "assistant", "content": "…"}`, or an object with `messages` and `description`.
+"""
+
+from collections.abc import Mapping, Sequence
+from typing import Any, Final, cast
+
+import mcp_types as types
+
+from toolcrib.contracts import InvalidInput, Json, JsonObject, JsonSchema, ToolRevision
+from toolcrib.crib import ActingCrib
+from toolcrib.interfaces.mcp.offers import ToolOffers, parse_arguments
+from toolcrib.interfaces.mcp.results import as_text, why
+
+_MOST: Final = 100
+"""Values of one completion, as the protocol limits them."""
+
+
+class McpPrompts:
+    """The prompts of a crib.
+
+    Args:
+        offers: The tools that are offered as prompts.
+    """
+
+    def __init__(self, offers: ToolOffers) -> None:
+        self._offers = offers
+
+    async def list(self, crib: ActingCrib) -> types.ListPromptsResult:
+        """The prompts that the principal may use."""
+        prompts = [
+            types.Prompt(
+                name=each.name,
+                title=each.tool.definition.title,
+                description=each.tool.definition.description,
+                arguments=_arguments(each.tool.definition.input_schema),
+            )
+            for each in await self._offers.all(crib, "prompt")
+        ]
+        return types.ListPromptsResult(prompts=prompts)
+
+    async def get(self, crib: ActingCrib, name: str, arguments: Mapping[str, str]) -> types.GetPromptResult:
+        """The messages of a prompt.
+
+        Raises:
+            InvalidInput: There is no such prompt for this principal, the arguments do not fit, or the tool has failed.
+        """
+        tool = await self._offers.find(crib, name, "prompt")
+        if tool is None:
+            msg = f"there is no prompt {name[:100]!r}; prompts/list has those there are"
+            raise InvalidInput(msg)
+        result = await crib.invoke(f"{tool.name}@{tool.content_hash}", parse_arguments(tool, arguments))
+        if not result.ok:
+            msg = f"run {result.run_id} of {tool.name!r} has no output: {why(result)}"
+            raise InvalidInput(msg)
+        output = result.summary.output
+        whole = cast("JsonObject", output) if isinstance(output, dict) and "messages" in output else {}
+        messages = [_message(each) for each in _listed(whole.get("messages", output))]
+        description = whole.get("description") or tool.definition.description
+        return types.GetPromptResult(description=str(description), messages=messages)
+
+
+def complete(tool: ToolRevision, argument: str, begun: str) -> types.Completion:
+    """The values of an argument that begin with a text: those of its schema's `enum` and `examples`.
+
+    Args:
+        tool: What takes the argument.
+        argument: Its name.
+        begun: What the person has typed.
+    """
+    properties = cast("JsonObject", tool.definition.input_schema.get("properties", {}))
+    schema = properties.get(argument)
+    known = cast("JsonSchema", schema) if isinstance(schema, dict) else {}
+    texts = [str(value) for key in ("enum", "examples") for value in cast("Sequence[Json]", known.get(key) or ())]
+    found = [text for text in dict.fromkeys(texts) if text.casefold().startswith(begun.casefold())]
+    return types.Completion(values=found[:_MOST], total=len(found), has_more=len(found) > _MOST)
+
+
+def _arguments(schema: JsonSchema) -> list[types.PromptArgument]:
+    required = cast("Sequence[str]", schema.get("required", ()))
+    properties = cast("Mapping[str, Any]", schema.get("properties", {}))
+    return [
+        types.PromptArgument(
+            name=name,
+            description=cast("JsonObject", part).get("description") if isinstance(part, dict) else None,
+            required=name in required,
+        )
+        for name, part in properties.items()
+    ]
+
+
+def _listed(output: Json) -> Sequence[Json]:
+    return cast("Sequence[Json]", output) if isinstance(output, list) else [output]
+
+
+def _message(value: Json) -> types.PromptMessage:
+    given = cast("JsonObject", value) if isinstance(value, dict) else {}
+    said: JsonObject = given if "content" in given else {"content": value}
+    role = "assistant" if said.get("role") == "assistant" else "user"
+    return types.PromptMessage(role=role, content=types.TextContent(type="text", text=as_text(said["content"])))

@@ -1,0 +1,163 @@
+"""Resources of the MCP server: runs, their attachments, and tools that are offered as resources.
+
+`toolcrib://runs/{run_id}` is the state of a run as JSON: status, output or error, cost and what it waits for.
+`toolcrib://runs/{run_id}/attachments/{digest}` is the payload of an attachment. A principal reads its own runs and
+those that it has a grant for. To read a tool's resource is a call of the tool.
+"""
+
+import base64
+import re
+from collections.abc import Sequence
+from typing import Final, TypeAlias, cast
+
+import mcp_types as types
+
+from toolcrib.contracts import Json, JsonObject, NotFound, ToolRevision
+from toolcrib.crib import ActingCrib
+from toolcrib.interfaces.mcp.offers import Offered, ToolOffers, offer_of, parse_arguments
+from toolcrib.interfaces.mcp.results import as_text, why
+from toolcrib.kinds.mcp.shape import McpImplementation
+
+Contents: TypeAlias = types.TextResourceContents | types.BlobResourceContents
+
+_RUN: Final = re.compile(r"toolcrib://runs/(?P<run_id>run_[0-9a-z]{1,64})(?:/attachments/(?P<digest>[0-9a-f]{64}))?")
+_PAGE: Final = 50
+_JSON: Final = "application/json"
+
+_TEMPLATES: Final = (
+    types.ResourceTemplate(
+        uri_template="toolcrib://runs/{run_id}",
+        name="run",
+        title="Run",
+        description="The state of a call: status, output or error, cost, and what it waits for",
+        mime_type=_JSON,
+    ),
+    types.ResourceTemplate(
+        uri_template="toolcrib://runs/{run_id}/attachments/{digest}",
+        name="attachment",
+        title="Attachment",
+        description="What accompanies the output of a call: an image, a table, or a whole output that was cut",
+    ),
+)
+
+
+class McpResources:
+    """The resources of a crib.
+
+    Args:
+        offers: The tools that are offered as resources.
+    """
+
+    def __init__(self, offers: ToolOffers) -> None:
+        self._offers = offers
+
+    async def page(self, crib: ActingCrib, cursor: str | None) -> types.ListResourcesResult:
+        """The resources of tools, then the runs of the principal, newest first.
+
+        Args:
+            crib: Acts as the client's principal.
+            cursor: Id of a run: only older ones. Null for the beginning.
+        """
+        who = await crib.authorize()
+        runs = await crib.store.journal.runs(who.realm, made_by=who.id, before=cursor, limit=_PAGE + 1)
+        shown = runs[:_PAGE]
+        resources = [] if cursor is not None else await self._fixed(crib)
+        resources += [
+            types.Resource(
+                uri=f"toolcrib://runs/{run.run_id}",
+                name=run.run_id,
+                title=f"{run.request.tool_name}, {run.status.replace('_', ' ')}",
+                mime_type=_JSON,
+            )
+            for run in shown
+        ]
+        more = len(runs) > _PAGE
+        return types.ListResourcesResult(resources=resources, next_cursor=shown[-1].run_id if more else None)
+
+    async def templates(self, crib: ActingCrib) -> types.ListResourceTemplatesResult:
+        """The addresses of runs and of their attachments, and those of tools with variables."""
+        found = [
+            types.ResourceTemplate(
+                uri_template=offer_of(each.tool).uri or "",
+                name=each.name,
+                title=each.tool.definition.title,
+                description=each.tool.definition.description,
+                mime_type=offer_of(each.tool).mime_type,
+            )
+            for each in await self._offers.all(crib, "resource")
+            if offer_of(each.tool).variables
+        ]
+        return types.ListResourceTemplatesResult(resource_templates=[*found, *_TEMPLATES])
+
+    async def read(self, crib: ActingCrib, uri: str) -> types.ReadResourceResult:
+        """The contents of a resource.
+
+        Raises:
+            NotFound: There is no such resource for this principal, or the tool has failed.
+            PermissionDenied: The run belongs to another principal.
+        """
+        found = _RUN.fullmatch(uri)
+        if found is None:
+            contents = await self._call(crib, uri)
+        elif found["digest"] is not None:
+            contents = [await _attachment(crib, uri, found["run_id"], found["digest"])]
+        else:
+            state = await crib.executions.respond(found["run_id"])
+            text = state.model_dump_json(exclude_none=True)
+            contents = [types.TextResourceContents(uri=uri, mime_type=_JSON, text=text)]
+        return types.ReadResourceResult(contents=list(contents))
+
+    async def find(self, crib: ActingCrib, uri: str) -> ToolRevision | None:
+        """The tool behind an address or behind a template; null if none is offered."""
+        for each in await self._offers.all(crib, "resource"):
+            offer = offer_of(each.tool)
+            if uri == offer.uri or offer.arguments_of(uri) is not None:
+                return each.tool
+        return None
+
+    async def _fixed(self, crib: ActingCrib) -> list[types.Resource]:
+        offered = await self._offers.all(crib, "resource")
+        return [_resource(each) for each in offered if not offer_of(each.tool).variables]
+
+    async def _call(self, crib: ActingCrib, uri: str) -> Sequence[Contents]:
+        tool = await self.find(crib, uri)
+        arguments = None if tool is None else offer_of(tool).arguments_of(uri)
+        if tool is None or arguments is None:
+            msg = f"there is no resource {uri[:200]!r}; list resources and templates for those there are"
+            raise NotFound(msg)
+        result = await crib.invoke(f"{tool.name}@{tool.content_hash}", parse_arguments(tool, arguments))
+        if not result.ok:
+            raise NotFound(f"run {result.run_id} of {tool.name!r} has no output: {why(result)}")
+        envelope = result.envelopes[-1] if result.envelopes else None
+        kept = [] if envelope is None else [each.digest for each in envelope.attachments if each.digest is not None]
+        if kept:
+            return [await _attachment(crib, uri, result.run_id, digest) for digest in kept]
+        output, kind = _unwrap(tool, result.summary.output)
+        kind = offer_of(tool).mime_type or kind or ("text/plain" if isinstance(output, str) else _JSON)
+        return [types.TextResourceContents(uri=uri, mime_type=kind, text=as_text(output))]
+
+
+def _unwrap(tool: ToolRevision, output: Json) -> tuple[Json, str | None]:
+    """The content and the type of a resource that another MCP server has; every other output is the content itself."""
+    if not isinstance(tool.definition.implementation, McpImplementation) or not isinstance(output, dict):
+        return output, None
+    read = cast("JsonObject", output)
+    kind = read.get("media_type")
+    return read.get("content", output), str(kind) if kind else None
+
+
+async def _attachment(crib: ActingCrib, uri: str, run_id: str, digest: str) -> Contents:
+    described, payload = await crib.executions.read_attachment(run_id, digest)
+    kind = described.content_type or "application/octet-stream"
+    return types.BlobResourceContents(uri=uri, mime_type=kind, blob=base64.b64encode(payload).decode())
+
+
+def _resource(offered: Offered) -> types.Resource:
+    definition, offer = offered.tool.definition, offer_of(offered.tool)
+    return types.Resource(
+        uri=offer.uri or "",
+        name=offered.name,
+        title=definition.title,
+        description=definition.description,
+        mime_type=offer.mime_type,
+    )

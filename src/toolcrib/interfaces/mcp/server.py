@@ -1,0 +1,204 @@
+"""The handlers of the MCP server: list and call tools, and read runs as resources.
+
+The protocol itself (revisions, transports, JSON-RPC) is that of the official SDK. Every request acts as the principal
+of its own key, whatever session it belongs to.
+
+Example:
+    from toolcrib.interfaces.mcp.server import McpServer
+
+    server = McpServer(lambda _: crib).build()
+    print(server.name)
+"""
+
+from collections.abc import Callable
+from typing import Any, Final, TypeAlias
+
+import mcp_types as types
+from mcp.server.context import ServerRequestContext
+from mcp.server.lowlevel import Server
+from mcp.shared.exceptions import MCPError
+from mcp_types.version import MODERN_PROTOCOL_VERSIONS
+
+from toolcrib.contracts import InvalidInput, NotFound, PermissionDenied, ToolcribError, ToolRevision
+from toolcrib.contracts.base.base import release
+from toolcrib.core.export import mcp_tool
+from toolcrib.core.runs import Result
+from toolcrib.crib import ActingCrib
+from toolcrib.interfaces.mcp.offers import NameOf, ToolOffers
+from toolcrib.interfaces.mcp.prompts import McpPrompts, complete
+from toolcrib.interfaces.mcp.resources import McpResources
+from toolcrib.interfaces.mcp.results import failure, result_of
+from toolcrib.interfaces.mcp.waiting import AnswerForm, answer, explain_wait, form_of, run_of_state
+
+Context: TypeAlias = ServerRequestContext[Any, Any]
+CribOf: TypeAlias = Callable[[Context], ActingCrib]
+"""The crib as the principal of a request uses it."""
+
+_WAITS: Final = frozenset({"queued", "running", "awaiting_approval", "awaiting_client", "awaiting_answer"})
+_INSTRUCTIONS: Final = (
+    "Each call is checked against a policy and recorded as a run; `_meta` of a result names it. A result with isError "
+    "says what to change. If it says that the call waits, do not call the tool again: read the resource that it names."
+)
+
+
+class McpServer:
+    """The tools of a crib for MCP clients.
+
+    Args:
+        crib_of: The crib as the principal of a request uses it.
+        self_approval: Whether who calls a tool may decide on the call.
+        name_of: Names of the tools that are offered; all tools under the names of the export if null.
+    """
+
+    def __init__(self, crib_of: CribOf, *, self_approval: bool = False, name_of: NameOf | None = None) -> None:
+        self._crib_of = crib_of
+        self._self_approval = self_approval
+        self._offers = ToolOffers(name_of)
+        self._resources = McpResources(self._offers)
+        self._prompts = McpPrompts(self._offers)
+
+    def build(self) -> Server[Any]:
+        """The server of the SDK, for one of its transports."""
+        return Server(
+            "toolcrib",
+            title="Toolcrib",
+            version=release(),
+            instructions=_INSTRUCTIONS,
+            get_tool_input_schema=lambda _: None,  # the executor checks arguments
+            on_list_tools=self.list_tools,
+            on_call_tool=self.call_tool,
+            on_list_resources=self.list_resources,
+            on_list_resource_templates=self.list_resource_templates,
+            on_read_resource=self.read_resource,
+            on_list_prompts=self.list_prompts,
+            on_get_prompt=self.get_prompt,
+            on_completion=self.complete,
+        )
+
+    async def list_tools(self, ctx: Context, params: types.PaginatedRequestParams | None) -> types.ListToolsResult:
+        """A page of the tools that the principal may execute."""
+        try:
+            page = await self._offers.page(self._crib_of(ctx), params.cursor if params is not None else None)
+        except InvalidInput as problem:
+            raise MCPError(types.INVALID_PARAMS, str(problem)) from problem
+        tools = [types.Tool.model_validate(mcp_tool(each.tool.definition, each.name)) for each in page.tools]
+        return types.ListToolsResult(tools=tools, next_cursor=page.cursor)
+
+    async def call_tool(
+        self, ctx: Context, params: types.CallToolRequestParams
+    ) -> types.CallToolResult | types.InputRequiredResult:
+        """Run a tool; or carry on the run of an earlier request with the answer to what it asked.
+
+        Raises:
+            MCPError: There is no such tool for this principal, or no such run.
+        """
+        crib = self._crib_of(ctx)
+        tool = await self._offers.find(crib, params.name)
+        if tool is None:
+            msg = f"there is no tool {params.name[:100]!r}; tools/list lists those that this key may call"
+            raise MCPError(types.INVALID_PARAMS, msg)
+        if params.request_state is not None:
+            result = await self._carry_on(crib, tool, params.request_state, params.input_responses or {})
+        else:
+            result = await crib.invoke(f"{tool.name}@{tool.content_hash}", params.arguments or {})
+        return await self._finish(ctx, crib, tool, result)
+
+    async def list_resources(
+        self, ctx: Context, params: types.PaginatedRequestParams | None
+    ) -> types.ListResourcesResult:
+        """The resources of tools, and the newest runs of the principal."""
+        return await self._resources.page(self._crib_of(ctx), params.cursor if params is not None else None)
+
+    async def list_resource_templates(
+        self, ctx: Context, _params: types.PaginatedRequestParams | None
+    ) -> types.ListResourceTemplatesResult:
+        """The addresses of resources that have variables."""
+        return await self._resources.templates(self._crib_of(ctx))
+
+    async def read_resource(self, ctx: Context, params: types.ReadResourceRequestParams) -> types.ReadResourceResult:
+        """A run, or an attachment of one.
+
+        Raises:
+            MCPError: There is no such resource for this principal.
+        """
+        try:
+            return await self._resources.read(self._crib_of(ctx), params.uri)
+        except (NotFound, PermissionDenied, InvalidInput) as problem:
+            raise MCPError(types.INVALID_PARAMS, str(problem), {"uri": params.uri[:500]}) from problem
+
+    async def list_prompts(self, ctx: Context, _params: types.PaginatedRequestParams | None) -> types.ListPromptsResult:
+        """The prompts that the principal may use."""
+        return await self._prompts.list(self._crib_of(ctx))
+
+    async def get_prompt(self, ctx: Context, params: types.GetPromptRequestParams) -> types.GetPromptResult:
+        """The messages of a prompt.
+
+        Raises:
+            MCPError: There is no such prompt for this principal, or it cannot be made with these arguments.
+        """
+        try:
+            return await self._prompts.get(self._crib_of(ctx), params.name, params.arguments or {})
+        except InvalidInput as problem:
+            raise MCPError(types.INVALID_PARAMS, str(problem)) from problem
+
+    async def complete(self, ctx: Context, params: types.CompleteRequestParams) -> types.CompleteResult:
+        """Values of an argument of a prompt or of an address.
+
+        Raises:
+            MCPError: There is no such prompt or resource for this principal.
+        """
+        crib = self._crib_of(ctx)
+        if isinstance(params.ref, types.PromptReference):
+            tool = await self._offers.find(crib, params.ref.name, "prompt")
+        else:
+            tool = await self._resources.find(crib, params.ref.uri)
+        if tool is None:
+            msg = "there is nothing of this name or address to complete an argument of; list prompts or resources"
+            raise MCPError(types.INVALID_PARAMS, msg)
+        return types.CompleteResult(completion=complete(tool, params.argument.name, params.argument.value))
+
+    async def _finish(
+        self, ctx: Context, crib: ActingCrib, tool: ToolRevision, result: Result
+    ) -> types.CallToolResult | types.InputRequiredResult:
+        """The result of a run, after the client was asked what the run asks."""
+        while result.status in _WAITS:
+            form = await form_of(crib, result.run_id, self_approval=self._self_approval)
+            if form is None or not _can_ask(ctx):
+                return failure(await explain_wait(crib, result), result)
+            if ctx.protocol_version in MODERN_PROTOCOL_VERSIONS:
+                return types.InputRequiredResult(input_requests={form.key: form.request()}, request_state=result.run_id)
+            given = await ctx.session.elicit_form(form.message, dict(form.schema), ctx.request_id)
+            if not await self._answer(crib, result.run_id, form, given):
+                return failure(await explain_wait(crib, result), result)
+            result = await crib.resume(result.run_id)
+        return await result_of(crib, tool, result, protocol=ctx.protocol_version)
+
+    async def _carry_on(
+        self, crib: ActingCrib, tool: ToolRevision, state: str, responses: types.InputResponses
+    ) -> Result:
+        run_id = run_of_state(state)
+        try:
+            run = None if run_id is None else await crib.executions.run_for(run_id, crib.principal, "execute")
+        except (NotFound, PermissionDenied):
+            run = None
+        if run is None or run_id is None or run.request.tool_name != tool.name:
+            msg = "request_state names no run of this tool; leave it out to make a new call"
+            raise MCPError(types.INVALID_PARAMS, msg)
+        form = await form_of(crib, run_id, self_approval=self._self_approval)
+        given = None if form is None else responses.get(form.key)
+        if form is not None and isinstance(given, types.ElicitResult):
+            await self._answer(crib, run_id, form, given)
+        return await crib.resume(run_id)
+
+    async def _answer(self, crib: ActingCrib, run_id: str, form: AnswerForm, given: types.ElicitResult) -> bool:
+        try:
+            return await answer(crib, run_id, form, given)
+        except ToolcribError as problem:
+            raise MCPError(types.INVALID_PARAMS, str(problem)) from problem
+
+
+def _can_ask(ctx: Context) -> bool:
+    """Whether the client shows forms."""
+    capabilities = ctx.session.client_capabilities
+    elicits = capabilities is not None and capabilities.elicitation is not None
+    return elicits and (ctx.protocol_version in MODERN_PROTOCOL_VERSIONS or ctx.session.can_send_request)

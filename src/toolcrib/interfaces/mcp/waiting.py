@@ -1,0 +1,133 @@
+"""What a waiting run asks of the person at a client, by elicitation.
+
+Clients of protocol revision 2026-07-28 get the form as an `input_required` result, and send the call again with the
+answer and with the run in `request_state`. Clients of older revisions get `elicitation/create` during the call. What
+the state names is checked like every other access to a run, so it needs no signature.
+
+A question can always be answered. A decision is asked for only if the operator lets callers decide on their own calls
+(`TOOLCRIB_SERVER_SELF_APPROVAL`); else it waits in the approval inbox.
+"""
+
+import re
+from dataclasses import dataclass
+from typing import Final, Literal, cast
+
+import mcp_types as types
+import orjson
+
+from toolcrib.contracts import Json, JsonObject, JsonSchema, OpenQuestion, WaitingApproval
+from toolcrib.core.runs import Result
+from toolcrib.crib import ActingCrib
+from toolcrib.interfaces.mcp.results import as_text
+
+_LONGEST_INPUT: Final = 2_000
+"""Characters of a call's arguments in a form."""
+_STATE: Final = re.compile(r"(?P<run_id>run_[0-9a-z]{1,64})")
+
+
+@dataclass(frozen=True, slots=True)
+class AnswerForm:
+    """What a run asks."""
+
+    kind: Literal["question", "approval"]
+    key: str
+    """The position of a question, or the id of an approval."""
+    message: str
+    schema: JsonSchema
+    """Of the answer: an object of texts."""
+
+    def request(self) -> types.ElicitRequest:
+        """The form as a request to a client."""
+        params = types.ElicitRequestFormParams(message=self.message, requested_schema=self.schema)
+        return types.ElicitRequest(params=params)
+
+
+async def form_of(crib: ActingCrib, run_id: str, *, self_approval: bool) -> AnswerForm | None:
+    """What a run asks that the person at the client may answer; null if there is nothing.
+
+    Args:
+        crib: Acts as the client's principal.
+        run_id: The run.
+        self_approval: Whether its starter may decide on its calls.
+    """
+    state = await crib.executions.respond(run_id)
+    if state.question is not None:
+        return _ask(state.question)
+    if state.approvals and self_approval:
+        return _decide(state.approvals[0])
+    return None
+
+
+async def explain_wait(crib: ActingCrib, result: Result) -> str:
+    """What a client is told of a run that waits and that it cannot carry on."""
+    state = await crib.executions.respond(result.run_id)
+    later = f"Do not call the tool again; the resource toolcrib://runs/{result.run_id} has the result later."
+    if state.question is not None:
+        choices = "".join(f"\n- {choice.label}" for choice in state.question.choices)
+        return f"The tool asks: {state.question.question}{choices}\nRun {result.run_id} waits for the answer. {later}"
+    if state.approvals:
+        approval = state.approvals[0]
+        return f"{approval.name} waits for a person to approve it (approval {approval.approval_id}). {later}"
+    return "; ".join((f"Run {result.run_id}: {result.status.replace('_', ' ')}.", *result.warnings, later))
+
+
+async def answer(crib: ActingCrib, run_id: str, form: AnswerForm, given: types.ElicitResult) -> bool:
+    """Leave an answer for a run; false if the form was closed without one.
+
+    Args:
+        crib: Acts as the client's principal.
+        run_id: The run.
+        form: What was asked.
+        given: What came back.
+
+    Raises:
+        Conflict: It was answered meanwhile.
+        InvalidInput: The answer is empty, or too long.
+        PermissionDenied: The principal may not decide.
+    """
+    if given.action == "cancel":
+        return False
+    content = cast("JsonObject", given.content or {})
+    if form.kind == "approval":
+        approve = given.action == "accept" and content.get("decision") == "approve"
+        reason = content.get("reason")
+        await crib.approvals.decide(form.key, approve=approve, reason=str(reason) if reason else None, allow_self=True)
+    elif given.action == "decline":
+        await crib.cancel(run_id, reason="the user declined to answer")
+    else:
+        text = content.get("answer") or content.get("choice") or ""
+        await crib.questions.leave(run_id, str(text), position=form.key)
+    return True
+
+
+def run_of_state(state: str) -> str | None:
+    """The run that the state of a request names; null if it names none."""
+    found = _STATE.fullmatch(state)
+    return None if found is None else found["run_id"]
+
+
+def _ask(question: OpenQuestion) -> AnswerForm:
+    properties: JsonObject = {"answer": {"type": "string", "title": "Answer", "description": "In your own words"}}
+    if question.choices:
+        choices: Json = [{"const": choice.value, "title": choice.label} for choice in question.choices]
+        properties = {"choice": {"type": "string", "title": "Choice", "oneOf": choices}, **properties}
+    required: Json = [] if question.choices else ["answer"]
+    assumed = "".join(f"\n{each}" for each in question.assumptions)
+    schema: JsonSchema = {"type": "object", "properties": properties, "required": required}
+    return AnswerForm("question", question.position, question.question + assumed, schema)
+
+
+def _decide(approval: WaitingApproval) -> AnswerForm:
+    given = as_text(orjson.loads(orjson.dumps(approval.input)))
+    shown = given if len(given) <= _LONGEST_INPUT else f"{given[:_LONGEST_INPUT]}… ({len(given)} characters)"
+    message = "\n".join(filter(None, (f"May {approval.name} run?", approval.message, shown)))
+    properties: JsonObject = {
+        "decision": {"type": "string", "title": "Decision", "enum": ["approve", "reject"]},
+        "reason": {"type": "string", "title": "Reason", "description": "Shown to the agent"},
+    }
+    return AnswerForm(
+        "approval",
+        approval.approval_id,
+        message,
+        {"type": "object", "properties": properties, "required": ["decision"]},
+    )

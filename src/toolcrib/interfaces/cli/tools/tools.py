@@ -22,7 +22,19 @@ if TYPE_CHECKING:
 
 Names = Annotated[list[str] | None, typer.Argument(metavar="[NAME]…", help="Tools; all if none is named.")]
 Form = Annotated[
-    Literal["universal", "openai", "anthropic", "langchain", "mcp"], typer.Option("--as", help="For which system.")
+    Literal[
+        "universal",
+        "openai",
+        "openai_strict",
+        "openai_responses",
+        "anthropic",
+        "gemini",
+        "mcp",
+        "langchain",
+        "typescript",
+        "skill",
+    ],
+    typer.Option("--as", help="For which system."),
 ]
 
 

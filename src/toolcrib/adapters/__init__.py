@@ -3,7 +3,7 @@
 | module | framework | out of the crib | into the crib |
 |---|---|---|---|
 | `langchain` | LangChain, LangGraph | `await load(crib)` | `tools(...)` |
-| `pydantic_ai` | pydantic-ai | `Toolset(crib)` | `await tools(...)` |
+| `pydantic_ai` | pydantic-ai | `CribToolset(crib)` | `await tools(...)` |
 | `openai_agents` | OpenAI Agents SDK | `await load(crib)` | `tools(...)` |
 | `openai_functions` | definitions of functions | `crib.export(form="openai")` | `function_tool(...)` |
 

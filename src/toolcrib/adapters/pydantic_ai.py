@@ -2,7 +2,7 @@
 
 from toolcrib.adapters import pydantic_ai
 
-agent = Agent(model, toolsets=[pydantic_ai.Toolset(crib.acting_as(ann), "search_deals")])
+agent = Agent(model, toolsets=[pydantic_ai.CribToolset(crib.acting_as(ann), "search_deals")])
 crib.add(*await pydantic_ai.tools(FunctionToolset([exchange_rate]), side_effects="reads"))
 """
 
@@ -34,7 +34,7 @@ _RETRIES = 2
 """Corrections of wrong arguments that a model may try."""
 
 
-class Toolset(AbstractToolset[Any]):
+class CribToolset(AbstractToolset[Any]):
     """The tools of a crib, each call of which is a run of the crib's principal.
 
     What the principal may execute is looked up at each step of an agent. A model is asked to correct arguments that are
@@ -50,7 +50,7 @@ class Toolset(AbstractToolset[Any]):
         from pydantic_ai.models.test import TestModel
         from toolcrib.adapters import pydantic_ai
 
-        agent = Agent(TestModel(), toolsets=[pydantic_ai.Toolset(crib, "search_deals")])
+        agent = Agent(TestModel(), toolsets=[pydantic_ai.CribToolset(crib, "search_deals")])
         print((await agent.run("Which deals has Acme?")).output)
     """
 

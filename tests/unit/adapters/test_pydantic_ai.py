@@ -64,7 +64,7 @@ async def test_an_agent_of_pydantic_ai_corrects_its_arguments_and_moves_a_deal()
             asks("move_deal", deal="d1", to_stage="won"),
             says("Moved."),
         )
-        agent = Agent(model, toolsets=[pydantic_ai.Toolset(crm.ann)])
+        agent = Agent(model, toolsets=[pydantic_ai.CribToolset(crm.ann)])
         result = await agent.run("Win Acme's deal")
 
         retry, found, moved = heard(result.all_messages())
@@ -79,7 +79,7 @@ async def test_an_agent_of_pydantic_ai_corrects_its_arguments_and_moves_a_deal()
 @OUTWARD
 async def test_a_toolset_shows_what_the_principal_may_execute_at_each_step():
     async with small_crm() as crm:
-        toolset = pydantic_ai.Toolset(crm.ann, id="crm")
+        toolset = pydantic_ai.CribToolset(crm.ann, id="crm")
         before = await toolset.get_tools(context())
         definition = crm.crib.registry.require("default", "find_deals").definition
         await crm.crib.save(definition.model_copy(update={"enabled": False}))
@@ -93,13 +93,13 @@ async def test_a_toolset_shows_what_the_principal_may_execute_at_each_step():
 async def test_a_tool_that_the_principal_may_not_execute_is_not_found():
     async with small_crm() as crm:
         with pytest.raises(NotFound, match="move_deal"):
-            await pydantic_ai.Toolset(crm.bob, "move_deal").get_tools(context())
+            await pydantic_ai.CribToolset(crm.bob, "move_deal").get_tools(context())
 
 
 @ERRORS
 async def test_a_failure_that_cannot_be_corrected_is_told_with_its_code():
     async with small_crm() as crm:
-        toolset = pydantic_ai.Toolset(crm.crib)
+        toolset = pydantic_ai.CribToolset(crm.crib)
         with pytest.raises(ToolFailed, match=r"UNKNOWN: .*no such company"):
             await call(toolset, "find_deals", company="Nobody")
         with pytest.raises(ModelRetry, match="VALIDATION_ERROR"):
@@ -111,7 +111,7 @@ async def test_a_failure_that_cannot_be_corrected_is_told_with_its_code():
 @pytest.mark.requirement("adapters.loops")
 async def test_a_toolset_is_used_from_another_loop():
     async with small_crm() as crm:
-        toolset = pydantic_ai.Toolset(crm.ann)
+        toolset = pydantic_ai.CribToolset(crm.ann)
         await toolset.get_tools(context())
         returned = await asyncio.to_thread(lambda: asyncio.run(call(toolset, "find_deals", company="Acme")))
 
@@ -173,7 +173,7 @@ async def test_a_tool_whose_result_comes_from_outside_is_refused():
 @pytest.mark.requirement("adapters.round_trip")
 async def test_a_tool_that_went_out_comes_back_with_its_schema_and_description():
     async with small_crm() as crm:
-        out = pydantic_ai.Toolset(crm.ann, "find_deals")
+        out = pydantic_ai.CribToolset(crm.ann, "find_deals")
         [back] = await pydantic_ai.tools(out, side_effects="reads")
         own = crm.crib.registry.require("default", "find_deals").definition
         async with Crib("memory://") as other:

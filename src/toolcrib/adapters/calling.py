@@ -10,6 +10,7 @@ import msgspec
 import orjson
 
 from toolcrib.contracts import Conflict, Json, JsonObject, NotFound, Principal, ToolRevision, Unavailable
+from toolcrib.contracts.base.principals import LOOKS
 from toolcrib.core.export import drop_nulls, export_names, select_available
 from toolcrib.core.policy import permits
 from toolcrib.core.runs import Result
@@ -31,7 +32,10 @@ class OfferedTool:
 
     name: str
     """As `crib.export` names it."""
+    ref: str
+    """As it was asked for: `name` or `name@range`."""
     tool: ToolRevision
+    """What the reference named when the tool was offered."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -72,36 +76,31 @@ async def find_offered(crib: ActingCrib, names: Sequence[str]) -> list[OfferedTo
     who = await crib.authorize(newest=True)
     exported = export_names(sorted(crib.registry.names(who.realm)))
     if names:
-        found = [crib.registry.require(who.realm, name) for name in names]
-        for name, tool in zip(names, found, strict=True):
-            if not _is_offered(tool, who):
-                msg = (
-                    f"tool {name!r} is not available to {who.id!r}; grant {tool.definition.security()!r}, or enable it"
-                )
-                raise NotFound(msg if _may_look(tool, who) else f"there is no tool {name!r}; crib.listing shows them")
+        found = [(name, crib.registry.require(who.realm, name)) for name in names]
+        for name, tool in found:
+            _check_offered(name, tool, who)
     else:
-        found = [
-            tool for tool in select_available(crib.registry.current(who.realm), "universal") if _is_offered(tool, who)
-        ]
-    return [OfferedTool(exported[tool.name], tool) for tool in sorted(found, key=lambda tool: tool.name)]
+        available = select_available(crib.registry.current(who.realm), "universal")
+        found = [(tool.name, tool) for tool in available if _is_offered(tool, who)]
+    return sorted((OfferedTool(exported[tool.name], ref, tool) for ref, tool in found), key=lambda one: one.name)
 
 
-async def call_offered(crib: ActingCrib, tool: ToolRevision, arguments: JsonObject) -> CallAnswer:
+async def call_offered(crib: ActingCrib, offered: OfferedTool, arguments: JsonObject) -> CallAnswer:
     """Call a tool once, as a run of the crib's principal.
 
     Args:
         crib: Acts as the principal.
-        tool: As it was offered; the call gets the version that is in service now.
+        offered: The tool; the call gets the version that its reference names now.
         arguments: As a model wrote them. Nulls for optional properties count as absent.
     """
-    given = drop_nulls(arguments, tool.definition.input_schema)
-    result = await crib.invoke(tool.name, given, as_call=True)
+    given = drop_nulls(arguments, offered.tool.definition.input_schema)
+    result = await crib.invoke(offered.ref, given, as_call=True)
     envelope: JsonObject = {"run_id": result.run_id}
     if result.envelopes:
         envelope = {**msgspec.to_builtins(result.envelopes[-1]), "run_id": result.run_id}
     if result.ok:
         return CallAnswer(result.run_id, result.output, None, as_text(result.output), envelope)
-    code, message = _failure(tool, result)
+    code, message = _failure(offered.tool.name, result)
     return CallAnswer(result.run_id, None, code, message, envelope)
 
 
@@ -164,17 +163,22 @@ def _is_offered(tool: ToolRevision, who: Principal) -> bool:
     )
 
 
-def _may_look(tool: ToolRevision, who: Principal) -> bool:
-    from toolcrib.contracts.base.principals import LOOKS  # noqa: PLC0415 - rarely needed
+def _check_offered(name: str, tool: ToolRevision, who: Principal) -> None:
+    """Refuse a tool that a principal may not execute; one that it may not see is as if there were none."""
+    if _is_offered(tool, who):
+        return
+    definition = tool.definition
+    if not any(permits(who.grants, definition.security(verb)) for verb in LOOKS):
+        raise NotFound(f"there is no tool {name!r}")
+    msg = f"tool {name!r} cannot be called by {who.id!r}; enable it, or grant {definition.security()!r}"
+    raise NotFound(msg)
 
-    return any(permits(who.grants, tool.definition.security(verb)) for verb in LOOKS)
 
-
-def _failure(tool: ToolRevision, result: Result) -> tuple[str, str]:
+def _failure(name: str, result: Result) -> tuple[str, str]:
     if result.error is not None:
         partial = "" if result.partial is None else f"\nDone until then: {as_text(result.partial)}"
         return str(result.error.code), f"{result.error.message}{partial}"
     waits = _WAITS.get(result.status)
     if waits is None:
-        return result.status, f"run {result.run_id} of {tool.name!r} ended without an answer ({result.stop_reason})"
-    return result.status, f"{tool.name!r} {waits} (run {result.run_id}). Do not call it again; tell the user."
+        return result.status, f"run {result.run_id} of {name!r} ended without an answer ({result.stop_reason})"
+    return result.status, f"{name!r} {waits} (run {result.run_id}). Do not call it again; tell the user."

@@ -79,10 +79,10 @@ def _outward(crib: ActingCrib, home: HomeLoop, offered: OfferedTool, *, raise_er
         raise InvalidDefinition(msg)
 
     async def call(**arguments: Any) -> tuple[str, JsonObject]:
-        return _result(await home.run(lambda: call_offered(crib, offered.tool, arguments)))
+        return _result(await home.run(lambda: call_offered(crib, offered, arguments)))
 
     def call_blocking(**arguments: Any) -> tuple[str, JsonObject]:
-        return _result(home.run_blocking(lambda: call_offered(crib, offered.tool, arguments)))
+        return _result(home.run_blocking(lambda: call_offered(crib, offered, arguments)))
 
     return StructuredTool.from_function(
         func=call_blocking,

@@ -63,7 +63,7 @@ def _outward(crib: ActingCrib, home: HomeLoop, offered: OfferedTool) -> Function
             return f"VALIDATION_ERROR: the arguments of {offered.name!r} are no JSON: {error}. Correct them"
         if not isinstance(given, dict):
             return f"VALIDATION_ERROR: the arguments of {offered.name!r} must be a JSON object. Correct them"
-        answer = await home.run(lambda: call_offered(crib, offered.tool, obj(given)))
+        answer = await home.run(lambda: call_offered(crib, offered, obj(given)))
         return answer.message if answer.ok else answer.explanation
 
     return FunctionTool(

@@ -6,11 +6,12 @@ agent = Agent(model, toolsets=[pydantic_ai.CribToolset(crib.acting_as(ann), "sea
 crib.add(*await pydantic_ai.tools(FunctionToolset([exchange_rate]), side_effects="reads"))
 """
 
+from dataclasses import dataclass
 from typing import Any, Unpack
 
 from toolcrib.adapters.calling import HomeLoop, OfferedTool, call_offered, find_offered
 from toolcrib.adapters.inward import adopt
-from toolcrib.contracts import ErrorCode, InvalidDefinition, InvalidSettings
+from toolcrib.contracts import ErrorCode, InvalidDefinition, InvalidSettings, NotFound
 from toolcrib.contracts.base.errors import missing_extra
 from toolcrib.core.export import describe
 from toolcrib.crib import ActingCrib
@@ -32,6 +33,13 @@ _ANY = SchemaValidator(core_schema.any_schema())
 """The crib checks arguments."""
 _RETRIES = 2
 """Corrections of wrong arguments that a model may try."""
+
+
+@dataclass(kw_only=True)
+class _CribTool(ToolsetTool[Any]):
+    """A tool of a step, which knows what it was when it was offered."""
+
+    offered: OfferedTool
 
 
 class CribToolset(AbstractToolset[Any]):
@@ -59,7 +67,6 @@ class CribToolset(AbstractToolset[Any]):
         self._names = names
         self._id = id
         self._home: HomeLoop | None = None
-        self._offered: dict[str, OfferedTool] = {}
 
     @property
     def id(self) -> str | None:
@@ -74,22 +81,22 @@ class CribToolset(AbstractToolset[Any]):
         """
         self._home = self._home or HomeLoop()
         found = await self._home.run(lambda: find_offered(self._crib, self._names))
-        self._offered = {offered.name: offered for offered in found}
         return {offered.name: self._tool(offered) for offered in found}
 
     async def call_tool(
         self, name: str, tool_args: dict[str, Any], ctx: RunContext[Any], tool: ToolsetTool[Any]
     ) -> Any:
         """Call a tool, as pydantic-ai's agents do."""
-        home = self._home = self._home or HomeLoop()
-        answer = await home.run(lambda: call_offered(self._crib, self._offered[name].tool, tool_args))
+        if self._home is None or not isinstance(tool, _CribTool):
+            raise NotFound(f"tool {name!r} is not one that get_tools of this toolset has returned")
+        answer = await self._home.run(lambda: call_offered(self._crib, tool.offered, tool_args))
         if answer.ok:
             return ToolReturn(return_value=answer.output, metadata=answer.envelope)
         if answer.code == ErrorCode.VALIDATION_ERROR:
             raise ModelRetry(answer.explanation)
         raise ToolFailed(answer.explanation)
 
-    def _tool(self, offered: OfferedTool) -> ToolsetTool[Any]:
+    def _tool(self, offered: OfferedTool) -> _CribTool:
         definition = offered.tool.definition
         described = ToolDefinition(
             name=offered.name,
@@ -98,7 +105,7 @@ class CribToolset(AbstractToolset[Any]):
             sequential=definition.sequential,
             metadata={"toolcrib": offered.tool.ref},
         )
-        return ToolsetTool(toolset=self, tool_def=described, max_retries=_RETRIES, args_validator=_ANY)
+        return _CribTool(toolset=self, tool_def=described, max_retries=_RETRIES, args_validator=_ANY, offered=offered)
 
 
 async def tools(

@@ -10,7 +10,7 @@ from langchain_core.messages import AIMessage, ToolCall, ToolMessage
 from langchain_core.tools import BaseTool, InjectedToolArg, StructuredTool, ToolException
 
 from tests.unit.adapters.crm import small_crm
-from toolcrib import Crib, ToolDefinition, code_tool
+from toolcrib import Crib, Principal, ToolDefinition, code_tool
 from toolcrib.adapters import langchain
 from toolcrib.contracts import Conflict, InvalidDefinition, NotFound, Unavailable
 
@@ -81,6 +81,29 @@ async def test_a_tool_that_the_principal_may_not_execute_is_not_loaded():
             await langchain.load(crm.bob, "move_deal")
         with pytest.raises(NotFound, match="missing"):
             await langchain.load(crm.ann, "missing")
+
+
+@OUTWARD
+async def test_a_tool_that_may_be_seen_and_not_executed_is_refused_with_the_grant_that_lacks():
+    cay = Principal(id="cay", grants=("ai://tools/crm/move_deal/read",))
+    async with small_crm() as crm:
+        with pytest.raises(NotFound, match="grant 'ai://tools/crm/move_deal/execute'"):
+            await langchain.load(crm.crib.acting_as(cay), "move_deal")
+        with pytest.raises(NotFound, match="there is no tool 'send_offer'"):
+            await langchain.load(crm.crib.acting_as(cay), "send_offer")
+
+
+@OUTWARD
+async def test_a_tool_is_called_in_the_version_that_was_asked_for():
+    async with Crib("memory://") as crib:
+        first = code_tool("version", "def main(): return 1")
+        await crib.save(first)
+        newer = code_tool("version", "def main(): return 2").model_copy(update={"version": "2.0.0"})
+        await crib.save(newer)
+        [old] = await langchain.load(crib, "version@1")
+        [new] = await langchain.load(crib, "version")
+
+        assert (await old.ainvoke({}), await new.ainvoke({})) == ("1", "2")
 
 
 @OUTWARD

@@ -96,6 +96,15 @@ async def test_a_tool_that_the_principal_may_not_execute_is_not_found():
             await pydantic_ai.CribToolset(crm.bob, "move_deal").get_tools(context())
 
 
+@OUTWARD
+async def test_a_tool_of_another_toolset_is_refused():
+    async with small_crm() as crm:
+        toolset, other = pydantic_ai.CribToolset(crm.ann), FunctionToolset([exchange_rate])
+        found = await other.get_tools(context())
+        with pytest.raises(NotFound, match="exchange_rate"):
+            await toolset.call_tool("exchange_rate", {}, context(), found["exchange_rate"])
+
+
 @ERRORS
 async def test_a_failure_that_cannot_be_corrected_is_told_with_its_code():
     async with small_crm() as crm:

@@ -4,7 +4,7 @@ import json
 import re
 import shlex
 from pathlib import Path
-from typing import Any
+from typing import Any, get_args
 
 import pytest
 import yaml
@@ -13,9 +13,11 @@ from openai.types.responses import FunctionToolParam
 from pydantic import TypeAdapter
 
 from tests.twins import make_definition, make_tool
-from toolcrib import Crib
+from toolcrib import AgenticStep, Crib, LLMConfig
+from toolcrib.agents import agentic_definition
 from toolcrib.contracts import Example, InvalidInput, JsonObject, JsonSchema
-from toolcrib.core.export import export_tools, lost_in_export, skills_by_category, write_skills
+from toolcrib.core.export import FORMATS, export_tools, lost_in_export, skills_by_category, write_skills
+from toolcrib.interfaces.cli.tools.tools import Form
 
 MOVE: JsonSchema = {
     "type": "object",
@@ -184,3 +186,23 @@ async def test_a_crib_exports_skills_by_name():
         [skill] = await crib.export("move_deal", form="skill")
 
     assert (skill["name"], set(skill["files"])) == ("move-deal", {"SKILL.md", "references/tool.json"})
+
+
+@pytest.mark.requirement("authoring.export")
+@pytest.mark.parametrize("form", FORMATS)
+def test_no_form_shows_the_model_inside_an_agentic_tool(form: Any):
+    steps = [AgenticStep(id="search", tool="search_deals")]
+    llm = LLMConfig(model="scripted:hidden-model")
+    definition = agentic_definition("desk", mode="deterministic", llm=llm, steps=steps, description="Manage deals.")
+    [described] = export_tools([make_tool().model_copy(update={"name": "desk", "definition": definition})], form)
+
+    text = json.dumps(described)
+    assert "Use this tool to manage deals." in text
+    assert [word for word in ("hidden-model", "scripted", "search_deals", "system_prompt") if word in text] == []
+
+
+@pytest.mark.requirement("authoring.export")
+def test_the_command_line_has_every_form():
+    choices, *_ = get_args(Form)
+
+    assert get_args(choices) == FORMATS

@@ -246,6 +246,16 @@ def test_a_schema_that_writes_itself_out_without_end_is_cut():
     assert found.lost
 
 
+@pytest.mark.parametrize("keyword", ["allOf", "anyOf", "oneOf"])
+@pytest.mark.parametrize("dialect", DIALECTS)
+def test_a_schema_that_combines_itself_ends(keyword: str, dialect: SchemaDialect):
+    part: JsonObject = {"type": "object", keyword: [{"$ref": "#/$defs/a"}], "properties": {"y": {"type": "string"}}}
+    schema = of_field({"$ref": "#/$defs/a"}, **{"$defs": {"a": part}})
+
+    assert translate_schema(schema, dialect).schema["type"] in {"object", "OBJECT"}
+    assert drop_nulls({"x": {"y": None}}, schema) == {"x": {}}
+
+
 # Random schemas, each with a value that meets it ----------------------------------------------------------------------
 
 NAMES = st.sampled_from("abcde")

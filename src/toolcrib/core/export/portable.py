@@ -17,6 +17,8 @@ from toolcrib.llm.base.strict import strict_schema
 
 _MOST_PARTS: Final = 5_000
 """Schemas inside one, references written out; what is beyond is cut."""
+_DEEPEST: Final = 8
+"""Combinations inside one another; what is beyond, which may contain itself, is not looked at."""
 _SILENT: Final = frozenset(
     {"$anchor", "$comment", "$defs", "$id", "$schema", "definitions", "deprecated", "discriminator", "examples"}
 )
@@ -104,27 +106,31 @@ def _without_nulls(value: Json, schema: Any, root: JsonSchema) -> Json:
     }
 
 
-def _members(node: JsonSchema, root: JsonSchema) -> tuple[dict[str, Any], set[str]]:
+def _members(node: JsonSchema, root: JsonSchema, left: int = _DEEPEST) -> tuple[dict[str, Any], set[str]]:
     """The properties of an object and of the schemas that it combines, and those that all of them require."""
     properties, required = dict(obj(node.get("properties"))), set(arr(node.get("required")))
+    if not left:
+        return properties, required
     for part in arr(node.get("allOf")):
-        more, needed = _members(_resolved(part, root), root)
+        more, needed = _members(_resolved(part, root), root, left - 1)
         properties, required = {**more, **properties}, required | needed
     for keyword in ("anyOf", "oneOf"):
         for part in arr(node.get(keyword)):
-            properties = {**_members(_resolved(part, root), root)[0], **properties}
+            properties = {**_members(_resolved(part, root), root, left - 1)[0], **properties}
     return properties, required
 
 
-def _takes_null(schema: Any, root: JsonSchema) -> bool:
-    if schema is True:
+def _takes_null(schema: Any, root: JsonSchema, left: int = _DEEPEST) -> bool:
+    if schema is True or not left:
         return True
     node = _resolved(schema, root)
     if "const" in node or "enum" in node:
         return None in (arr(node.get("enum")) or [node.get("const", ...)])
     branches = [*arr(node.get("anyOf")), *arr(node.get("oneOf"))]
     kinds = arr(node.get("type")) or [node.get("type")]
-    return "null" in kinds or any(_takes_null(branch, root) for branch in branches) or not (branches or kinds[0])
+    return (
+        "null" in kinds or any(_takes_null(branch, root, left - 1) for branch in branches) or not (branches or kinds[0])
+    )
 
 
 def _resolved(schema: Any, root: JsonSchema) -> JsonSchema:
@@ -202,13 +208,13 @@ class _Translation:
             node = {**node, "items": self._part(node["items"], child(path, "items"), above)}
         return self._finish(self._typed(node), path)
 
-    def _merged(self, node: JsonSchema, path: str) -> JsonSchema:
+    def _merged(self, node: JsonSchema, path: str, left: int = _DEEPEST) -> JsonSchema:
         """A node with all that it combines by `allOf`."""
         if "allOf" not in node:
             return node
         made = {keyword: value for keyword, value in node.items() if keyword != "allOf"}
-        for part in arr(node["allOf"]):
-            for keyword, value in self._merged(_resolved(part, self._root), path).items():
+        for part in arr(node["allOf"]) if left else ():
+            for keyword, value in self._merged(_resolved(part, self._root), path, left - 1).items():
                 if keyword == "properties":
                     made[keyword] = {**obj(value), **obj(made.get(keyword))}
                 elif keyword == "required":

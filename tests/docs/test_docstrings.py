@@ -30,9 +30,11 @@ import toolcrib
 from tests.twins import MASTER_KEYS
 from toolcrib import Crib, EgressPolicy, ScriptedModel, contracts, testing, tool
 from toolcrib.contracts import Json, JsonObject, Record
+from toolcrib.core import export
 from toolcrib.crib.api.acting import ActingCrib
 from toolcrib.crib.api.definitions import Definer
 from toolcrib.crib.runs.retention import Retention
+from toolcrib.interfaces.adapters import langchain, openai_agents, openai_functions, pydantic_ai
 from toolcrib.llm import Message, Request, ToolCall
 
 pytestmark = pytest.mark.requirement("docs.docstrings")
@@ -51,6 +53,11 @@ INTERNAL: Final = {
     "Prompts.of": "makes the part",
 }
 """Public methods that other modules of the crib call, and users do not."""
+HAVE_EXAMPLES: Final = {
+    *("CribToolset", "drop_nulls", "function_tool", "lint_schema", "load", "lost_in_export", "skills_by_category"),
+    *("tools", "translate_schema", "write_skills"),
+}
+"""What users call of the packages that `in_modules` lists."""
 NOT_RUN: Final = {
     "Connections.finish": "an authorization server sends the address",
     "Imports.grpc": "asks a gRPC server",
@@ -143,13 +150,22 @@ def methods() -> Iterator[Documented]:
                 yield Documented(f"{owner.__name__}.{name}", examples_of(function.__doc__))
 
 
+def in_modules() -> Iterator[Documented]:
+    """The public functions and classes of exports and of adapters."""
+    for module in (export, langchain, openai_agents, openai_functions, pydantic_ai):
+        for name, value in {name: getattr(module, name) for name in getattr(module, "__all__", vars(module))}.items():
+            is_own = getattr(value, "__module__", "").startswith(module.__name__) and not name.startswith("_")
+            if is_own and name in HAVE_EXAMPLES:
+                yield Documented(f"{module.__name__.removeprefix('toolcrib.')}.{name}", examples_of(value.__doc__))
+
+
 def modules() -> Iterator[Documented]:
     """The modules of a crib and its parts, which need not have an example."""
     for name in dict.fromkeys(part.__module__ for part in (Crib, *parts())):
         yield Documented(name.removeprefix("toolcrib."), examples_of(sys.modules[name].__doc__))
 
 
-CALLED: Final = [one for one in (*exported(), *methods()) if one.name not in INTERNAL]
+CALLED: Final = [one for one in (*exported(), *methods(), *in_modules()) if one.name not in INTERNAL]
 EXAMPLES: Final = [
     pytest.param(one.name, block, id=f"{one.name}-{place}" if place else one.name)
     for one in (*CALLED, *modules())

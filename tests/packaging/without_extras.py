@@ -4,6 +4,7 @@ import asyncio
 import json
 import os
 from collections.abc import Awaitable
+from importlib import import_module
 from pathlib import Path
 
 from sqlalchemy.orm import DeclarativeBase, Mapped, mapped_column
@@ -54,6 +55,11 @@ async def ask(crib: Crib, model: str) -> None:
     SAID[model] = "" if answer.error is None else answer.error.message
 
 
+async def load_adapter(name: str) -> None:
+    """Import an adapter of a framework."""
+    import_module(f"toolcrib.interfaces.adapters.{name}")
+
+
 async def call(crib: Crib, definition: ToolDefinition, what: str) -> None:
     """Call a tool."""
     await crib.save(definition)
@@ -92,6 +98,8 @@ async def main() -> None:
         found = await crib.call("search_orders", filter="id eq 1")
         SAID["entities"] = "" if found.error is None else found.error.message
         await call(crib, code_tool("js", "function main(a) { return 1 }", language="javascript"), "sandbox")
+    for name in ("langchain", "openai_agents", "pydantic_ai"):
+        await tell(name, load_adapter(name))
     await tell("postgres", open_crib("postgresql://user:password@localhost/crib"))
     await tell("redis", open_crib(sharing=SharingOptions(redis="redis://localhost:1/0")))
     await tell("s3", open_crib("sqlite:///s3.db", sharing=SharingOptions(blobs="s3://bucket/prefix")))

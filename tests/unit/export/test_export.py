@@ -136,7 +136,7 @@ def test_mcp_gets_an_output_schema_only_where_results_are_objects():
 
 
 @pytest.mark.requirement("authoring.export")
-@pytest.mark.parametrize("form", FORMATS)
+@pytest.mark.parametrize("form", [form for form in FORMATS if form not in ("gemini", "typescript", "skill")])
 def test_a_tool_without_arguments_is_an_object_everywhere(form: Any):
     tool = exported(form, input_schema={"type": "object"})
     schema = next(

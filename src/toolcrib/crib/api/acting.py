@@ -233,7 +233,7 @@ class ActingCrib:
 
         Args:
             *names: `name` or `name@range`; if none is given, every tool that is available to such a system.
-            form: `universal`, `openai`, `anthropic`, `langchain` or `mcp`.
+            form: One of `toolcrib.core.export.FORMATS`, such as `universal`, `openai_strict`, `gemini` or `skill`.
 
         Raises:
             NotFound: No such tool.

@@ -12,7 +12,7 @@ if TYPE_CHECKING:
     from toolcrib.llm.text.fences import Prose, foreign_call
     from toolcrib.llm.text.functions import FINAL
     from toolcrib.llm.text.literals import UNDEFINED, Undefined
-    from toolcrib.llm.text.prompt import Toolkit, toolkit_of
+    from toolcrib.llm.text.prompt import Toolkit, declare, toolkit_of
     from toolcrib.llm.text.protocol import TextTools
 else:
     __getattr__ = names_on_use(
@@ -22,7 +22,7 @@ else:
             "toolcrib.llm.text.fences": "Prose foreign_call",
             "toolcrib.llm.text.functions": "FINAL",
             "toolcrib.llm.text.literals": "UNDEFINED Undefined",
-            "toolcrib.llm.text.prompt": "Toolkit toolkit_of",
+            "toolcrib.llm.text.prompt": "Toolkit declare toolkit_of",
             "toolcrib.llm.text.protocol": "TextTools",
         },
     )
@@ -38,6 +38,7 @@ __all__ = [
     "Toolkit",
     "Undefined",
     "WrittenCall",
+    "declare",
     "foreign_call",
     "parse",
     "toolkit_of",

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from difflib import get_close_matches
 from functools import lru_cache
 
-from toolcrib.llm.base.messages import ToolSet
+from toolcrib.llm.base.messages import Tool, ToolSet
 from toolcrib.llm.text.examples import examples_of, write_call
 from toolcrib.llm.text.functions import FINAL, ToolFunction, functions_of
 from toolcrib.llm.text.typescript import Types, to_comment
@@ -73,6 +73,12 @@ def toolkit_of(tools: ToolSet) -> Toolkit:
         functions,
         {function.tool.name: function for function in functions.values()},
     )
+
+
+def declare(tool: Tool) -> str:
+    """The declaration of one tool, with its description as JSDoc; a name that is no identifier is changed."""
+    [function] = functions_of([tool]).values()
+    return "\n".join(_declaration(function)).rstrip()
 
 
 def _declaration(function: ToolFunction) -> Iterator[str]:

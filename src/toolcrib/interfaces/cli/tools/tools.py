@@ -49,7 +49,19 @@ Names = Annotated[
     typer.Argument(metavar="NAME…", help="Tools; all if none is named.", autocompletion=tool_names),
 ]
 Form = Annotated[
-    Literal["universal", "openai", "anthropic", "langchain", "mcp"], typer.Option("--as", help="For which system.")
+    Literal[
+        "universal",
+        "openai",
+        "openai_strict",
+        "openai_responses",
+        "anthropic",
+        "gemini",
+        "mcp",
+        "langchain",
+        "typescript",
+        "skill",
+    ],
+    typer.Option("--as", help="For which system."),
 ]
 
 

@@ -1,61 +1,13 @@
-"""Descriptions of tools for other systems: universal, OpenAI, Anthropic, LangChain and MCP. Nothing runs here.
+"""The description of a tool for a parent agent, made by rules, and the check of one that its author wrote.
 
-A description has three parts, written by rules: `Use this tool …`, `# Required inputs`, `# What the tool outputs`. An
-author's `long_description` replaces it, and is checked for the same parts. Names are adapted to each target and stay
-unique.
-
-universal: `{name, description, parameters}`. openai: a function tool of Chat Completions. anthropic: a tool of the
-Messages API. langchain: the fields of a `StructuredTool`, whose `args_schema` takes a JSON Schema. mcp: a `Tool` of
-the Model Context Protocol, revision 2025-11-25.
+It has three parts: `Use this tool …`, `# Required inputs`, `# What the tool outputs`. An author's `long_description`
+replaces it, and is checked for the same parts.
 """
 
-import re
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from itertools import count
-from typing import Final, Literal, TypeAlias, cast, get_args
+from collections.abc import Iterator
+from typing import Final, cast
 
-from toolcrib.contracts import AgenticImplementation, Json, JsonObject, JsonSchema, ToolDefinition, ToolRevision
-
-__all__ = [
-    "FORMATS",
-    "ExportFormat",
-    "check_description",
-    "describe",
-    "export_names",
-    "export_tools",
-    "generate_description",
-    "mcp_tool",
-    "select_available",
-]
-
-
-_NOT_WORD = re.compile(r"[^A-Za-z0-9]+")
-_BEFORE_CAPITAL = re.compile(r"(?<=[a-z0-9])(?=[A-Z])")
-LONGEST = 64
-"""Characters that OpenAI and Anthropic take; MCP takes 128."""
-
-
-def snake_case(name: str) -> str:
-    """`hubspot.dealManager-v2` as `hubspot_deal_manager_v2`: letters, digits and `_`, not more than `LONGEST`."""
-    words = _NOT_WORD.sub("_", _BEFORE_CAPITAL.sub("_", name)).strip("_")
-    return words.lower()[:LONGEST].rstrip("_")
-
-
-def export_names(names: Iterable[str]) -> Mapping[str, str]:
-    """Name of each tool in every export; where two come out the same, the later one gets a number.
-
-    The order decides, so give all the names that stand side by side, sorted.
-    """
-    found: dict[str, str] = {}
-    names_in_use: set[str] = set()
-    for name in dict.fromkeys(names):
-        plain = snake_case(name)
-        endings = (f"_{number}" if number > 1 else "" for number in count(1))
-        candidates = (plain[: LONGEST - len(ending)] + ending for ending in endings)
-        found[name] = next(free for free in candidates if free not in names_in_use)
-        names_in_use.add(found[name])
-    return found
-
+from toolcrib.contracts import AgenticImplementation, Json, JsonSchema, ToolDefinition
 
 OPENING: Final = "Use this tool"
 REQUIRED: Final = "# Required inputs (always include these):"
@@ -179,90 +131,3 @@ def _fields(schema: JsonSchema | None) -> Iterator[str]:
     for name, field in cast("dict[str, Json]", (schema or {}).get("properties", {})).items():
         description = cast("JsonSchema", field).get("description") if isinstance(field, dict) else None
         yield f"{name} ({' '.join(str(description).split()).rstrip('.')})" if description else name
-
-
-ExportFormat: TypeAlias = Literal["universal", "openai", "anthropic", "langchain", "mcp"]
-FORMATS: Final[tuple[ExportFormat, ...]] = get_args(ExportFormat)
-
-_OPENAI_DESCRIPTION: Final = 1024
-"""Characters that OpenAI takes."""
-
-
-def export_tools(tools: Sequence[ToolRevision], form: ExportFormat, *, beside: Iterable[str] = ()) -> list[JsonObject]:
-    """Describe tools to another system, in the order of their names, each under a name of its own.
-
-    Args:
-        tools: What is to be described; a blocked or disabled tool is described like any other.
-        form: For whom.
-        beside: Names of all tools of the crib: a tool then has the same name alone as among all others.
-    """
-    ordered = sorted(tools, key=lambda tool: tool.name)
-    names = export_names(sorted({*beside, *(tool.name for tool in ordered)}))
-    return [_SHAPES[form](tool.definition, names[tool.name]) for tool in ordered]
-
-
-def select_available(tools: Iterable[ToolRevision], form: ExportFormat) -> list[ToolRevision]:
-    """Those that are available to a system of this form: what is only a step of workflows is not.
-
-    Args:
-        tools: Of a realm.
-        form: For whom.
-    """
-    surface = "mcp_tool" if form == "mcp" else "tool"
-    return [tool for tool in tools if surface in tool.definition.available_as]
-
-
-def _universal(definition: ToolDefinition, name: str) -> JsonObject:
-    return {"name": name, "description": describe(definition), "parameters": _object(definition.input_schema)}
-
-
-def _openai(definition: ToolDefinition, name: str) -> JsonObject:
-    text = describe(definition)
-    shortened = text if len(text) <= _OPENAI_DESCRIPTION else f"{text[: _OPENAI_DESCRIPTION - 1]}…"
-    function = {"name": name, "description": shortened, "parameters": _object(definition.input_schema)}
-    return {"type": "function", "function": function}
-
-
-def _anthropic(definition: ToolDefinition, name: str) -> JsonObject:
-    return {"name": name, "description": describe(definition), "input_schema": _object(definition.input_schema)}
-
-
-def _langchain(definition: ToolDefinition, name: str) -> JsonObject:
-    schema = {"title": name, **_object(definition.input_schema)}
-    return {"name": name, "description": describe(definition), "args_schema": schema}
-
-
-def mcp_tool(definition: ToolDefinition, name: str) -> JsonObject:
-    """A tool as a `Tool` of the Model Context Protocol, under a name."""
-    title = definition.title or name.replace("_", " ").capitalize()
-    writes = definition.side_effects == "writes"
-    tool: JsonObject = {
-        "name": name,
-        "title": title,
-        "description": describe(definition),
-        "inputSchema": _object(definition.input_schema),
-        "annotations": {
-            "title": title,
-            "readOnlyHint": not writes,
-            "destructiveHint": writes,
-            "idempotentHint": definition.idempotent or not writes,
-            "openWorldHint": definition.side_effects != "none",
-        },
-    }
-    if (definition.output_schema or {}).get("type") == "object":  # the protocol has no structured results but objects
-        tool["outputSchema"] = definition.output_schema
-    return tool
-
-
-def _object(schema: JsonSchema) -> JsonSchema:
-    """The schema with what every target wants to be said."""
-    return {"type": "object", "properties": {}, **schema}
-
-
-_SHAPES: Final[Mapping[ExportFormat, Callable[[ToolDefinition, str], JsonObject]]] = {
-    "universal": _universal,
-    "openai": _openai,
-    "anthropic": _anthropic,
-    "langchain": _langchain,
-    "mcp": mcp_tool,
-}

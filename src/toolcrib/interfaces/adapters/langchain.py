@@ -24,7 +24,7 @@ try:
     from langchain_core.tools import BaseTool, StructuredTool, ToolException
 except ModuleNotFoundError as problem:
     raise InvalidSettings(
-        missing_extra("toolcrib.interfaces.adapters.langchain", problem.name, "langchain")
+        missing_extra("the adapter for LangChain", problem.name, "langchain")
     ) from problem
 
 _TAKEN = frozenset({"config", "run_manager"})

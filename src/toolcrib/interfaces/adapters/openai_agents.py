@@ -25,7 +25,7 @@ try:
     from agents.tool_context import ToolContext
 except ModuleNotFoundError as problem:
     raise InvalidSettings(
-        missing_extra("toolcrib.interfaces.adapters.openai_agents", problem.name, "openai-agents")
+        missing_extra("the adapter for the OpenAI Agents SDK", problem.name, "openai-agents")
     ) from problem
 
 

@@ -28,7 +28,7 @@ try:
     from pydantic_core import SchemaValidator, core_schema
 except ModuleNotFoundError as problem:
     raise InvalidSettings(
-        missing_extra("toolcrib.interfaces.adapters.pydantic_ai", problem.name, "pydantic-ai")
+        missing_extra("the adapter for pydantic-ai", problem.name, "pydantic-ai")
     ) from problem
 
 _ANY = SchemaValidator(core_schema.any_schema())

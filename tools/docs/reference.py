@@ -199,10 +199,6 @@ def decision_page(folder: Path) -> str:
     return "\n".join(lines) + "\n"
 
 
-def _first(text: str | None) -> str:
-    return _cell(_paragraph(text or ""))
-
-
 def _paragraph(text: str) -> str:
     return " ".join(text.replace("\f", "\n\n").strip().partition("\n\n")[0].split())
 

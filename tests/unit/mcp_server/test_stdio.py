@@ -16,7 +16,7 @@ import asyncio
 import sys
 from toolcrib import Crib, tool
 from toolcrib.contracts import Principal
-from toolcrib.interfaces.mcp.stdio import serve_stdio
+from toolcrib.interfaces.mcp.server import serve_stdio
 
 @tool(side_effects="none")
 async def double(n: int) -> int:

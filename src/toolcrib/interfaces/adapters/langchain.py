@@ -23,9 +23,7 @@ try:
     from langchain_core.messages import ToolCall, ToolMessage
     from langchain_core.tools import BaseTool, StructuredTool, ToolException
 except ModuleNotFoundError as problem:
-    raise InvalidSettings(
-        missing_extra("the adapter for LangChain", problem.name, "langchain")
-    ) from problem
+    raise InvalidSettings(missing_extra("the adapter for LangChain", problem.name, "langchain")) from problem
 
 _TAKEN = frozenset({"config", "run_manager"})
 """Arguments that LangChain replaces by its own."""

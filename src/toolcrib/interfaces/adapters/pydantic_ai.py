@@ -27,9 +27,7 @@ try:
     from pydantic_ai.usage import RunUsage
     from pydantic_core import SchemaValidator, core_schema
 except ModuleNotFoundError as problem:
-    raise InvalidSettings(
-        missing_extra("the adapter for pydantic-ai", problem.name, "pydantic-ai")
-    ) from problem
+    raise InvalidSettings(missing_extra("the adapter for pydantic-ai", problem.name, "pydantic-ai")) from problem
 
 _ANY = SchemaValidator(core_schema.any_schema())
 """The crib checks arguments."""

@@ -16,6 +16,7 @@ from typing import Any, Final, TypeAlias
 import mcp_types as types
 from mcp.server.context import ServerRequestContext
 from mcp.server.lowlevel import Server
+from mcp.server.stdio import stdio_server
 from mcp.shared.exceptions import MCPError
 from mcp_types.version import MODERN_PROTOCOL_VERSIONS
 
@@ -23,7 +24,7 @@ from toolcrib.contracts import InvalidInput, NotFound, PermissionDenied, Toolcri
 from toolcrib.contracts.base.base import release
 from toolcrib.core.export import mcp_tool
 from toolcrib.core.runs import Result
-from toolcrib.crib import ActingCrib
+from toolcrib.crib import ActingCrib, Crib
 from toolcrib.interfaces.mcp.offers import NameOf, ToolOffers
 from toolcrib.interfaces.mcp.prompts import McpPrompts, complete
 from toolcrib.interfaces.mcp.resources import McpResources
@@ -195,6 +196,19 @@ class McpServer:
             return await answer(crib, run_id, form, given)
         except ToolcribError as problem:
             raise MCPError(types.INVALID_PARAMS, str(problem)) from problem
+
+
+async def serve_stdio(crib: Crib, acting: ActingCrib, *, self_approval: bool = False) -> None:
+    """Serve one client until it closes standard input. Nothing else may write to standard output meanwhile.
+
+    Args:
+        crib: Is opened, and closed at the end.
+        acting: The same crib as the principal that the client acts as.
+        self_approval: Whether the person at the client may decide on its calls.
+    """
+    server = McpServer(lambda _: acting, self_approval=self_approval).build()
+    async with crib, stdio_server() as (read, write):
+        await server.run(read, write, server.create_initialization_options())
 
 
 def _can_ask(ctx: Context) -> bool:

@@ -55,7 +55,7 @@ def mcp(app: Application = None, *, scope: Scopes = None, store: Store = DEFAULT
     from toolcrib.interfaces.cli.support.applications import load_crib
 
     try:
-        from toolcrib.interfaces.mcp.stdio import serve_stdio
+        from toolcrib.interfaces.mcp.server import serve_stdio
     except ModuleNotFoundError as missing:
         raise InvalidSettings(missing_extra("the MCP server", missing.name, "mcp")) from missing
     settings = load_settings({"store": store}).settings

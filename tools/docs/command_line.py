@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import Any, Final
 
 from toolcrib.interfaces.cli.app import STATUSES
-from toolcrib.interfaces.cli.render.outputs import output_schema
+from toolcrib.interfaces.cli.render.outputs import PROTOCOLS, output_schema
 from tools.docs import commands, pages
 
 PAGE: Final = Path("docs/command-line.md")
@@ -115,7 +115,8 @@ def _verbs(found: "list[commands.Command]") -> Iterator[str]:
 
 def _command(one: commands.Command) -> Iterator[str]:
     yield from ["```text", str(one.command.epilog), "```", "", *_options(one)]
-    yield f"Output: [`{_name(one)}`]({SCHEMAS}), {_shape(one)}."
+    protocol = PROTOCOLS.get(_name(one))
+    yield f"Output: {protocol}." if protocol else f"Output: [`{_name(one)}`]({SCHEMAS}), {_shape(one)}."
 
 
 def _shape(one: commands.Command) -> str:

@@ -22,7 +22,7 @@ from tests.unit.cli.test_program import PROGRAM
 from tests.unit.cli.walk_world import prepare
 from tests.unit.mcp_client.test_programs import command
 from toolcrib.interfaces.cli.app import app
-from toolcrib.interfaces.cli.render.outputs import OUTPUTS, output_schema
+from toolcrib.interfaces.cli.render.outputs import OUTPUTS, PROTOCOLS, output_schema
 from toolcrib.llm import local
 from tools.docs import commands
 
@@ -256,8 +256,8 @@ def test_no_command_is_missing() -> None:
     every = {" ".join(one.words) for one in commands.tree() if not one.is_group}
     run = {command_of(words) for _, words, _ in lines()}
 
-    assert every - run == ELSEWHERE.keys() - {"agent run --stream"}
-    assert every == OUTPUTS.keys()
+    assert every - run == (ELSEWHERE.keys() | PROTOCOLS.keys()) - {"agent run --stream"}
+    assert every == OUTPUTS.keys() | PROTOCOLS.keys()
 
 
 def test_a_stream_is_one_json_object_per_line(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:

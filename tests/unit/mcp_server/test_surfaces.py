@@ -6,6 +6,7 @@ import mcp_types as types
 import pytest
 from mcp.shared.exceptions import MCPError
 
+from tests.docs.test_snippets import shown
 from tests.twins import make_definition
 from tests.twins.builders import ToolChanges
 from tests.unit.mcp_server.served import REVISIONS, client_of, mcp_server
@@ -144,3 +145,14 @@ def test_what_cannot_be_offered_so_is_refused(offer: McpOffer, fields: ToolChang
 
 def text_of(part: Any) -> str:
     return str(part.text)
+
+
+@pytest.mark.requirement("docs.snippets")
+async def test_the_tools_of_the_page_are_a_resource_and_a_prompt() -> None:
+    async with mcp_server() as (server, url), client_of(url) as client:
+        names = await shown("mcp-server", server.crib)
+        server.crib.add(names["deal_notes"], names["weekly_review"])
+        [read] = (await client.read_resource("crm://deals/d1")).contents
+        prompt = await client.get_prompt("weekly_review", {"region": "Europe"})
+    assert text_of(read) == "# Notes on d1"
+    assert text_of(prompt.messages[0].content) == "Review this week's deals in Europe."

@@ -57,6 +57,11 @@ from toolcrib.contracts.workflows import (
 )
 from toolcrib.interfaces.cli.render import documents as own
 
+PROTOCOLS: Final[Mapping[str, str]] = {
+    "guard": "MCP messages to the client that has started it",
+    "mcp": "MCP messages to the client that has started it",
+}
+"""Commands whose standard output is a protocol of another program; they have no `--json`."""
 OUTPUTS: Final[Mapping[str, Any]] = {
     "account list": list[ServiceAccount],
     "account remove": own.Removed,

@@ -61,7 +61,12 @@ Form = Annotated[
         "typescript",
         "skill",
     ],
-    typer.Option("--as", help="For which system."),
+    typer.Option(
+        "--as",
+        metavar="FORM",
+        help="universal, openai, openai_strict, openai_responses, anthropic, gemini, mcp, langchain, typescript or "
+        "skill.",
+    ),
 ]
 
 

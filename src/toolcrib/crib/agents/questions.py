@@ -66,7 +66,7 @@ class Questions:
             InvalidInput: The answer is empty, or too long.
         """
         await self.leave(run_id, answer, position=position)
-        driven = await self._parts.engine.resume(run_id)
+        driven = await self._parts.resume(run_id)
         return Result(driven.result, driven.log)
 
     async def leave(self, run_id: str, answer: str, *, position: str | None = None) -> None:

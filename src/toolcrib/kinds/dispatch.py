@@ -23,7 +23,7 @@ from toolcrib.contracts import (
 from toolcrib.core.executor import CallFailed, Dispatch, Outcome, check_nesting, cost_of, error, facts_of
 from toolcrib.core.kinds import AnyKind, Require, Runtime, RuntimeParts
 from toolcrib.core.providers.request_errors import Providers, provider_of
-from toolcrib.core.registry import Registry, check_definition
+from toolcrib.core.registry import Registry, check_definition, pins_of
 from toolcrib.kinds.table import KINDS
 from toolcrib.llm import ModelPool
 
@@ -227,7 +227,8 @@ class Abilities:
         Raises:
             Unavailable: Names what is missing.
         """
-        missing = [what async for tool in self._tools(run.request) for what in self._missing(tool, run)]
+        models = [what async for tool in self._pinned(run.request) for what in self._missing_model(tool, run)]
+        missing = [*await self.missing_functions(run.request), *models]
         if missing:
             msg = (
                 f"run {run.run_id} cannot continue in this process, which lacks {', '.join(missing)}; add it, "
@@ -236,20 +237,31 @@ class Abilities:
             raise Unavailable(msg)
 
     async def missing_functions(self, request: RunRequest) -> list[str]:
-        """What the tools of a run need and this process lacks, apart from models."""
-        return [what async for tool in self._tools(request) for what in self._missing_of(tool)]
+        """What the tools of a run, and of its nested runs, need and this process lacks, apart from models."""
+        return [what async for tool in self._reached(request) for what in self._missing_of(tool)]
 
-    async def _tools(self, request: RunRequest) -> AsyncIterator[ToolRevision]:
+    async def _pinned(self, request: RunRequest) -> AsyncIterator[ToolRevision]:
         for content_hash in dict.fromkeys((request.content_hash, *request.pins.values())):
             yield await self._registry.get_revision(request.principal.realm, content_hash)
+
+    async def _reached(self, request: RunRequest) -> AsyncIterator[ToolRevision]:
+        """What a run has pinned, and what nested runs of it would pin, at any depth."""
+        waiting = [request.content_hash, *request.pins.values()]
+        seen: set[str] = set()
+        for content_hash in waiting:
+            if content_hash not in seen:
+                seen.add(content_hash)
+                tool = await self._registry.get_revision(request.principal.realm, content_hash)
+                yield tool
+                if content_hash != request.content_hash:
+                    waiting += pins_of(tool, self._registry, request.pins).values()
 
     def _missing_of(self, tool: ToolRevision) -> Iterator[str]:
         if tool.definition.enabled:  # otherwise no call of it is dispatched anywhere
             yield from self._runtimes.missing(tool)
 
-    def _missing(self, tool: ToolRevision, run: Run) -> Iterator[str]:
+    def _missing_model(self, tool: ToolRevision, run: Run) -> Iterator[str]:
         implementation = tool.definition.implementation
-        yield from self._missing_of(tool)
         if tool.definition.enabled and isinstance(implementation, AgentImplementation | AgenticImplementation):
             llm = implementation.llm
             if run.request.model is not None and tool.content_hash == run.request.content_hash:

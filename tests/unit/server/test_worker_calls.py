@@ -51,6 +51,10 @@ class Shop:
             "TOOLCRIB_WORKER_WAIT_S": "60",
         }
 
+    def rewrite(self, application: str) -> None:
+        """Give the workers another application."""
+        (self._folder / "shop_worked.py").write_text(application)
+
     def start(self, *arguments: str, **environment: str) -> subprocess.Popen[str]:
         process = subprocess.Popen(
             [PROGRAM, *arguments],

@@ -1,4 +1,4 @@
-"""Starts runs, and leaves those to other processes for which this one lacks a Python function.
+"""Starts and resumes runs, and leaves those to other processes for which this one lacks a Python function.
 
 Such a run is queued, and its caller waits until a worker has driven it. If no worker claims it for some seconds, the
 caller gets the queued run with a warning; the run stays queued, and the next worker completes it.
@@ -9,7 +9,7 @@ from typing import Any, Final
 
 from msgspec import structs
 
-from toolcrib.contracts import WAITING, RunRequest
+from toolcrib.contracts import WAITING, RunRequest, Unavailable
 from toolcrib.core.engines.outcomes import DriveResult, read_driven
 from toolcrib.core.engines.ports import Engine
 from toolcrib.core.executor import Clock
@@ -23,7 +23,7 @@ _CLAIMABLE: Final = 1000
 
 
 class LeftRuns:
-    """Starts each run here, or leaves it to a worker.
+    """Starts and resumes each run here, or leaves it to a worker.
 
     Args:
         engine: Drives runs in this process.
@@ -58,6 +58,24 @@ class LeftRuns:
         key = (request.content_hash, *request.pins.values()) if request.pins else request.content_hash
         return self._engine.start(request) if key in self._run_here else self._start(request, key)
 
+    async def resume(self, run_id: str) -> DriveResult:
+        """Have a run driven that is queued, waits, or whose process died, here or by a worker.
+
+        Returns:
+            The run when it has ended or waits; or as it stands, with a warning, if no worker claims it.
+
+        Raises:
+            NotFound: No such run.
+            Unavailable: This process lacks something else than a function, such as the key of a model.
+        """
+        try:
+            return await self._engine.resume(run_id)
+        except Unavailable:
+            missing = await self._missing((await self._journal.run(run_id)).request)
+            if not missing:
+                raise
+            return await self._wait_for(run_id, missing)
+
     async def _start(self, request: RunRequest, key: str | tuple[str, ...]) -> DriveResult:
         missing = await self._missing(request)
         if missing:
@@ -71,11 +89,12 @@ class LeftRuns:
         """Wait for a run that another process drives, as long as one does."""
         pause_s, free_since = _SOONEST_S, self._clock.monotonic()
         while True:
+            is_free = run_id in await self._journal.claimable(now=self._clock.now(), limit=_CLAIMABLE)
             run = await self._journal.run(run_id)
-            if run.ended or run.status in WAITING:
+            if run.ended or (run.status in WAITING and not is_free):
                 return await read_driven(self._journal, run)
             now = self._clock.monotonic()
-            if run_id not in await self._journal.claimable(now=self._clock.now(), limit=_CLAIMABLE):
+            if not is_free:
                 free_since = now
             elif now - free_since >= self._wait_s:
                 return _with_warning(await read_driven(self._journal, run), self._warning(run_id, missing))
@@ -83,9 +102,10 @@ class LeftRuns:
             pause_s = min(pause_s * 1.5, _LATEST_S)
 
     def _warning(self, run_id: str, missing: Sequence[str]) -> str:
+        lacks = ", ".join(dict.fromkeys(missing))
         return (
-            f"run {run_id} is queued: this process lacks {', '.join(missing)}, and no worker claimed the run within "
-            f"{self._wait_s:g} s; start one with toolcrib worker MODULE:CRIB, which will complete the run"
+            f"run {run_id} is queued: this process lacks {lacks}, and no worker claimed the run within {self._wait_s:g} s; "
+            "start one with toolcrib worker MODULE:CRIB, which will complete the run"
         )
 
 

@@ -66,7 +66,8 @@ class Executions:
     async def execute(self, agent: str, request: AgentRequest) -> AgentResponse:
         """As `ask`, with the answer as REST shows it: ask an agent, or send it results of client calls, and wait.
 
-        A run for which this process lacks something stays queued for one that has it, and the answer says what it is.
+        A run for which this process lacks a Python function is driven by a worker on the same store. Without a worker,
+        or if this process lacks something else, it stays queued, and the answer says for what.
 
         Args:
             agent: `name` or `name@range` of an agent or an agentic tool.
@@ -87,12 +88,11 @@ class Executions:
         who = await self._actor.authorize()
         run_id = await self._take(agent, request, who)
         try:
-            await self._parts.engine.resume(run_id)
+            driven = await self._parts.resume(run_id)
         except Unavailable as lack:
-            queued = await self.respond(run_id)
-            return queued.model_copy(update={"warnings": (*queued.warnings, str(lack))})
+            return await self._respond_with(run_id, (str(lack),))
         await self._conversations.settle(await self._journal.run(run_id))
-        return await self.respond(run_id)
+        return await self._respond_with(run_id, driven.result.warnings)
 
     async def submit(self, agent: str, request: AgentRequest) -> AgentResponse:
         """The same, but executed by a serving engine: returns at once, and `respond` returns the state later.
@@ -123,7 +123,7 @@ class Executions:
         """
         run_id = await self._take(agent, request, await self._actor.authorize())
         try:
-            driven = await self._parts.engine.resume(run_id)
+            driven = await self._parts.resume(run_id)
         except Unavailable as lack:
             events = await self._journal.events(run_id)
             return Result(RunResult(run_id=run_id, status="queued", warnings=(str(lack),)), events)
@@ -193,6 +193,12 @@ class Executions:
         run = await self.run_for(run_id, who, "read")
         tool = await self._parts.registry.get_revision(run.realm, run.request.content_hash)
         return await read_response(self._journal, run_id, tool)
+
+    async def _respond_with(self, run_id: str, warnings: Sequence[str]) -> AgentResponse:
+        """The state of an execution, with warnings that its journal may not have."""
+        answer = await self.respond(run_id)
+        more = [each for each in warnings if each not in answer.warnings]
+        return answer.model_copy(update={"warnings": (*answer.warnings, *more)}) if more else answer
 
     async def tracebacks(self, run_id: str) -> Sequence[CallTraceback]:
         """The tracebacks of exceptions that tools of a run and of its nested runs raised, for the tools' authors.

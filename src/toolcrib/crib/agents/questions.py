@@ -66,7 +66,7 @@ class Questions:
             InvalidInput: The answer is empty, or too long.
         """
         await self.leave(run_id, answer, position=position)
-        return await self._parts.result(await self._parts.engine.resume(run_id))
+        return await self._parts.result(await self._parts.resume(run_id))
 
     async def leave(self, run_id: str, answer: str, *, position: str | None = None) -> None:
         """Answer a question, and let a serving engine resume the run. The first answer counts; raises as `answer`.

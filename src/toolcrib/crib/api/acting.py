@@ -399,7 +399,7 @@ class ActingCrib:
             result = await crib.resume(waiting.run_id)
         """
         await self._open(run_id, "execute")
-        return await self._parts.result(await self.engine.resume(run_id))
+        return await self._parts.result(await self._parts.resume(run_id))
 
     async def cancel(self, run_id: str, *, reason: str | None = None) -> bool:
         """Cancel a run and its nested runs, whatever they do or wait for; false if it was cancelled before.

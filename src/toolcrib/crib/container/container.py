@@ -73,6 +73,8 @@ class EngineServices:
     engine: Engine
     start: Callable[[RunRequest], Coroutine[Any, Any, DriveResult]]
     """Has a run driven here, or by a worker if this process lacks a function that it needs."""
+    resume: Callable[[str], Coroutine[Any, Any, DriveResult]]
+    """The same for a run that is in the journal."""
     references: Callable[[], References]
     preparer: Callable[[], RunPreparer]
     """Prepares the scratch runs of authors."""
@@ -150,7 +152,7 @@ class CribServices:
             EngineServices(
                 executor,
                 engine,
-                _start(engine, outside, abilities),
+                *_starts(engine, outside, abilities),
                 references,
                 cache(lambda: agents.RunPreparer(models.model, registry, providers, references())),
                 code_of,
@@ -223,6 +225,11 @@ class CribServices:
         if tool is not None and summary.stop_reason is not None and not agent_pins(tool):
             return Result(summary, log)
         return await read_result(self.outside.store.journal, self.registry.get_revision, summary, log)
+
+    @property
+    def resume(self) -> Callable[[str], Coroutine[Any, Any, DriveResult]]:
+        """Has a run of the journal driven here, or by a worker."""
+        return self.engines.resume
 
     @property
     def references(self) -> References:
@@ -372,15 +379,15 @@ def _engine(local: LocalEngine, outside: Environment) -> Engine:
     )
 
 
-def _start(
+def _starts(
     engine: Engine, outside: Environment, abilities: Abilities
-) -> Callable[[RunRequest], Coroutine[Any, Any, DriveResult]]:
-    """What starts runs; a store in memory has no other process that could drive one."""
+) -> tuple[Callable[[RunRequest], Coroutine[Any, Any, DriveResult]], Callable[[str], Coroutine[Any, Any, DriveResult]]]:
+    """What starts runs, and what resumes them; a store in memory has no other process that could drive one."""
     if outside.sharing.restate is not None or isinstance(outside.store, MemoryStore | ShadowStore):
-        return engine.start
+        return engine.start, engine.resume
     wait_s = outside.sharing.worker_wait_s
     left = LeftRuns(engine, outside.store.journal, outside.clock, abilities.missing_functions, wait_s=wait_s)
-    return left.start
+    return left.start, left.resume
 
 
 def _owner() -> str:

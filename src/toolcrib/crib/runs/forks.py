@@ -200,7 +200,7 @@ class Forks:
             return await self._journal.run(refused.result.run_id)
         made = await self._parts.engine.create(request)
         if wait:
-            await self._parts.engine.resume(made)
+            await self._parts.resume(made)
         return await self._journal.run(made)
 
     async def compare(self, before: str, after: str) -> RunDiff:

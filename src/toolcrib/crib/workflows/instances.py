@@ -9,6 +9,8 @@ Example:
     instance = await crib.instances.rerun(instance.run_id, "moved")
 """
 
+from collections.abc import Sequence
+
 from toolcrib.contracts import (
     WAITING,
     Conflict,
@@ -69,7 +71,9 @@ class Instances:
             ref: `name` or `name@range`.
             arguments: Its input.
             dry_run: Skip every call that would write.
-            wait: Drive it here until it ends or waits; else a serving engine does.
+            wait: Return when it has ended or waits; else at once, and a serving engine drives it. If this process lacks
+                a Python function that it needs, a worker on the same store drives it; without one, the instance is
+                `queued` after some seconds (`SharingOptions.worker_wait_s`), and `warnings` says why.
 
         Raises:
             NotFound: There is no such workflow.
@@ -283,7 +287,7 @@ class Instances:
         wait: bool,
         rerun: Rerun | None = None,
     ) -> WorkflowInstance:
-        parts = self._parts
+        parts, warnings = self._parts, tuple[str, ...]()
         request = request_of(tool, arguments, who, parts.registry, dry_run=dry_run, rerun=rerun)
         refusal = refusal_of_run(parts.executor, tool, request)
         if refusal is not None:
@@ -293,8 +297,8 @@ class Instances:
                 run_id = await self._successors.announce(rerun, run_id, who)
             await parts.engine.create(request, run_id=run_id)
             if wait:
-                await parts.engine.resume(run_id)
-        return await self._read(await self._journal.run(run_id))
+                warnings = (await parts.resume(run_id)).result.warnings
+        return _with(await self._read(await self._journal.run(run_id)), warnings)
 
     async def _take_up(self, run: Run, rerun: Rerun, who: Principal, *, wait: bool) -> WorkflowInstance:
         tool, request = await self._tool(run), run.request
@@ -314,11 +318,10 @@ class Instances:
         """Carry on what has not ended: a process has died, or what it waited for is there."""
         if run.run_id != requested_id and run.status not in WAITING:
             raise under_way(run, requested_id)
-        if wait:
-            await self._parts.engine.resume(run.run_id)
+        warnings = (await self._parts.resume(run.run_id)).result.warnings if wait else ()
         now = await self._journal.run(run.run_id)
-        if now.ended or now.events > run.events or not wait:
-            return await self._read(now)
+        if now.ended or now.events > run.events or warnings or not wait:
+            return _with(await self._read(now), warnings)
         raise _waits(await self._read(now))
 
     async def _check_alone(self, run: Run) -> None:
@@ -367,6 +370,12 @@ def _check_step(tool: ToolRevision, step: str) -> None:
     names = [known.name for known in _workflow_of(tool).steps]
     if step not in names:
         raise NotFound(f"workflow {tool.ref!r} has no step {step!r}; {near(step, names)}")
+
+
+def _with(instance: WorkflowInstance, warnings: Sequence[str]) -> WorkflowInstance:
+    """An instance with warnings that its journal may not have."""
+    more = [each for each in warnings if each not in instance.warnings]
+    return instance.model_copy(update={"warnings": (*instance.warnings, *more)}) if more else instance
 
 
 def _check_signal(tool: ToolRevision, name: str) -> None:

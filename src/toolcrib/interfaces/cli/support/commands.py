@@ -48,8 +48,8 @@ class Ending(Protocol):
 
 
 def is_unsuccessful(found: Ending) -> bool:
-    """Whether a run has ended without success: the exit status is 1."""
-    return found.status in {"failed", "incomplete", "timed_out", "cancelled"}
+    """Whether a run has ended without success, or no process has claimed it: the exit status is 1."""
+    return found.status in {"queued", "failed", "incomplete", "timed_out", "cancelled"}
 
 
 def print_json(found: object) -> None:

@@ -180,7 +180,7 @@ async def test_what_this_process_cannot_carry_out_stays_queued_for_one_that_can(
         answer = await crib.executions.respond(queued.run_id)
 
     assert queued.status == "queued"
-    assert "lacks the model scripted:m of clerk@1.0.0" in queued.warnings[0]
+    assert "lacks the Python function of look@1.0.0" in queued.warnings[0]
     assert (answer.status, answer.response, answer.warnings) == ("completed", "Hello.", ())
 
 

@@ -104,8 +104,8 @@ class LeftRuns:
     def _warning(self, run_id: str, missing: Sequence[str]) -> str:
         lacks = ", ".join(dict.fromkeys(missing))
         return (
-            f"run {run_id} is queued: this process lacks {lacks}, and no worker claimed the run within {self._wait_s:g} s; "
-            "start one with toolcrib worker MODULE:CRIB, which will complete the run"
+            f"run {run_id} is queued: this process lacks {lacks}, and no worker claimed the run within "
+            f"{self._wait_s:g} s; start one with toolcrib worker MODULE:CRIB, which will complete the run"
         )
 
 

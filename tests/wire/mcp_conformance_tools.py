@@ -1,8 +1,9 @@
 """The tools, resources and prompts that the conformance suite of MCP asks a server for, as tools of a crib."""
 
+import asyncio
 from typing import Any
 
-from toolcrib import tool
+from toolcrib import ToolContext, tool
 from toolcrib.contracts import JsonObject, McpOffer
 
 
@@ -10,6 +11,15 @@ from toolcrib.contracts import JsonObject, McpOffer
 async def simple_text() -> str:
     """Tests simple text content response."""
     return "This is a simple text response for testing."
+
+
+@tool(name="test_tool_with_progress", side_effects="none")
+async def with_progress(context: ToolContext) -> str:
+    """Tests tool that reports progress notifications."""
+    for done in (0, 50, 100):
+        context.progress(done, 100)
+        await asyncio.sleep(0.05)
+    return "done"
 
 
 @tool(name="test_error_handling", side_effects="none")
@@ -46,4 +56,12 @@ async def prompt_with_arguments(arg1: str, arg2: str) -> str:
     return f"Prompt with arguments: arg1='{arg1}', arg2='{arg2}'"
 
 
-TOOLS: tuple[Any, ...] = (simple_text, error_handling, static_text, template, simple_prompt, prompt_with_arguments)
+TOOLS: tuple[Any, ...] = (
+    simple_text,
+    with_progress,
+    error_handling,
+    static_text,
+    template,
+    simple_prompt,
+    prompt_with_arguments,
+)

@@ -10,9 +10,12 @@ Example:
     print(server.name)
 """
 
+import asyncio
 from collections.abc import Callable
+from contextlib import suppress
 from typing import Any, Final, TypeAlias
 
+import anyio
 import mcp_types as types
 from mcp.server.context import ServerRequestContext
 from mcp.server.lowlevel import Server
@@ -20,7 +23,18 @@ from mcp.server.stdio import stdio_server
 from mcp.shared.exceptions import MCPError
 from mcp_types.version import MODERN_PROTOCOL_VERSIONS
 
-from toolcrib.contracts import InvalidInput, NotFound, PermissionDenied, ToolcribError, ToolRevision
+from toolcrib.contracts import (
+    Conflict,
+    InvalidInput,
+    Json,
+    JsonObject,
+    NotFound,
+    PermissionDenied,
+    ToolCallEnd,
+    ToolcribError,
+    ToolProgress,
+    ToolRevision,
+)
 from toolcrib.contracts.base.base import release
 from toolcrib.core.export import mcp_tool
 from toolcrib.core.runs import Result
@@ -35,6 +49,9 @@ Context: TypeAlias = ServerRequestContext[Any, Any]
 CribOf: TypeAlias = Callable[[Context], ActingCrib]
 """The crib as the principal of a request uses it."""
 
+_CALL: Final = "call"
+"""Position of the call of a run that is one call."""
+_CANCEL_S: Final = 5.0
 _WAITS: Final = frozenset({"queued", "running", "awaiting_approval", "awaiting_client", "awaiting_answer"})
 _INSTRUCTIONS: Final = (
     "Each call is checked against a policy and recorded as a run; `_meta` of a result names it. A result with isError "
@@ -101,7 +118,7 @@ class McpServer:
         if params.request_state is not None:
             result = await self._carry_on(crib, tool, params.request_state, params.input_responses or {})
         else:
-            result = await crib.invoke(f"{tool.name}@{tool.content_hash}", params.arguments or {})
+            result = await _run(ctx, crib, tool, params.arguments or {})
         return await self._finish(ctx, crib, tool, result)
 
     async def list_resources(
@@ -196,6 +213,27 @@ class McpServer:
             return await answer(crib, run_id, form, given)
         except ToolcribError as problem:
             raise MCPError(types.INVALID_PARAMS, str(problem)) from problem
+
+
+async def _run(ctx: Context, crib: ActingCrib, tool: ToolRevision, arguments: JsonObject) -> Result[Json]:
+    """Run a tool; a client that asked for progress hears of it, and ends the run if it cancels its request."""
+    ref = f"{tool.name}@{tool.content_hash}"
+    if ctx.meta is None or "progress_token" not in ctx.meta:
+        return await crib.invoke(ref, arguments)
+    run_id = await crib.submit(ref, arguments)
+    ended = 0
+    try:
+        async for _, event in crib.stream(run_id, drive=True):
+            if isinstance(event, ToolProgress) and event.position == _CALL:
+                await ctx.session.report_progress(event.done, event.total, event.message or None)
+            elif isinstance(event, ToolCallEnd) and event.envelope.position != _CALL:
+                ended += 1
+                await ctx.session.report_progress(ended, None, event.envelope.name)
+    except asyncio.CancelledError:
+        with anyio.move_on_after(_CANCEL_S, shield=True), suppress(Conflict):  # it has ended since
+            await crib.cancel(run_id, reason="the client cancelled its request")
+        raise
+    return await crib.executions.result(run_id)
 
 
 async def serve_stdio(crib: Crib, acting: ActingCrib, *, self_approval: bool = False) -> None:

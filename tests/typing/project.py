@@ -23,6 +23,8 @@ from tests.packaging.builds import ROOT
 
 HERE: Final = Path(__file__).parent
 PAGES: Final = ROOT / "docs"
+OF_FRAMEWORKS: Final = {"exports.md"}
+"""Pages whose blocks need frameworks that are not installed in the project."""
 GIVEN: Final = "names_of_pages"
 """The module with the names that pages use and do not define."""
 USERS_PACKAGES: Final = ("pytest", "types-PyYAML", "types-grpcio", "types-grpcio-reflection", "types-protobuf")
@@ -112,7 +114,7 @@ def make(folder: Path) -> Project:
         if not file.name.startswith("test_") and file.name != Path(__file__).name:
             shutil.copyfile(file, project / file.name)
     given = defined_at_the_top(ast.parse((HERE / f"{GIVEN}.py").read_text(encoding="utf-8")))
-    for page in sorted(PAGES.rglob("*.md")):
+    for page in sorted(each for each in PAGES.rglob("*.md") if each.name not in OF_FRAMEWORKS):
         place = project / "pages" / "_".join(page.relative_to(PAGES).with_suffix("").parts).replace("-", "_")
         for name, text in modules_of(page.read_text(encoding="utf-8"), given):
             file = place / name if name else place.with_name(f"blocks_of_{place.name}.py")

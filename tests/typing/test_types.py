@@ -46,7 +46,8 @@ def test_a_mistake_is_one_error_where_it_was_made(findings: list[Finding], check
     text = (project.HERE / "mistakes" / name).read_text(encoding="utf-8")
     [expected] = _EXPECTED.finditer(text)
     told = [one for one in findings if one.file == f"mistakes/{name}"]
-    [found] = [one for one in told if not one.rule.startswith(_CONSEQUENCES)]
+    causes = [one for one in told if not one.rule.startswith(_CONSEQUENCES)]
+    [found] = [one for one in causes if not one.message.startswith("No overload variant")] or causes
     assert {one.line for one in told} == {text.count("\n", 0, expected.start()) + 1}
     assert expected[checker] in found.message
 

@@ -315,7 +315,6 @@ if TYPE_CHECKING:
         ToolReview,
         VersionLife,
     )
-    from toolcrib.contracts.tools.mcp_offer import McpOffer
     from toolcrib.contracts.tools.prompt_proposals import (
         PromptDifference,
         PromptRevision,
@@ -331,6 +330,7 @@ if TYPE_CHECKING:
         Example,
         FailureAction,
         LifeCycle,
+        McpOffer,
         RateLimit,
         SecretReference,
         Surface,
@@ -430,12 +430,11 @@ else:
                 "AdoptedTool Adoption Baseline ImportOutcome Loss LossEffect LossKind LossReport OperationImport "
                 "ProviderBaseline ToolProposal ToolReview VersionLife"
             ),
-            "toolcrib.contracts.tools.mcp_offer": "McpOffer",
             "toolcrib.contracts.tools.prompt_proposals": (
                 "PromptDifference PromptRevision PromptTest ProposalSource ProposedText TextProposal TrialCall"
             ),
             "toolcrib.contracts.tools.tools": (
-                "CachePolicy ErrorRule Example FailureAction LifeCycle RateLimit SecretReference Surface "
+                "CachePolicy ErrorRule Example FailureAction LifeCycle McpOffer RateLimit SecretReference Surface "
                 "ToolDefinition ToolRevision ToolSource"
             ),
             "toolcrib.contracts.workflows.graphs": "Dependent ImpactReport PinnedRun Verdict",

@@ -3,4 +3,4 @@
 from toolcrib import Crib
 
 crib = Crib("memory://")
-crib.workflow("restock", steps=[], descripton="Restocks.")  # mypy: did you mean "description" | pyright: descripton
+crib.workflow("restock", steps=[], descripton="Restocks.")  # mypy: did you mean "description" | pyright: No overloads

@@ -3,4 +3,4 @@
 from toolcrib import Crib
 
 crib = Crib("memory://")
-crib.agent("desk", system_promt="Help.")  # mypy: did you mean "system_prompt" | pyright: system_promt
+crib.agent("desk", system_promt="Help.")  # mypy: did you mean "system_prompt" | pyright: No overloads

@@ -20,6 +20,7 @@ TREE = {
     "ReconnectRequired": ("reconnect_required", 424, False, "ToolcribError"),
     "NotFound": ("not_found", 404, False, "ToolcribError"),
     "Conflict": ("conflict", 409, False, "ToolcribError"),
+    "RunNotCompleted": ("run_not_completed", 409, False, "Conflict"),
     "JournalDivergence": ("journal_divergence", 409, False, "Conflict"),
     "Fenced": ("fenced", 409, False, "ToolcribError"),
     "Unavailable": ("unavailable", 503, True, "ToolcribError"),

@@ -396,7 +396,7 @@ REFUSED: list[tuple[Callable[..., Any], str]] = [
     (half_opaque, "tool 'half_opaque': JSON cannot represent the type Opaque of parameter 'thing'"),
     (callback, "tool 'callback': JSON cannot represent the type collections.abc.Callable[[int], int] of param"),
     (opaque_result, "tool 'opaque_result': JSON cannot represent the type Opaque of the result; pass output_sc"),
-    (generator, "tool 'generator': JSON cannot represent the type collections.abc.Iterator[tests.unit.registry.test_"),
+    (generator, "tool 'generator': JSON cannot represent the type list[tests.unit.registry.test_"),
     (worded, "tool 'worded': a type hint is not a type: Forward reference must be an expression -- got 'who it is'"),
     (pattern, "tool 'pattern': the constraints of parameter 'name' cannot be applied: check its pattern and limits"),
     (_private, "tool '_private': option 'name' is '_private': String should match pattern"),

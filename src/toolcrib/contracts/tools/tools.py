@@ -14,7 +14,11 @@ Example:
     crib.add(list_stages)
 """
 
+import re
+from collections.abc import Mapping
+from functools import cached_property
 from typing import Final, Literal, TypeAlias
+from urllib.parse import quote, unquote
 
 from pydantic import Field
 
@@ -29,7 +33,6 @@ from toolcrib.contracts.runs.runs import RunKind
 from toolcrib.contracts.specs.agents import AgenticImplementation, AgentImplementation
 from toolcrib.contracts.specs.models_and_limits import CLOSING_S
 from toolcrib.contracts.specs.workflow_steps import WorkflowImplementation
-from toolcrib.contracts.tools.mcp_offer import McpOffer
 
 CachePolicy: TypeAlias = Literal["none", "ttl", "forever"]
 FailureAction: TypeAlias = Literal["retry", "clarify", "fail", "fallback"]
@@ -77,9 +80,50 @@ class SecretReference(Contract):
     required: bool = True
 
 
+_VARIABLE: Final = re.compile(r"\{([A-Za-z_][A-Za-z0-9_]*)\}")
 _SCHEMAS: Final = frozenset({"input_schema", "output_schema"})
 """The fields that are most of a definition: what they hold is JSON already, and is seldom written only to be hashed."""
 _ANY_ARGUMENTS: Final = {"type": "object"}
+
+
+class McpOffer(Contract):
+    """How MCP clients see a tool that is a resource or a prompt for them.
+
+    A resource is read by its address, whose variables are the arguments (RFC 6570, level 1). A prompt has the tool's
+    arguments; its output is a text, or a list of messages `{"role": "user", "content": "…"}`.
+
+    Example:
+        from toolcrib.contracts import McpOffer
+
+        offer = McpOffer(show_as="resource", uri="deals://{deal_id}/notes", mime_type="text/plain")
+        print(offer.variables, offer.arguments_of("deals://d1/notes"))
+    """
+
+    show_as: Literal["resource", "prompt"]
+    uri: str | None = None
+    """Of a resource: an absolute URI with variables in braces."""
+    mime_type: str | None = None
+    """Of a resource; `text/plain` of an output that is text, else `application/json`, if null."""
+
+    @property
+    def variables(self) -> tuple[str, ...]:
+        """The names in the address, in order."""
+        return tuple(_VARIABLE.findall(self.uri or ""))
+
+    def arguments_of(self, uri: str) -> Mapping[str, str] | None:
+        """The arguments that an address stands for; null if it is not one of this resource."""
+        found = self._pattern.fullmatch(uri)
+        return None if found is None else {name: unquote(value) for name, value in found.groupdict().items()}
+
+    def uri_of(self, arguments: Mapping[str, str]) -> str:
+        """The address for arguments."""
+        return _VARIABLE.sub(lambda found: quote(arguments[found[1]], safe=""), self.uri or "")
+
+    @cached_property
+    def _pattern(self) -> re.Pattern[str]:
+        parts = _VARIABLE.split(self.uri or "")
+        texts = [re.escape(part) if place % 2 == 0 else f"(?P<{part}>[^/?#]+)" for place, part in enumerate(parts)]
+        return re.compile("".join(texts))
 
 
 class ToolDefinition(Contract):

@@ -26,30 +26,41 @@ Function: TypeAlias = ast.FunctionDef | ast.AsyncFunctionDef
 
 FOLDER: Final = Path("src/toolcrib/sync")
 MODULES: Final = {
-    "acting": ("crib:ActingCrib",),
+    "acting": ("api.acting",),
     "agents": ("agents.agents", "agents.executions"),
     "conversations": ("agents.conversations", "agents.evaluations", "agents.questions"),
-    "crib": ("crib:Crib",),
-    "handles": ("definitions",),
+    "crib": ("crib",),
+    "handles": ("api.handles", "api.run_streams"),
     "providers": ("providers.connections", "providers.imports", "providers.reference_data", "providers.secrets"),
     "runs": ("runs.approvals", "runs.forks", "runs.ids", "runs.retention", "runs.settlements"),
     "tools": ("tools.lifecycle", "tools.listing", "tools.prompts"),
     "workflows": ("workflows.instances", "workflows.workflows"),
 }
-"""Modules of the facade, and the modules of `toolcrib.crib` whose classes each fronts; after a colon the only one."""
+"""Modules of the facade, and the modules of `toolcrib.crib` whose classes each fronts."""
+DEFINER: Final = "toolcrib.crib.api.definitions"
+"""The module of the `Definer`, whose methods are those of a crib too."""
 CLASSES: Final = (  # noqa: SIM905 - shorter
     "ActingCrib Agent AgenticTool Agents Approvals CompositeTool Connections Conversations Crib Evaluations Executions "
-    "Forks Ids Imports Instances NamedThings Prompts Questions ReferenceData Retention Secrets Settlements ToolLife "
-    "ToolListing WorkflowHandle Workflows"
+    "Forks Handle Ids Imports Instances NamedThings Prompts Questions ReferenceData Retention RunStream Secrets "
+    "Settlements ToolLife ToolListing WorkflowHandle Workflows"
 ).split()
 INTERNAL: Final = {
     "ActingCrib.authorize", "Approvals.decide_call", "Connections.holder_of", "Connections.ticket",
-    "Conversations.begin", "Conversations.create", "Conversations.settle", "Executions.follow_closely",
+    "Conversations.begin", "Conversations.create", "Conversations.settle",
+    "Executions.follow_closely",
     "Executions.run_for", "Prompts.of",
 }  # fmt: skip
 """Methods that other modules of the crib call, and users do not."""
 _ASYNC_ITERATORS: Final = {"AsyncGenerator", "AsyncIterator", "AsyncIterable"}
 _AWAITED: Final = {"Coroutine", "Awaitable"}
+_DUNDERS: Final = {
+    "__aenter__": "__enter__",
+    "__aexit__": "__exit__",
+    "__aiter__": "__iter__",
+    "__call__": "__call__",
+    "__repr__": "__repr__",
+}
+"""Special methods that a facade has, and what they are called there."""
 _SPECIAL: Final = {
     "Crib.from_settings": '''
     @classmethod
@@ -86,6 +97,12 @@ _SPECIAL: Final = {
             self._loop.close()
         else:
             self._loop.run(self._crib.close)
+''',
+    "RunStream.__aenter__": '''
+    def __enter__(self) -> Self:
+        {docstring}
+        self._loop.run(self._run_stream.__aenter__)
+        return self
 ''',
 }  # fmt: skip
 """Methods whose arguments or results have parts that the rules below do not reach."""
@@ -137,8 +154,6 @@ class Source:
     """A module of `toolcrib.crib`."""
 
     name: str
-    only: str = ""
-    """The class of it that is fronted; all if empty."""
     tree: ast.Module = field(init=False)
     imports: dict[str, str] = field(init=False)
     """Import statements by the names that they bind; those of names that the module defines too."""
@@ -169,14 +184,11 @@ class Source:
     def fronted(self) -> Iterator[ast.ClassDef]:
         """The classes that have a facade."""
         for name in CLASSES:
-            if (found := self.cls(name)) is not None and self.only in ("", name):
+            if (found := self.cls(name)) is not None:
                 yield found
 
 
-SOURCES: Final = {
-    module: [Source(f"toolcrib.crib.{name.partition(':')[0]}", name.partition(":")[2]) for name in names]
-    for module, names in MODULES.items()
-}
+SOURCES: Final = {module: [Source(f"toolcrib.crib.{name}") for name in names] for module, names in MODULES.items()}
 
 
 def home_of(name: str) -> tuple[str, Source, ast.ClassDef]:
@@ -227,6 +239,8 @@ class Writer:
     lines: list[str] = field(default_factory=list[str])
     typing: dict[str, str] = field(default_factory=dict[str, str])
     """Imports for annotations, by the names that they bind."""
+    overloaded: set[str] = field(default_factory=set[str])
+    """Methods with several signatures."""
     running: dict[str, str] = field(default_factory=dict[str, str])
     """Imports that are used when the module runs."""
 
@@ -252,38 +266,44 @@ class Writer:
     def _class(self, source: Source, node: ast.ClassDef) -> None:
         name = node.name
         inner = f"_{re.sub(r'(?<!^)(?=[A-Z])', '_', name).lower()}"
-        parameters = [ast.unparse(base) for base in node.bases if ast.unparse(base).startswith("Generic[")]
-        base = "ActingCrib" if name == "Crib" else "Facade"
+        bases, parameters = self._bases(source, node)
         if name == "Crib":
             self.running |= {
-                "ActingCrib": "from toolcrib.sync.acting import ActingCrib",
                 "Retention": "from toolcrib.sync.runs import Retention",
                 "cached_property": "from functools import cached_property",
             }
         self.running["Facade"] = "from toolcrib.sync.event_loop import EventLoopThread, Facade"
-        self._emit(f"\n\nclass {name}({', '.join([base, *parameters])}):")
+        self._emit(f"\n\nclass {name}({', '.join(bases)}):")
         self._emit(f"    {_docstring(node, 4)}\n")
-        for text in parameters:
-            for used in re.findall(r"\w+", text):
-                self.running[used] = source.imports[used]
         if name == "Crib":
             self._crib(source, node)
         else:
-            kind = f"asynchronous.{name}{''.join(parameters).removeprefix('Generic')}"
             self.typing[f"asynchronous:{name}"] = f"from {source.name} import {name} as Asynchronous{name}"
-            kind = kind.replace("asynchronous.", "Asynchronous")
+            kind = f"Asynchronous{name}{parameters}"
             self._emit(f"    def __init__(self, asynchronous: {kind}, loop: EventLoopThread) -> None:")
             self._emit("        super().__init__(asynchronous, loop)")
             self._emit(f"        self.{inner} = asynchronous\n")
             self._attributes(source, node, inner)
         bodies = [(source, node)]
         if name == "Crib":
-            inner = "_crib"
-            _, definer_source, _ = home_of("Agent")
-            bodies.append((definer_source, _found(definer_source.cls("Definer"))))
+            inner, definer = "_crib", Source(DEFINER)
+            bodies.append((definer, _found(definer.cls("Definer"))))
         for part, body in bodies:
             for method in body.body:
                 self._member(part, name, inner, method)
+
+    def _bases(self, source: Source, node: ast.ClassDef) -> tuple[list[str], str]:
+        """The bases of a facade, and the type parameters of its class: `[OutputT_co]`, or nothing."""
+        written = [ast.unparse(base) for base in node.bases]
+        bases = [base for base in written if base.partition("[")[0] in (*CLASSES, "Generic")]
+        parameters = "".join(f"[{base.partition('[')[2]}" for base in bases if "[" in base)
+        for used in re.findall(r"\w+", " ".join(bases)):
+            if used not in CLASSES:
+                self.running[used] = source.imports[used]
+            elif (module := home_of(used)[0]) != self.module:
+                self.running[used] = f"from toolcrib.sync.{module} import {used}"
+        fronted = any(base.partition("[")[0] in CLASSES for base in bases)
+        return (bases if fronted else ["Facade", *bases]), parameters
 
     def _crib(self, source: Source, node: ast.ClassDef) -> None:
         self.running |= {
@@ -320,7 +340,7 @@ class Writer:
         if not isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef):
             return
         name, decorators = node.name, {ast.unparse(each).split(".")[-1] for each in node.decorator_list}
-        hidden = name.startswith("_") and name != "__call__"
+        hidden = name.startswith("_") and (name not in _DUNDERS or owner in ("ActingCrib", "Crib"))
         if hidden or "abstractmethod" in decorators or f"{owner}.{name}" in INTERNAL:
             return
         if special := _SPECIAL.get(f"{owner}.{name}"):
@@ -330,20 +350,16 @@ class Writer:
                 signature = signature.replace("-> Iterator[", "-> Generator[")
             if name == "rehearse":
                 self.typing |= {each: source.imports[each] for each in ("Callable", "RehearsalReport")}
+            if "-> Self" in special:
+                self.typing["Self"] = source.imports["Self"]
             text = special.format(signature=signature, arguments=_arguments(node), docstring=_docstring(node, 8))
             self._emit(text)
         elif "cached_property" in decorators or "property" in decorators:
             self._property(source, inner, node, cached="cached_property" in decorators)
         elif "classmethod" not in decorators:
-            self._method(source, inner, node, name, decorators)
+            self._method(source, inner, node, decorators)
 
     def _property(self, source: Source, inner: str, node: Function, *, cached: bool) -> None:
-        if node.returns is None:  # a short form of a method of a part: `return self.forks.fork`
-            _, part, target = ast.unparse(node.body[-1]).removeprefix("return ").split(".")
-            kind = ast.unparse(_found(_method_of(home_of("ActingCrib")[2], part).returns)).split(".")[-1]
-            _, part_source, part_class = home_of(kind)
-            self._method(part_source, f"{inner}.{part}", _method_of(part_class, target), node.name, set())
-            return
         annotation = self._annotated(source, node.returns)
         facade = annotation.partition("[")[0]
         value = f"self.{inner}.{node.name}"
@@ -354,11 +370,13 @@ class Writer:
         self._emit(f"    @{'cached_property' if cached else 'property'}\n    def {node.name}(self) -> {annotation}:")
         self._emit(f"        {_docstring(node, 8)}\n        return {value}\n")
 
-    def _method(self, source: Source, inner: str, node: Function, name: str, decorators: set[str]) -> None:
+    def _method(self, source: Source, inner: str, node: Function, decorators: set[str]) -> None:
+        name = _DUNDERS.get(node.name, node.name)
         signature, returned = self._signature(source, node)
         kind = getattr(getattr(node.returns, "value", None), "id", "")
         if "overload" in decorators:
             self.running["overload"] = "from typing import overload"
+            self.overloaded.add(node.name)
             self._emit(f"    @overload\n    def {name}{signature}: ...\n")
             return
         if kind in _ASYNC_ITERATORS:
@@ -366,6 +384,9 @@ class Writer:
         else:
             how = "run" if isinstance(node, ast.AsyncFunctionDef) or kind in _AWAITED else "call"
         function = f"self.{inner}" if node.name == "__call__" else f"self.{inner}.{node.name}"
+        if node.name in self.overloaded:  # of which a checker would take the first form
+            self.running |= {"cast": "from typing import cast", "Any": "from typing import Any"}
+            function = f'cast("Any", {function})'
         work = f"self._loop.{how}({function}, {_arguments(node)})"
         facade = returned.partition("[")[0]
         work = f"{facade}({work}, self._loop)" if facade in CLASSES else work
@@ -409,12 +430,6 @@ def _found(found: T | None) -> T:
         msg = "a class, method or annotation is not where it was; see tools/sync_facade.py"
         raise LookupError(msg)
     return found
-
-
-def _method_of(owner: ast.ClassDef, name: str) -> Function:
-    """A method by its name."""
-    methods = (node for node in owner.body if isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef))
-    return _found(next((method for method in methods if method.name == name), None))
 
 
 def _arguments(node: Function) -> str:

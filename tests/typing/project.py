@@ -23,7 +23,7 @@ from tests.packaging.builds import ROOT
 
 HERE: Final = Path(__file__).parent
 PAGES: Final = ROOT / "docs"
-OF_FRAMEWORKS: Final = {"exports.md"}
+OF_FRAMEWORKS: Final = {"exports.md", "recipes.md"}
 """Pages whose blocks need frameworks that are not installed in the project."""
 GIVEN: Final = "names_of_pages"
 """The module with the names that pages use and do not define."""

@@ -1,4 +1,4 @@
-"""Synchronous forms of `toolcrib.crib.crib`.
+"""Synchronous forms of `toolcrib.crib.api.acting`.
 
 Written by `python -m tools.sync_facade`; not to be edited.
 """
@@ -8,7 +8,6 @@ from __future__ import annotations
 from functools import cached_property
 from typing import TYPE_CHECKING
 
-from toolcrib.core.runs import BEGINNING
 from toolcrib.sync.agents import Agents, Executions
 from toolcrib.sync.conversations import Conversations, Evaluations, Questions
 from toolcrib.sync.event_loop import EventLoopThread, Facade
@@ -41,9 +40,8 @@ if TYPE_CHECKING:
     from toolcrib.core import runs
     from toolcrib.core.export import ExportFormat
     from toolcrib.core.providers import ImportedApi
-    from toolcrib.core.runs import StreamMessage
-    from toolcrib.crib.crib import ActingCrib as AsynchronousActingCrib
-    from toolcrib.crib.definitions import Callee
+    from toolcrib.crib.api.acting import ActingCrib as AsynchronousActingCrib
+    from toolcrib.crib.api.definitions import Callee
     from toolcrib.kinds.entity.commands import BoundDatabase, Mapped
 
 
@@ -172,88 +170,6 @@ class ActingCrib(Facade):
         """Forks of runs."""
         return Forks(self._acting_crib.forks, self._loop)
 
-    def fork(
-        self,
-        run_id: str,
-        *,
-        at: int | str | None = None,
-        changes: Mapping[str, Json] | None = None,
-        allow_writes: bool = False,
-        anew: bool = False,
-        wait: bool = True,
-    ) -> Run:
-        """Start a run with what another run knew at an event, and continue from there.
-
-        What that run called and asked later is taken from it where it is the same; the rest runs.
-
-        Args:
-            run_id: The run; it may be active, wait or have ended, and may be a fork itself.
-            at: Number of the last event that is known; `step:NAME` or `turn:N` for what was known before a step of a
-                workflow or a turn of an agent; null for the beginning.
-            changes: What is different, by name: `model`, `prompt`, `tool:NAME`, `policy`, `input.FIELD`,
-                `temperature`… as `docs/forks.md` lists them.
-            allow_writes: Make calls with side effects that are not in the recording; else they are skipped.
-            anew: Reuse nothing of the recording after the event.
-            wait: Drive it here until it ends or waits; else a serving engine does.
-
-        Returns:
-            The current state of the fork. A refused fork has ended, and contains the reason.
-
-        Raises:
-            NotFound: There is no such run, event, step or turn, or no such version of a tool.
-            PermissionDenied: The run is another's, or the principal may not change what is to be changed.
-            InvalidInput: A change is not known, or does not fit the run.
-
-        Example:
-            answer = desk("Which deals has Acme?")
-            fork = crib.forks.fork(answer.run_id, at="turn:2", changes={"model": "openai:gpt-5"})
-            print(fork.status, fork.output)
-        """
-        return self._loop.run(
-            self._acting_crib.forks.fork,
-            run_id,
-            at=at,
-            changes=changes,
-            allow_writes=allow_writes,
-            anew=anew,
-            wait=wait,
-        )
-
-    def compare(self, before: str, after: str) -> RunDiff:
-        """How two runs differ, such as a run and its fork.
-
-        Raises:
-            NotFound: The realm has no such run.
-            PermissionDenied: One of them is another's, and the principal has no grant to read it.
-
-        Example:
-            answer = desk("Which deals has Acme?")
-            fork = crib.forks.fork(answer.run_id, changes={"prompt": "Answer in one word."})
-            diff = crib.forks.compare(answer.run_id, fork.run_id)
-            print(diff.parting, diff.output)
-        """
-        return self._loop.run(self._acting_crib.forks.compare, before, after)
-
-    def stream(self, run_id: str, *, after: str = BEGINNING, drive: bool = False) -> Iterator[StreamMessage]:
-        """The text and calls of a run while it is active, until it has ended or waits.
-
-        Args:
-            run_id: The run.
-            after: The place of the last message that was received; the beginning if there was none.
-            drive: Whether this process drives the run if no other does, also after the last listener has left.
-
-        Raises:
-            NotFound: As `respond`, like the next.
-            PermissionDenied: See there.
-            InvalidInput: The run has no such place.
-
-        Example:
-            run_id = crib.submit("desk", {"message": "Which deals has Acme?"})
-            for message in crib.executions.follow(run_id, drive=True):
-                print(message.place, message.event)
-        """
-        return self._loop.iterate(self._acting_crib.executions.follow, run_id, after=after, drive=drive)
-
     def save(self, definition: ToolDefinition, *, after: int | None = None) -> ToolRevision:
         """Check a definition and store it as a revision.
 
@@ -296,7 +212,7 @@ class ActingCrib(Facade):
 
         Args:
             *names: `name` or `name@range`; if none is given, every tool that is available to such a system.
-            form: `universal`, `openai`, `anthropic`, `langchain` or `mcp`.
+            form: One of `toolcrib.core.export.FORMATS`, such as `universal`, `openai_strict`, `gemini` or `skill`.
 
         Raises:
             NotFound: No such tool.
@@ -458,6 +374,46 @@ class ActingCrib(Facade):
             print(crib.replay(result.run_id).same)
         """
         return self._loop.run(self._acting_crib.replay, run_id, parked=parked)
+
+    def fork(
+        self,
+        run_id: str,
+        *,
+        at: int | str | None = None,
+        changes: Mapping[str, Json] | None = None,
+        allow_writes: bool = False,
+        anew: bool = False,
+        wait: bool = True,
+    ) -> Run:
+        """Start a run with what another run knew at an event, and continue from there: see `Forks.fork`.
+
+        Example:
+            answer = desk("Which deals has Acme?")
+            fork = crib.fork(answer.run_id, changes={"prompt": "Answer in one word."})
+        """
+        return self._loop.run(
+            self._acting_crib.fork, run_id, at=at, changes=changes, allow_writes=allow_writes, anew=anew, wait=wait
+        )
+
+    def compare(self, before: str, after: str) -> RunDiff:
+        """How two runs differ: see `Forks.compare`.
+
+        Example:
+            answer = desk("Which deals has Acme?")
+            fork = crib.fork(answer.run_id, changes={"prompt": "Answer in one word."})
+            print(crib.compare(answer.run_id, fork.run_id).output)
+        """
+        return self._loop.run(self._acting_crib.compare, before, after)
+
+    def stream(self, run_id: str, *, after: str = "0", drive: bool = False) -> Iterator[runs.StreamMessage]:
+        """The text and calls of a run while it is active: see `Executions.follow`. Leaving it never ends the run.
+
+        Example:
+            run_id = crib.submit("desk", {"message": "Which deals has Acme?"})
+            for message in crib.stream(run_id, drive=True):
+                print(message.place, message.event)
+        """
+        return self._loop.iterate(self._acting_crib.stream, run_id, after=after, drive=drive)
 
     def pending_approvals(self, run_id: str) -> Sequence[ApprovalRequested]:
         """Calls of a run that wait for a person; see `Approvals.of_run`."""

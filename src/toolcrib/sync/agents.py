@@ -21,11 +21,12 @@ if TYPE_CHECKING:
         AgentRequest,
         AgentResponse,
         Attachment,
+        Json,
         JsonObject,
         ResolvedTool,
         ToolRevision,
     )
-    from toolcrib.core.runs import CallTraceback, StreamMessage
+    from toolcrib.core.runs import CallTraceback, Result, StreamMessage
     from toolcrib.crib.agents.agents import Agents as AsynchronousAgents
     from toolcrib.crib.agents.executions import Executions as AsynchronousExecutions
     from toolcrib.crib.tools.listing import ToolsPage
@@ -150,9 +151,10 @@ class Executions(Facade):
         self._executions = asynchronous
 
     def execute(self, agent: str, request: AgentRequest) -> AgentResponse:
-        """Ask an agent, or send it results of client calls, and wait until it has answered or waits for a person.
+        """As `ask`, with the answer as REST shows it: ask an agent, or send it results of client calls, and wait.
 
-        A run for which this process lacks something stays queued for one that has it, and the answer says what it is.
+        A run for which this process lacks a Python function is driven by a worker on the same store. Without a worker,
+        or if this process lacks something else, it stays queued, and the answer says for what.
 
         Args:
             agent: `name` or `name@range` of an agent or an agentic tool.
@@ -189,8 +191,44 @@ class Executions(Facade):
         """
         return self._loop.run(self._executions.submit, agent, request)
 
-    def continue_(self, conversation_id: str, message: str) -> AgentResponse:
-        """Send a conversation its next message, and wait as `execute` does.
+    def ask(self, agent: str, request: AgentRequest) -> Result[Json]:
+        """As `execute`, with the result that everything in Python has; raises the same.
+
+        Example:
+            from toolcrib.contracts import AgentRequest
+
+            result = crib.executions.ask("desk", AgentRequest(message="Which deals has Acme?"))
+            print(result.status, result.output)
+        """
+        return self._loop.run(self._executions.ask, agent, request)
+
+    def begin(self, agent: str, request: AgentRequest) -> str:
+        """As `submit`, and return the id of the run; raises the same.
+
+        Example:
+            from toolcrib.contracts import AgentRequest
+
+            run_id = crib.executions.begin("desk", AgentRequest(message="Which deals has Acme?"))
+            result = crib.resume(run_id)
+        """
+        return self._loop.run(self._executions.begin, agent, request)
+
+    def result(self, run_id: str) -> Result[Json]:
+        """How a run of any kind stands, whether it is active, waits or has ended. Nothing is driven.
+
+        Raises:
+            NotFound: The realm has no such run.
+            PermissionDenied: It belongs to another principal, and the principal has no grant to read it.
+
+        Example:
+            answer = desk("Which deals has Acme?")
+            again = crib.executions.result(answer.run_id)
+            print(again.status, again.output)
+        """
+        return self._loop.run(self._executions.result, run_id)
+
+    def continue_(self, conversation_id: str, message: str) -> Result[Json]:
+        """Send a conversation its next message, and wait as `ask` does.
 
         Raises:
             NotFound: There is no such conversation, or it is another's.

@@ -15,7 +15,7 @@ from toolcrib.crib.agents.evaluations import MOST_AT_ONCE
 from toolcrib.sync.event_loop import EventLoopThread, Facade
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Callable, Sequence
 
     from toolcrib.contracts import (
         Conversation,
@@ -24,6 +24,7 @@ if TYPE_CHECKING:
         Evaluation,
         EvaluationCandidate,
         EvaluationDataset,
+        Json,
         JsonObject,
         OpenQuestion,
     )
@@ -177,6 +178,7 @@ class Evaluations(Facade):
         dry_run: bool = False,
         at_once: int = MOST_AT_ONCE,
         base: str | None = None,
+        done: Callable[[int], None] = lambda _: None,
     ) -> Evaluation:
         """Run every task by every candidate, and compare them.
 
@@ -187,6 +189,7 @@ class Evaluations(Facade):
             dry_run: Skip every call that would write, and the tasks' setups.
             at_once: Runs at the same time.
             base: Label or tool of the candidate that the others are compared with; the first if null.
+            done: Gets the number of runs that have ended, after each.
 
         Raises:
             InvalidInput: There is no candidate, two are the same, there is no such base, a script is missing, or a path
@@ -203,7 +206,14 @@ class Evaluations(Facade):
             print([(each.candidate, each.total.passed) for each in report.candidates])
         """
         return self._loop.run(
-            self._evaluations, dataset, candidates, repeat=repeat, dry_run=dry_run, at_once=at_once, base=base
+            self._evaluations,
+            dataset,
+            candidates,
+            repeat=repeat,
+            dry_run=dry_run,
+            at_once=at_once,
+            base=base,
+            done=done,
         )
 
 
@@ -234,7 +244,7 @@ class Questions(Facade):
         """
         return self._loop.run(self._questions.of_run, run_id)
 
-    def answer(self, run_id: str, answer: str, *, position: str | None = None) -> Result:
+    def answer(self, run_id: str, answer: str, *, position: str | None = None) -> Result[Json]:
         """Answer the question of a run, and drive the run until it ends or waits again.
 
         Example:

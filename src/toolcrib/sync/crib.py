@@ -8,7 +8,7 @@ from __future__ import annotations
 import asyncio
 from contextlib import contextmanager
 from functools import cached_property
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any, cast, overload
 
 from toolcrib.contracts import OWNER
 from toolcrib.crib import crib as asynchronous
@@ -20,17 +20,19 @@ from toolcrib.sync.runs import Ids, Retention
 if TYPE_CHECKING:
     from collections.abc import Callable, Generator, Mapping, Sequence
     from types import TracebackType
-    from typing import IO, Any, Self, Unpack
+    from typing import IO, Literal, Self, Unpack
 
     from toolcrib import llm
     from toolcrib.contracts import (
         AgenticMode,
         AllocatedTool,
+        Json,
         JsonObject,
         JsonSchema,
         Limits,
         LLMConfig,
         Principal,
+        ResponseFormat,
         ToolDefinition,
     )
     from toolcrib.contracts.pruning_and_rehearsal import RehearsalReport
@@ -40,8 +42,8 @@ if TYPE_CHECKING:
     from toolcrib.core.runs.journal.bundles import Manifest
     from toolcrib.crib import container
     from toolcrib.crib import runs as run_parts
+    from toolcrib.crib.api.definitions import AgenticOptions, AgentOptions, OutputT, Usable, WorkflowOptions
     from toolcrib.crib.container.catalogue import Addition
-    from toolcrib.crib.definitions import AgenticOptions, AgentOptions, Usable, WorkflowOptions
     from toolcrib.crib.settings import Settings
     from toolcrib.infrastructure import net
     from toolcrib.infrastructure.store import Store
@@ -313,21 +315,49 @@ class Crib(ActingCrib):
         """
         return self._loop.call(self._crib.add, *tools)
 
+    @overload
     def agentic_tool(
         self,
         name: str,
         *,
         mode: AgenticMode,
+        output_type: type[OutputT],
         model: str | LLMConfig | None = None,
         base_url: str | None = None,
         limits: Limits | None = None,
         **options: Unpack[AgenticOptions],
-    ) -> AgenticTool:
+    ) -> AgenticTool[OutputT]: ...
+
+    @overload
+    def agentic_tool(
+        self,
+        name: str,
+        *,
+        mode: AgenticMode,
+        output_type: object | None = None,
+        model: str | LLMConfig | None = None,
+        base_url: str | None = None,
+        limits: Limits | None = None,
+        **options: Unpack[AgenticOptions],
+    ) -> AgenticTool[Json]: ...
+
+    def agentic_tool(
+        self,
+        name: str,
+        *,
+        mode: AgenticMode,
+        output_type: object | None = None,
+        model: str | LLMConfig | None = None,
+        base_url: str | None = None,
+        limits: Limits | None = None,
+        **options: Unpack[AgenticOptions],
+    ) -> AgenticTool[Any]:
         """Define a tool with a model inside, and get a handle to call it.
 
         Args:
             name: The tool's name.
             mode: `deterministic` with `steps`, or `agentic` with `tools`.
+            output_type: Type of the answer, whose JSON Schema is the `result_schema`: see `agent`.
             model: `provider:model`, or a whole configuration; the crib's default if null.
             base_url: Address of the model's server. Given here, in code, it is trusted: it may be a local one.
             limits: What a run may spend; the crib's default if null.
@@ -345,25 +375,105 @@ class Crib(ActingCrib):
         """
         return AgenticTool(
             self._loop.call(
-                self._crib.agentic_tool, name, mode=mode, model=model, base_url=base_url, limits=limits, **options
+                cast("Any", self._crib.agentic_tool),
+                name,
+                mode=mode,
+                output_type=output_type,
+                model=model,
+                base_url=base_url,
+                limits=limits,
+                **options,
             ),
             self._loop,
         )
 
+    @overload
     def agent(
         self,
         name: str,
         *,
+        output_type: type[OutputT],
         model: str | LLMConfig | None = None,
         tools: Sequence[Usable | AllocatedTool] = (),
         base_url: str | None = None,
         limits: Limits | None = None,
         **options: Unpack[AgentOptions],
-    ) -> Agent:
+    ) -> Agent[OutputT]: ...
+
+    @overload
+    def agent(
+        self,
+        name: str,
+        *,
+        response_schema: JsonSchema,
+        response_format: Literal["structured"] = "structured",
+        model: str | LLMConfig | None = None,
+        tools: Sequence[Usable | AllocatedTool] = (),
+        base_url: str | None = None,
+        limits: Limits | None = None,
+        **options: Unpack[AgentOptions],
+    ) -> Agent[JsonObject]: ...
+
+    @overload
+    def agent(
+        self,
+        name: str,
+        *,
+        response_format: Literal["json"],
+        model: str | LLMConfig | None = None,
+        tools: Sequence[Usable | AllocatedTool] = (),
+        base_url: str | None = None,
+        limits: Limits | None = None,
+        **options: Unpack[AgentOptions],
+    ) -> Agent[JsonObject]: ...
+
+    @overload
+    def agent(
+        self,
+        name: str,
+        *,
+        response_format: Literal["text"] = "text",
+        model: str | LLMConfig | None = None,
+        tools: Sequence[Usable | AllocatedTool] = (),
+        base_url: str | None = None,
+        limits: Limits | None = None,
+        **options: Unpack[AgentOptions],
+    ) -> Agent[str]: ...
+
+    @overload
+    def agent(
+        self,
+        name: str,
+        *,
+        output_type: object,
+        model: str | LLMConfig | None = None,
+        tools: Sequence[Usable | AllocatedTool] = (),
+        base_url: str | None = None,
+        limits: Limits | None = None,
+        **options: Unpack[AgentOptions],
+    ) -> Agent[Any]: ...
+
+    def agent(
+        self,
+        name: str,
+        *,
+        output_type: object | None = None,
+        response_schema: JsonSchema | None = None,
+        response_format: ResponseFormat | None = None,
+        model: str | LLMConfig | None = None,
+        tools: Sequence[Usable | AllocatedTool] = (),
+        base_url: str | None = None,
+        limits: Limits | None = None,
+        **options: Unpack[AgentOptions],
+    ) -> Agent[Any]:
         """Define an agent, and get a handle to ask it.
 
         Args:
             name: The agent's name.
+            output_type: Type of the answer: a pydantic model, dataclass, TypedDict, enum, `Literal`, list, union or
+                number. The model is told its JSON Schema, and `Result.output` is an instance. Text if null.
+            response_schema: JSON Schema of the answer, an object, instead of a type; the output is a dictionary.
+            response_format: `json` for an object of any shape; else it follows from the other two.
             model: `provider:model`, or a whole configuration; the crib's default if null.
             tools: What it may call: by reference, pattern, `group:…` or `tag:…`, or functions, which are added.
             base_url: Address of the model's server. Given here, in code, it is trusted: it may be a local one.
@@ -371,7 +481,8 @@ class Crib(ActingCrib):
             **options: The other fields of `AgentDefinition`.
 
         Raises:
-            InvalidDefinition: An option is unknown or not of its type, or a function cannot be a tool.
+            InvalidDefinition: An option is unknown or not of its type, a function cannot be a tool, or the
+                `output_type` has no JSON Schema.
             InvalidSettings: The model reference is malformed, its provider unknown, or there is none.
 
         Example:
@@ -382,7 +493,49 @@ class Crib(ActingCrib):
         """
         return Agent(
             self._loop.call(
-                self._crib.agent, name, model=model, tools=tools, base_url=base_url, limits=limits, **options
+                cast("Any", self._crib.agent),
+                name,
+                output_type=output_type,
+                response_schema=response_schema,
+                response_format=response_format,
+                model=model,
+                tools=tools,
+                base_url=base_url,
+                limits=limits,
+                **options,
+            ),
+            self._loop,
+        )
+
+    def define_agent(
+        self,
+        name: str,
+        llm: LLMConfig,
+        tools: Sequence[str | AllocatedTool],
+        options: JsonObject,
+        *,
+        output_type: object | None = None,
+        response_schema: JsonSchema | None = None,
+        limits: Limits | None = None,
+    ) -> Agent[Any]:
+        """As `agent`, whose types say more, with a model that is configured and tools that are added.
+
+        Raises:
+            InvalidDefinition: As `agent`.
+
+        Example:
+            crib.define_agent("clerk", LLMConfig(model="anthropic:claude-sonnet-4"), [], {}, output_type=int)
+        """
+        return Agent(
+            self._loop.call(
+                self._crib.define_agent,
+                name,
+                llm,
+                tools,
+                options,
+                output_type=output_type,
+                response_schema=response_schema,
+                limits=limits,
             ),
             self._loop,
         )
@@ -396,7 +549,7 @@ class Crib(ActingCrib):
         description: str = "",
         output_schema: JsonSchema | None = None,
         version: str = "1.0.0",
-    ) -> CompositeTool:
+    ) -> CompositeTool[Json]:
         """Define a tool that calls one of several, by rules and without a model, and get a handle to call it.
 
         Args:
@@ -428,18 +581,42 @@ class Crib(ActingCrib):
             self._loop,
         )
 
+    @overload
     def workflow(
         self,
         name: str,
         *,
+        output_type: type[OutputT],
         steps: Sequence[WorkflowStep | JsonObject],
         limits: Limits | None = None,
         **options: Unpack[WorkflowOptions],
-    ) -> WorkflowHandle:
+    ) -> WorkflowHandle[OutputT]: ...
+
+    @overload
+    def workflow(
+        self,
+        name: str,
+        *,
+        output_type: object | None = None,
+        steps: Sequence[WorkflowStep | JsonObject],
+        limits: Limits | None = None,
+        **options: Unpack[WorkflowOptions],
+    ) -> WorkflowHandle[Json]: ...
+
+    def workflow(
+        self,
+        name: str,
+        *,
+        output_type: object | None = None,
+        steps: Sequence[WorkflowStep | JsonObject],
+        limits: Limits | None = None,
+        **options: Unpack[WorkflowOptions],
+    ) -> WorkflowHandle[Any]:
         """Define a workflow, and get a handle to run it. It is checked, and published, before the next call.
 
         Args:
             name: The workflow's name.
+            output_type: Type of what it puts out, whose JSON Schema is the `output_schema`: see `agent`.
             steps: The nodes of its graph, in any order.
             limits: What a run may spend; what workflows usually may if null.
             **options: The other fields of `WorkflowDefinition`.
@@ -458,5 +635,8 @@ class Crib(ActingCrib):
             result = move()
         """
         return WorkflowHandle(
-            self._loop.call(self._crib.workflow, name, steps=steps, limits=limits, **options), self._loop
+            self._loop.call(
+                cast("Any", self._crib.workflow), name, output_type=output_type, steps=steps, limits=limits, **options
+            ),
+            self._loop,
         )

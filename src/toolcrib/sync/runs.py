@@ -252,13 +252,14 @@ class Ids(Facade):
         Args:
             kind: What the id names.
             text: The id, or its first characters, at least eight and as many as no other id has; or `latest`, for the
-                newest run, instance or conversation.
+                newest run, instance or conversation, or for the only approval that waits.
 
         Returns:
             The id; the text itself if nothing begins with it, so that the error of its reader names it.
 
         Raises:
-            Conflict: Several ids begin with the text; the message names them, ten at most. Or it is too short.
+            Conflict: Several ids begin with the text; the message names them, ten at most. Or it is too short. Or
+                `latest`, and several approvals wait: a decision must not hit another call than the person has seen.
             NotFound: `latest`, and there is none.
 
         Example:

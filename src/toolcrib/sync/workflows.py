@@ -50,7 +50,9 @@ class Instances(Facade):
             ref: `name` or `name@range`.
             arguments: Its input.
             dry_run: Skip every call that would write.
-            wait: Drive it here until it ends or waits; else a serving engine does.
+            wait: Return when it has ended or waits; else at once, and a serving engine drives it. If this process lacks
+                a Python function that it needs, a worker on the same store drives it; without one, the instance is
+                `queued` after some seconds (`SharingOptions.worker_wait_s`), and `warnings` says why.
 
         Raises:
             NotFound: There is no such workflow.

@@ -16,14 +16,15 @@ from textwrap import dedent
 from typing import Any, cast
 
 import pytest
+from pydantic import BaseModel
 
 import toolcrib
 from toolcrib import CompositeRoute, ScriptedModel, tool
 from toolcrib.contracts import Conflict, NotFound, Principal, ToolOutput
-from toolcrib.crib.crib import ActingCrib as AsynchronousActingCrib
+from toolcrib.crib.api.acting import ActingCrib as AsynchronousActingCrib
 from toolcrib.sync import Crib
 from toolcrib.sync.event_loop import EventLoopThread
-from toolcrib.testing import FrozenClock
+from toolcrib.testing import FrozenClock, calls
 from tools import sync_facade
 
 WAIT_S = 30
@@ -47,13 +48,57 @@ def test_a_script_defines_calls_and_asks(tmp_path: Path):
         assert crib.call("double", n=4).output == 8
         assert crib.invoke(double, {"n": 5}).output == 10
         answer = desk("Which deals?")
-        assert answer.response == "Two deals."
+        assert answer.output == "Two deals."
         assert desk.definition.name == "desk"
         assert crib.trace(answer.run_id).status == "completed"
         assert crib.agents.get("desk").name == "desk"
 
     with Crib(f"sqlite:///{tmp_path}/crib.db") as again:
         assert [found.name for found in again.listing.page().items] == ["desk", "double"]
+
+
+class Order(BaseModel):
+    item: str
+    count: int
+
+
+@pytest.mark.requirement("sync.facade")
+def test_an_agent_with_a_type_answers_with_an_instance_of_it():
+    with memory(m=ScriptedModel(['{"item": "hat", "count": 2}'])) as crib:
+        order = crib.agent("clerk", model="scripted:m", output_type=Order)("Two hats").unwrap()
+    assert order.count + 1 == 3
+    assert order == Order(item="hat", count=2)
+
+
+@pytest.mark.requirement("sync.facade")
+def test_a_handle_is_streamed_and_leaving_early_cancels_the_run():
+    begun, go_on = threading.Event(), threading.Event()
+
+    @tool(side_effects="none")
+    def wait() -> str:
+        """Wait."""
+        begun.set()
+        go_on.wait(WAIT_S)
+        return "over"
+
+    with memory(m=ScriptedModel(lambda request: calls("wait") if len(request.messages) == 1 else "Two deals.")) as crib:
+        crib.add(wait)
+        desk = crib.agent("desk", model="scripted:m", tools=[wait])
+        go_on.set()
+        with desk.stream("Which deals?") as stream:
+            text = "".join(stream.text())
+            result = stream.result()
+        go_on.clear()
+        begun.clear()
+        with desk.stream("Which deals?") as left:
+            for event in left:
+                if event.type == "tool_call_start":
+                    break
+        go_on.set()
+        ended = crib.executions.result(left.run_id)
+    assert text.endswith("Two deals.")
+    assert (result.output, result.run_id) == ("Two deals.", stream.run_id)
+    assert ended.status == "cancelled"
 
 
 @pytest.mark.requirement("sync.facade")

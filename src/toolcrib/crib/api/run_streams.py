@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import re
-from collections.abc import AsyncGenerator, AsyncIterator, Awaitable, Callable
+from collections.abc import AsyncGenerator, Awaitable, Callable
 from contextlib import aclosing, suppress
 from typing import TYPE_CHECKING, Any, Final, Generic, Protocol, Self
 
@@ -113,7 +113,7 @@ class RunStream(Generic[OutputT_co]):
         if not self._is_kept:
             await asyncio.shield(asyncio.ensure_future(self._cancel()))
 
-    def __aiter__(self) -> AsyncIterator[StreamEvent]:
+    def __aiter__(self) -> AsyncGenerator[StreamEvent]:
         """The events that were not received yet, until the run has ended or waits."""
         loop = self._events()
         self._loops.append(loop)

@@ -222,13 +222,14 @@ class Abilities:
         self._models = models
 
     async def check(self, run: Run) -> None:
-        """Refuse a run that could only fail here.
+        """Refuse a run that could only fail here; one that has not begun also for what nested runs of it would need.
 
         Raises:
             Unavailable: Names what is missing.
         """
         models = [what async for tool in self._pinned(run.request) for what in self._missing_model(tool, run)]
-        missing = [*await self.missing_functions(run.request), *models]
+        tools = self._reached(run.request) if run.events <= 1 else self._pinned(run.request)
+        missing = [*[what async for tool in tools for what in self._missing_of(tool)], *models]
         if missing:
             msg = (
                 f"run {run.run_id} cannot continue in this process, which lacks {', '.join(missing)}; add it, "
@@ -245,7 +246,10 @@ class Abilities:
             yield await self._registry.get_revision(request.principal.realm, content_hash)
 
     async def _reached(self, request: RunRequest) -> AsyncIterator[ToolRevision]:
-        """What a run has pinned, and what nested runs of it would pin, at any depth."""
+        """What a run has pinned, and what nested runs of it would pin, at any depth.
+
+        Of a run that continues another one only the former: most nested runs have ended in that one.
+        """
         waiting = [request.content_hash, *request.pins.values()]
         seen: set[str] = set()
         for content_hash in waiting:
@@ -253,7 +257,7 @@ class Abilities:
                 seen.add(content_hash)
                 tool = await self._registry.get_revision(request.principal.realm, content_hash)
                 yield tool
-                if content_hash != request.content_hash:
+                if content_hash != request.content_hash and request.rerun is None and request.fork is None:
                     waiting += pins_of(tool, self._registry, request.pins).values()
 
     def _missing_of(self, tool: ToolRevision) -> Iterator[str]:

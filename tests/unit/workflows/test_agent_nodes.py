@@ -185,7 +185,6 @@ async def test_a_node_has_the_same_outputs_after_a_wait_in_another_process_in_a_
     (asked,) = (await first.approvals.page()).items
     await first.approvals.decide(asked.approval_id, approve=True)
     silent = Crib(store, models={MODEL: ScriptedModel([])})
-    silent.add(*Desk().tools)
 
     resumed = await silent.instances.resume(waiting.run_id)
     again = await silent.instances.rerun(resumed.run_id, "then")

@@ -6,7 +6,7 @@ contract. Secrets, keys and budgets are named, and never have values here.
 
 from typing import Any, Literal, TypeAlias
 
-from pydantic import Field
+from pydantic import Base64Bytes, Field
 
 from toolcrib.contracts.base.base import Contract, Json
 from toolcrib.contracts.providers.auth import ProviderAuth
@@ -17,6 +17,7 @@ ProjectKind: TypeAlias = Literal[
     "secret",
     "key",
     "budget",
+    "blob",
     "provider",
     "fragment",
     "account",
@@ -90,6 +91,16 @@ class ProjectBudget(Contract):
     """As in the setting `budgets`: `realm 50 usd/day`."""
 
 
+class ProjectBlob(Contract):
+    """Bytes that definitions name by their digest, such as the descriptors of gRPC tools."""
+
+    name: str = Field(pattern=r"^[0-9a-f]{64}$")
+    """The SHA-256 digest of the bytes, in hexadecimal."""
+    media_type: str = "application/octet-stream"
+    base64: Base64Bytes
+    """The bytes; white space in the text is left out."""
+
+
 class FieldChange(Contract):
     """One field that is different."""
 
@@ -114,6 +125,8 @@ class PlannedChange(Contract):
     fields: tuple[FieldChange, ...] = ()
     dangers: tuple[str, ...] = ()
     """Why callers can be affected, and which tools, agents, workflows and runs depend on it."""
+    drift: str | None = None
+    """Who has changed or removed it, other than by this project, since the project was last applied; null if nobody."""
 
 
 class ProjectNeed(Contract):

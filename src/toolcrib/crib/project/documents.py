@@ -25,6 +25,7 @@ from toolcrib.contracts import (
     VersionLife,
 )
 from toolcrib.contracts.projects import (
+    ProjectBlob,
     ProjectBudget,
     ProjectFunction,
     ProjectHeader,
@@ -45,6 +46,7 @@ SHAPE_OF: Final[Mapping[ProjectKind, type[Contract]]] = {
     "secret": ProjectSecret,
     "key": ProjectKey,
     "budget": ProjectBudget,
+    "blob": ProjectBlob,
     "provider": ProviderDefinition,
     "fragment": PromptFragment,
     "account": ServiceAccount,

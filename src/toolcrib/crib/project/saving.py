@@ -7,7 +7,8 @@ problems are told together.
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import Final
+from hashlib import sha256
+from typing import Final, NamedTuple
 
 from toolcrib.contracts import (
     AgentDefinition,
@@ -20,23 +21,38 @@ from toolcrib.contracts import (
     ToolDefinition,
     ToolRevision,
 )
-from toolcrib.contracts.projects import ProjectFunction, ProjectImport
+from toolcrib.contracts.projects import ProjectBlob, ProjectFunction, ProjectImport
 from toolcrib.contracts.workflows import ConditionBinding, StepRegistration, WorkflowDefinition
 from toolcrib.core.expressions.suggestions import suggestion
 from toolcrib.crib.crib import Crib
 from toolcrib.crib.project.documents import InvalidProject, Project, ProjectDocument, ProjectFault
+from toolcrib.infrastructure.store import DefinitionKind
 
 _MOST_ROUNDS: Final = 20
 _NOT_SAVED: Final = frozenset({"project", "secret", "key", "budget"})
 """Kinds of documents that are only read."""
 
 
+class Made(NamedTuple):
+    """A thing in the store that a document describes."""
+
+    kind: DefinitionKind
+    name: str
+    version: str | None = None
+    """Of a tool; null of all else."""
+
+    def __str__(self) -> str:
+        return f"{self.kind}/{self.name}" if self.version is None else f"{self.kind}/{self.name}@{self.version}"
+
+
 @dataclass
 class SavedProject:
     """What saving a project has made."""
 
-    made_by: dict[tuple[str, str], ProjectDocument] = field(default_factory=dict[tuple[str, str], ProjectDocument])
-    """The document of each thing in the store, by `tool`, `provider`, … and name."""
+    made_by: dict[Made, ProjectDocument] = field(default_factory=dict[Made, ProjectDocument])
+    """The document of each thing in the store."""
+    blobs: dict[str, ProjectBlob] = field(default_factory=dict[str, ProjectBlob])
+    """By digest."""
     warnings: dict[str, None] = field(default_factory=dict[str, None])
     """In order, each once."""
 
@@ -119,6 +135,8 @@ class _Saver:
     async def _save(self, document: ProjectDocument) -> None:
         crib, body = self._crib, document.body
         match body:
+            case ProjectBlob():
+                await self._blob(body)
             case ProjectImport():
                 await self._import(document, body)
             case ProjectFunction():
@@ -133,9 +151,17 @@ class _Saver:
                 for problem in done.problems:
                     self.saved.warnings[str(document.fault(problem.path, problem.message))] = None
             case _:
-                self._own(await self._save_named(body), document)
+                self.saved.made_by[Made(await self._save_named(body), document.name)] = document
 
-    async def _save_named(self, body: Contract) -> str:
+    async def _blob(self, body: ProjectBlob) -> None:
+        digest = sha256(body.base64).hexdigest()
+        if digest != body.name:
+            raise InvalidInput(f"its bytes have the digest {digest}; export it again, or correct name or base64")
+        who = self._crib.principal
+        await self._crib.store.blobs.put(body.base64, realm=who.realm, made_by=who.id, content_type=body.media_type)
+        self.saved.blobs[digest] = body
+
+    async def _save_named(self, body: Contract) -> DefinitionKind:
         """Save what has a name and no version; the kind that it is stored as."""
         crib = self._crib
         match body:
@@ -157,11 +183,8 @@ class _Saver:
             case _:
                 raise TypeError(f"{type(body).__name__} is not stored")
 
-    def _own(self, kind: str, document: ProjectDocument, name: str | None = None) -> None:
-        self.saved.made_by[kind, name or document.name] = document
-
     def _note(self, document: ProjectDocument, saved: ToolRevision) -> None:
-        self._own("tool", document)
+        self.saved.made_by[Made("tool", document.name, saved.definition.version)] = document
         for warning in saved.warnings:
             self.saved.warnings[str(document.fault("", warning))] = None
 
@@ -179,9 +202,9 @@ class _Saver:
         made = await self._crib.imports.openapi(
             text, name=wanted.name, base_url=wanted.base_url, auth=wanted.auth, accept=True
         )
-        self._own("provider", document, wanted.name)
+        self.saved.made_by[Made("provider", wanted.name)] = document
         for tool in made.tools:
-            self._own("tool", document, tool.name)
+            self.saved.made_by[Made("tool", tool.name, tool.version)] = document
         for loss in made.losses:
             if loss.matters:
                 place = loss.places[0] if loss.places else ""
@@ -205,7 +228,7 @@ class _Saver:
                 f"the store has no Python function {wanted.name}@{wanted.version}; apply with --app "
                 f"{wanted.application}, or start toolcrib worker {wanted.application} first"
             )
-        self._own("tool", document)
+        self.saved.made_by[Made("tool", wanted.name, wanted.version)] = document
 
     async def _set_life(self, document: ProjectDocument) -> None:
         life, lifecycle = document.life, self._crib.lifecycle

@@ -106,7 +106,7 @@ async def ask_and_order() -> tuple[object, object, str]:
         quote = await crib.call("quote", item="hat", dozen=True)
         order = await crib.invoke("order", {"item": "scarf", "count": 2})
         answer = await crib.invoke("clerk", {"message": "What does a hat cost?"})
-        return quote.output, order.output, answer.output["response"]
+        return quote.output, order.output, str(answer.output)
 
 
 def test_the_project_quotes_orders_and_answers() -> None:

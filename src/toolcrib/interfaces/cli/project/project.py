@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 
 TO_DO = 2
 """Exit status of `--plan` if there is something to do."""
-_MARKS: Final = {"create": "+", "change": "~", "remove": "-"}
+_MARKS: Final = {"create": "+", "change": "~", "remove": "-", "unchanged": "="}
 _LONGEST: Final = 60
 
 Folder = Annotated[
@@ -174,8 +174,9 @@ def _functions(application: str | None, store: str | None) -> "Functions | None"
 
 
 def _print_plan(plan: "ProjectPlan") -> None:
-    for change in plan.to_do:
-        _print_change(change)
+    for change in plan.changes:
+        if change.action != "unchanged" or change.drift is not None:
+            _print_change(change)
     for warning in plan.warnings:
         print(f"warning: {warning}", file=sys.stderr)
     for need in plan.needs:
@@ -185,7 +186,8 @@ def _print_plan(plan: "ProjectPlan") -> None:
         print(f"no changes: project {plan.project!r} is as the store has it")
         return
     counts = plan.counts()
-    print(", ".join(f"{counts[action]} to {action}" for action in _MARKS) + f", {counts['unchanged']} unchanged")
+    told = [f"{number} {'' if action == 'unchanged' else 'to '}{action}" for action, number in counts.items()]
+    print(", ".join(told))
 
 
 def _print_change(change: "PlannedChange") -> None:
@@ -194,6 +196,8 @@ def _print_change(change: "PlannedChange") -> None:
     print(f"{_MARKS[change.action]} {change.kind} {name}{source}")
     for field in change.fields:
         print(f"    {field.place}: {_short(field.before)} -> {_short(field.after)}")
+    if change.drift is not None:
+        print(f"    {change.drift}")
     for danger in change.dangers:
         print(f"    dangerous: {danger}")
 

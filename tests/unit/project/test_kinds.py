@@ -162,7 +162,7 @@ async def test_grpc_tools_with_their_descriptors(tmp_path: Path) -> None:
             async with place.copied(first) as copy:
                 assert (await output(copy, "DealService_GetDeal", id="7"))["display_name"] == "Acme"
             blob = next((tmp_path / "exported" / "blobs").iterdir())
-            blob.write_text(f"kind: blob\nname: {'0' * 64}\nbase64: eA==\n")
+            blob.write_text(f"kind: blob\nname: {'a' * 64}\nbase64: eA==\n")
             async with place.crib("third") as third:
                 with pytest.raises(InvalidProject, match="its bytes have the digest 2d7116"):
                     await prepare(third, Project.read(tmp_path / "exported"))

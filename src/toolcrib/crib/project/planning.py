@@ -26,7 +26,7 @@ from toolcrib.core.registry.changes.adoption import summary_of
 from toolcrib.crib.crib import Crib
 from toolcrib.crib.project.documents import InvalidProject, Project, ProjectDocument, ProjectFault
 from toolcrib.crib.project.field_changes import field_changes
-from toolcrib.crib.project.saving import Functions, Made, SavedProject, save_project
+from toolcrib.crib.project.saving import Functions, StoredName, SavedProject, save_project
 from toolcrib.crib.project.writing import document_of
 from toolcrib.infrastructure.store import Definition, DefinitionKind, Definitions, Removal, VersionState
 
@@ -57,7 +57,7 @@ class PreparedPlan:
     rows: tuple[Definition, ...]
     """New revisions, in the order in which they are saved."""
     states: tuple[VersionState, ...]
-    removals: tuple[Made, ...]
+    removals: tuple[StoredName, ...]
     blobs: tuple[ProjectBlob, ...]
     """Those that the store lacks."""
     records: tuple[Definition, ...]
@@ -194,7 +194,7 @@ def _life(row: Definition) -> tuple[LifeCycle, str | None, datetime | None, str 
     return row.status, row.status_message, row.sunset, row.replacement
 
 
-async def _remove(shadow: Crib, what: Made) -> None:
+async def _remove(shadow: Crib, what: StoredName) -> None:
     """Remove one thing as its own command does."""
     realm, name = shadow.principal.realm, what.name
     match what.kind:
@@ -212,9 +212,9 @@ async def _remove(shadow: Crib, what: Made) -> None:
             await shadow.steps.remove(name)
 
 
-def _made(key: _Key) -> Made:
+def _stored_name(key: _Key) -> StoredName:
     kind, name, version = key
-    return Made(kind, name, version if kind == "tool" else None)
+    return StoredName(kind, name, version if kind == "tool" else None)
 
 
 class _Ownership:
@@ -228,16 +228,16 @@ class _Ownership:
             self._owner |= dict.fromkeys(_section(row, "owns"), name)
         self._applied = _section(self._stored.get(project.name), "applied")
 
-    def _owner_of(self, made: Made) -> str | None:
+    def _owner_of(self, made: StoredName) -> str | None:
         """The project that owns a thing; a record without versions means all of them."""
         return self._owner.get(str(made)) or self._owner.get(f"{made.kind}/{made.name}")
 
-    def unnamed(self, present: Iterable[_Key]) -> list[Made]:
+    def unnamed(self, present: Iterable[_Key]) -> list[StoredName]:
         """What the project owns and has no document for any more, the ones that others depend on last."""
         kept = {_text(each) for each in self._project.documents}
         kept |= {f"{each.kind}/{each.name}" for each in self._project.documents}
         owns = _section(self._stored.get(self._project.name), "owns")
-        found = [_made(key) for key in sorted(present, key=lambda each: (-SHOWN.index(each[0]), *each[1:]))]
+        found = [_stored_name(key) for key in sorted(present, key=lambda each: (-SHOWN.index(each[0]), *each[1:]))]
         documents = {made: owns.get(str(made), owns.get(f"{made.kind}/{made.name}")) for made in found}
         return [made for made, document in documents.items() if document is not None and document not in kept]
 
@@ -256,9 +256,9 @@ class _Ownership:
                 faults.append(document.fault("/name", told))
         return faults
 
-    def owned(self, saved: SavedProject, before: Iterable[_Key], *, adopt: bool) -> dict[Made, ProjectDocument]:
+    def owned(self, saved: SavedProject, before: Iterable[_Key], *, adopt: bool) -> dict[StoredName, ProjectDocument]:
         """What the project owns from now on."""
-        present = {_made(key) for key in before}
+        present = {_stored_name(key) for key in before}
         return {
             made: document
             for made, document in sorted(saved.made_by.items(), key=lambda each: str(each[0]))
@@ -266,11 +266,11 @@ class _Ownership:
         }
 
     def records(
-        self, owned: Mapping[Made, ProjectDocument], after: Mapping[_Key, Definition], who: Crib
+        self, owned: Mapping[StoredName, ProjectDocument], after: Mapping[_Key, Definition], who: Crib
     ) -> Iterator[Definition]:
         """What the store must say of projects, where it says something else: one thing has one owner."""
         owns = {str(made): _text(document) for made, document in owned.items()}
-        states = {str(_made(key)): _state(row) for key, row in after.items() if _made(key) in owned}
+        states = {str(_stored_name(key)): _state(row) for key, row in after.items() if _stored_name(key) in owned}
         yield from self._record(self._project.name, owns, states, who)
         for name, row in self._stored.items():
             if name != self._project.name:
@@ -297,7 +297,7 @@ class _Ownership:
 
     def drift(self, key: _Key, row: Definition | None) -> str | None:
         """What others have done to a thing since the project was last applied."""
-        was = self._applied.get(str(_made(key)))
+        was = self._applied.get(str(_stored_name(key)))
         if was is None or (row is not None and _state(row) == was):
             return None
         if row is None:
@@ -345,7 +345,7 @@ class _Planner:
         keys = sorted({*self._before, *self._after}, key=lambda key: (SHOWN.index(key[0]), *key[1:]))
         for key in keys:
             old, new = self._before.get(key), self._after.get(key)
-            document = self._saved.made_by.get(_made(key))
+            document = self._saved.made_by.get(_stored_name(key))
             drift = None if document is not None and document.kind == "function" else self._ownership.drift(key, old)
             if old is not None and new is not None and _same(old, new):
                 if document is not None:

@@ -33,7 +33,7 @@ _NOT_SAVED: Final = frozenset({"project", "secret", "key", "budget"})
 """Kinds of documents that are only read."""
 
 
-class Made(NamedTuple):
+class StoredName(NamedTuple):
     """A thing in the store that a document describes."""
 
     kind: DefinitionKind
@@ -49,7 +49,7 @@ class Made(NamedTuple):
 class SavedProject:
     """What saving a project has made."""
 
-    made_by: dict[Made, ProjectDocument] = field(default_factory=dict[Made, ProjectDocument])
+    made_by: dict[StoredName, ProjectDocument] = field(default_factory=dict[StoredName, ProjectDocument])
     """The document of each thing in the store."""
     blobs: dict[str, ProjectBlob] = field(default_factory=dict[str, ProjectBlob])
     """By digest."""
@@ -151,7 +151,7 @@ class _Saver:
                 for problem in done.problems:
                     self.saved.warnings[str(document.fault(problem.path, problem.message))] = None
             case _:
-                self.saved.made_by[Made(await self._save_named(body), document.name)] = document
+                self.saved.made_by[StoredName(await self._save_named(body), document.name)] = document
 
     async def _blob(self, body: ProjectBlob) -> None:
         digest = sha256(body.base64).hexdigest()
@@ -184,7 +184,7 @@ class _Saver:
                 raise TypeError(f"{type(body).__name__} is not stored")
 
     def _note(self, document: ProjectDocument, saved: ToolRevision) -> None:
-        self.saved.made_by[Made("tool", document.name, saved.definition.version)] = document
+        self.saved.made_by[StoredName("tool", document.name, saved.definition.version)] = document
         for warning in saved.warnings:
             self.saved.warnings[str(document.fault("", warning))] = None
 
@@ -202,9 +202,9 @@ class _Saver:
         made = await self._crib.imports.openapi(
             text, name=wanted.name, base_url=wanted.base_url, auth=wanted.auth, accept=True
         )
-        self.saved.made_by[Made("provider", wanted.name)] = document
+        self.saved.made_by[StoredName("provider", wanted.name)] = document
         for tool in made.tools:
-            self.saved.made_by[Made("tool", tool.name, tool.version)] = document
+            self.saved.made_by[StoredName("tool", tool.name, tool.version)] = document
         for loss in made.losses:
             if loss.matters:
                 place = loss.places[0] if loss.places else ""
@@ -228,7 +228,7 @@ class _Saver:
                 f"the store has no Python function {wanted.name}@{wanted.version}; apply with --app "
                 f"{wanted.application}, or start toolcrib worker {wanted.application} first"
             )
-        self.saved.made_by[Made("tool", wanted.name, wanted.version)] = document
+        self.saved.made_by[StoredName("tool", wanted.name, wanted.version)] = document
 
     async def _set_life(self, document: ProjectDocument) -> None:
         life, lifecycle = document.life, self._crib.lifecycle

@@ -26,7 +26,7 @@ from toolcrib.core.registry.changes.adoption import summary_of
 from toolcrib.crib.crib import Crib
 from toolcrib.crib.project.documents import InvalidProject, Project, ProjectDocument, ProjectFault
 from toolcrib.crib.project.field_changes import field_changes
-from toolcrib.crib.project.saving import Functions, StoredName, SavedProject, save_project
+from toolcrib.crib.project.saving import Functions, SavedProject, StoredName, save_project
 from toolcrib.crib.project.writing import document_of
 from toolcrib.infrastructure.store import Definition, DefinitionKind, Definitions, Removal, VersionState
 

@@ -205,7 +205,7 @@ def _read_all(folder: Path) -> tuple[list[ProjectDocument], list[ProjectFault]]:
 
 
 def _openapi(document: ProjectDocument) -> str:
-    return document.body.openapi if isinstance(document.body, ProjectImport) else ""
+    return document.body.openapi or "" if isinstance(document.body, ProjectImport) else ""
 
 
 def _files(folder: Path) -> list[Path]:

@@ -26,7 +26,8 @@ from toolcrib.core.registry.changes.adoption import summary_of
 from toolcrib.crib.crib import Crib
 from toolcrib.crib.project.documents import InvalidProject, Project, ProjectDocument, ProjectFault
 from toolcrib.crib.project.field_changes import field_changes
-from toolcrib.crib.project.saving import Functions, SavedProject, StoredName, save_project
+from toolcrib.crib.project.saved import Pin, SavedProject, StoredName
+from toolcrib.crib.project.saving import Functions, save_project
 from toolcrib.crib.project.writing import document_of
 from toolcrib.infrastructure.store import Definition, DefinitionKind, Definitions, Removal, VersionState
 
@@ -94,7 +95,7 @@ class PreparedPlan:
 
 
 async def prepare(
-    crib: Crib, project: Project, *, adopt: bool = False, functions: Functions | None = None
+    crib: Crib, project: Project, *, adopt: bool = False, functions: Functions | None = None, sync: bool = False
 ) -> PreparedPlan:
     """Plan what applying a project changes. Nothing is written.
 
@@ -104,6 +105,7 @@ async def prepare(
         adopt: Own also what others have made and the project has documents for; only what a project owns is removed
             when its document is.
         functions: The Python functions of the application that the project names.
+        sync: Ask also the addresses of imports whose documents have not changed.
 
     Raises:
         InvalidProject: A document cannot be saved, or another project owns its name; `faults` has all problems.
@@ -126,7 +128,7 @@ async def prepare(
         removals = ownership.unnamed(before)
         for each in removals:
             await _remove(shadow, each)
-        saved = await save_project(shadow, project, functions)
+        saved = await save_project(shadow, project, functions, {} if sync else ownership.pins())
         faults = [] if adopt else ownership.conflicts(saved)
         if faults:
             raise InvalidProject(faults)
@@ -134,7 +136,7 @@ async def prepare(
         owned = ownership.owned(saved, before, adopt=adopt)
         rows = await _new_rows(store.definitions, realm, begun)
         after = await _rows(store.definitions, realm)
-        records = tuple(ownership.records(owned, after, shadow))
+        records = tuple(ownership.records(owned, after, saved, shadow))
         planner = _Planner(crib, saved, before, after, ownership)
         changes = [each async for each in planner.changes()]
     plan = ProjectPlan(
@@ -241,6 +243,15 @@ class _Ownership:
         documents = {made: owns.get(str(made), owns.get(f"{made.kind}/{made.name}")) for made in found}
         return [made for made, document in documents.items() if document is not None and document not in kept]
 
+    def pins(self) -> dict[str, Pin]:
+        """What the project's imports from addresses have made."""
+        row = self._stored.get(self._project.name)
+        made: dict[str, list[StoredName]] = {}
+        for text, document in _section(row, "owns").items():
+            made.setdefault(str(document), []).append(StoredName.read(text))
+        digests = _section(row, "imports")
+        return {name: Pin(str(digest), tuple(made.get(f"import/{name}", ()))) for name, digest in digests.items()}
+
     def conflicts(self, saved: SavedProject) -> list[ProjectFault]:
         """The documents of what another project owns; also other versions of a tool are its own."""
         by_name: dict[tuple[str, str], set[str]] = {}
@@ -266,23 +277,28 @@ class _Ownership:
         }
 
     def records(
-        self, owned: Mapping[StoredName, ProjectDocument], after: Mapping[_Key, Definition], who: Crib
+        self,
+        owned: Mapping[StoredName, ProjectDocument],
+        after: Mapping[_Key, Definition],
+        saved: SavedProject,
+        who: Crib,
     ) -> Iterator[Definition]:
         """What the store must say of projects, where it says something else: one thing has one owner."""
         owns = {str(made): _text(document) for made, document in owned.items()}
         states = {str(_stored_name(key)): _state(row) for key, row in after.items() if _stored_name(key) in owned}
-        yield from self._record(self._project.name, owns, states, who)
+        imports: JsonObject = {name: pin.digest for name, pin in saved.pins.items()}
+        yield from self._record(self._project.name, {"owns": owns, "applied": states, "imports": imports}, who)
         for name, row in self._stored.items():
             if name != self._project.name:
                 left = {text: document for text, document in _section(row, "owns").items() if text not in owns}
                 known = {text: state for text, state in _section(row, "applied").items() if text in left}
-                yield from self._record(name, left, known, who)
+                yield from self._record(name, {**row.body, "owns": left, "applied": known}, who)
 
-    def _record(self, name: str, owns: JsonObject, states: JsonObject, who: Crib) -> Iterator[Definition]:
+    def _record(self, name: str, sections: JsonObject, who: Crib) -> Iterator[Definition]:
         row = self._stored.get(name)
-        if owns == _section(row, "owns") and states == _section(row, "applied"):
+        if all(sections.get(section, {}) == _section(row, section) for section in ("owns", "applied", "imports")):
             return
-        body: JsonObject = {"project": name, "owns": owns, "applied": states}
+        body: JsonObject = {"project": name, **sections}
         yield Definition(
             kind="project",
             realm=who.principal.realm,

@@ -6,9 +6,9 @@ problems are told together.
 """
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from hashlib import sha256
-from typing import Final, NamedTuple
+from typing import Final
 
 from toolcrib.contracts import (
     AgentDefinition,
@@ -26,35 +26,13 @@ from toolcrib.contracts.workflows import ConditionBinding, StepRegistration, Wor
 from toolcrib.core.expressions.suggestions import suggestion
 from toolcrib.crib.crib import Crib
 from toolcrib.crib.project.documents import InvalidProject, Project, ProjectDocument, ProjectFault
+from toolcrib.crib.project.importing import AddressImports, losses_of
+from toolcrib.crib.project.saved import Pin, SavedProject, StoredName
 from toolcrib.infrastructure.store import DefinitionKind
 
 _MOST_ROUNDS: Final = 20
 _NOT_SAVED: Final = frozenset({"project", "secret", "key", "budget"})
 """Kinds of documents that are only read."""
-
-
-class StoredName(NamedTuple):
-    """A thing in the store that a document describes."""
-
-    kind: DefinitionKind
-    name: str
-    version: str | None = None
-    """Of a tool; null of all else."""
-
-    def __str__(self) -> str:
-        return f"{self.kind}/{self.name}" if self.version is None else f"{self.kind}/{self.name}@{self.version}"
-
-
-@dataclass
-class SavedProject:
-    """What saving a project has made."""
-
-    made_by: dict[StoredName, ProjectDocument] = field(default_factory=dict[StoredName, ProjectDocument])
-    """The document of each thing in the store."""
-    blobs: dict[str, ProjectBlob] = field(default_factory=dict[str, ProjectBlob])
-    """By digest."""
-    warnings: dict[str, None] = field(default_factory=dict[str, None])
-    """In order, each once."""
 
 
 @dataclass(frozen=True)
@@ -67,18 +45,21 @@ class Functions:
     """Of the functions, by name."""
 
 
-async def save_project(crib: Crib, project: Project, functions: Functions | None = None) -> SavedProject:
+async def save_project(
+    crib: Crib, project: Project, functions: Functions | None = None, pins: Mapping[str, Pin] | None = None
+) -> SavedProject:
     """Save all documents of a project.
 
     Args:
         crib: Where to; usually one on a shadow of the store.
         project: The documents.
         functions: Those of the application that the project names.
+        pins: Of imports from addresses that are not asked again as long as their documents are the same.
 
     Raises:
         InvalidProject: Documents cannot be saved; it tells all problems.
     """
-    saver = _Saver(crib, project, functions)
+    saver = _Saver(crib, project, functions, pins or {})
     realm = crib.principal.realm
     before: tuple[int, int] | None = None
     faults: dict[ProjectDocument, list[ProjectFault]] = {}
@@ -111,10 +92,11 @@ def _causes(faults: Mapping[ProjectDocument, Sequence[ProjectFault]]) -> list[Pr
 
 
 class _Saver:
-    def __init__(self, crib: Crib, project: Project, functions: Functions | None) -> None:
+    def __init__(self, crib: Crib, project: Project, functions: Functions | None, pins: Mapping[str, Pin]) -> None:
         self._crib = crib
         self._project = project
         self._functions = functions
+        self._importing = AddressImports(crib, pins)
         self.saved = SavedProject()
 
     async def save(self, document: ProjectDocument) -> list[ProjectFault]:
@@ -137,8 +119,10 @@ class _Saver:
         match body:
             case ProjectBlob():
                 await self._blob(body)
+            case ProjectImport(openapi=str(path)):
+                await self._import(document, body, path)
             case ProjectImport():
-                await self._import(document, body)
+                await self._importing.save(document, body, self.saved)
             case ProjectFunction():
                 await self._function(document, body)
             case AgentDefinition():
@@ -188,16 +172,16 @@ class _Saver:
         for warning in saved.warnings:
             self.saved.warnings[str(document.fault("", warning))] = None
 
-    async def _import(self, document: ProjectDocument, wanted: ProjectImport) -> None:
+    async def _import(self, document: ProjectDocument, wanted: ProjectImport, path: str) -> None:
         root = self._project.folder.resolve()
-        file = (root / document.file).parent.joinpath(wanted.openapi).resolve()
+        file = (root / document.file).parent.joinpath(path).resolve()
         if not file.is_relative_to(root):
-            raise InvalidInput(f"{wanted.openapi} is outside of the project's folder {root}; copy it there")
+            raise InvalidInput(f"{path} is outside of the project's folder {root}; copy it there")
         try:
             text = file.read_bytes()
         except OSError as problem:
             near = [str(each.relative_to(root)) for each in sorted(file.parent.glob("*")) if each.is_file()]
-            what = f"{wanted.openapi} cannot be read: {problem.strerror}; {suggestion(wanted.openapi, near)}"
+            what = f"{path} cannot be read: {problem.strerror}; {suggestion(path, near)}"
             raise InvalidInput(what.rstrip("; ")) from problem
         made = await self._crib.imports.openapi(
             text, name=wanted.name, base_url=wanted.base_url, auth=wanted.auth, accept=True
@@ -205,10 +189,7 @@ class _Saver:
         self.saved.made_by[StoredName("provider", wanted.name)] = document
         for tool in made.tools:
             self.saved.made_by[StoredName("tool", tool.name, tool.version)] = document
-        for loss in made.losses:
-            if loss.matters:
-                place = loss.places[0] if loss.places else ""
-                self.saved.warnings[f"{document.source}: {wanted.openapi}{place}: {loss.what}: {loss.why}"] = None
+        self.saved.warnings |= dict.fromkeys(losses_of(made, document, path))
 
     async def _function(self, document: ProjectDocument, wanted: ProjectFunction) -> None:
         given = self._functions

@@ -35,6 +35,9 @@ PlanOnly = Annotated[
     bool, typer.Option("--plan", help="Print the plan and write nothing; exit status 2 if there is something to do.")
 ]
 Adopt = Annotated[bool, typer.Option("--adopt", help="Own what others have made and the folder has documents for.")]
+Sync = Annotated[
+    bool, typer.Option("--sync", help="Ask the addresses of imports again, also if their documents are the same.")
+]
 Application = Annotated[
     str | None,
     typer.Option(
@@ -52,6 +55,7 @@ def apply(
     plan_only: PlanOnly = False,
     yes: Yes = False,
     adopt: Adopt = False,
+    sync: Sync = False,
     app: Application = None,
     store: Store = DEFAULT_STORE,
     as_json: AsJson = False,
@@ -64,7 +68,7 @@ def apply(
 
     async def work(crib: "Crib") -> "ProjectPlan":
         with progress(f"Planning {len(project.documents)} documents"):
-            prepared = await _prepare(crib, project, functions, adopt=adopt)
+            prepared = await _prepare(crib, project, functions, adopt=adopt, sync=sync)
         if not as_json:
             _print_plan(prepared.plan)
         if plan_only or not prepared.is_needed:
@@ -147,11 +151,13 @@ def _read(folder: Path) -> "Project":
         raise _by_file(problem) from None
 
 
-async def _prepare(crib: "Crib", project: "Project", functions: "Functions | None", *, adopt: bool) -> "PreparedPlan":
+async def _prepare(
+    crib: "Crib", project: "Project", functions: "Functions | None", *, adopt: bool, sync: bool
+) -> "PreparedPlan":
     from toolcrib.crib.project import InvalidProject, prepare
 
     try:
-        return await prepare(crib, project, adopt=adopt, functions=functions)
+        return await prepare(crib, project, adopt=adopt, functions=functions, sync=sync)
     except InvalidProject as problem:
         raise _by_file(problem) from None
 

@@ -7,7 +7,7 @@ import pytest
 
 from tests.unit.store.samples import NOON, definition, later, opened_at
 from toolcrib.contracts import Conflict, JsonObject, NotFound, digest
-from toolcrib.infrastructure.store import ApiKey, SealedKey, SealedValue, Store, VersionState
+from toolcrib.infrastructure.store import ApiKey, Removal, SealedKey, SealedValue, Store, VersionState
 
 PLACE = SealedKey("default", "realm", "crm")
 
@@ -60,6 +60,18 @@ async def test_a_removed_name_is_in_no_list_but_readable_by_hash(store: Store):
     assert list(await store.definitions.revisions("tool", "default")) == []
     assert list(await store.definitions.revisions("tool", "default", "search")) == []
     assert await store.definitions.get("default", first.content_hash) == first
+
+
+@pytest.mark.requirement("store.removal")
+async def test_one_version_of_a_name_is_removed_and_the_others_stay(store: Store):
+    old, new = await store.definitions.save(definition()), await store.definitions.save(definition(version="2.0.0"))
+    before = await store.definitions.changes("default")
+
+    assert await store.definitions.remove("tool", "default", "search", "2.0.0") == 1
+    assert await store.definitions.remove("tool", "default", "search", "2.0.0") == 0
+    assert list(await store.definitions.revisions("tool", "default", "search")) == [old]
+    assert (await store.definitions.changes_since("tool", "default", before)).removed == [("search", 2)]
+    assert await store.definitions.save(definition(version="2.0.0")) == new
 
 
 @pytest.mark.requirement("store.removal")
@@ -162,6 +174,21 @@ async def test_definitions_and_states_are_saved_together_in_their_order(store: S
     [old] = await store.definitions.revisions("tool", "default", "old")
     assert (old.status, old.status_message) == ("blocked", "gone")
     assert await store.definitions.changes("default") > seen
+
+
+@pytest.mark.requirement("store.together")
+async def test_names_and_versions_are_removed_together_with_what_is_saved(store: Store):
+    for each in (definition("old"), definition(), definition(version="2.0.0")):
+        await store.definitions.save(each)
+    removals = [Removal("tool", "old"), Removal("tool", "search", "1.0.0")]
+    with pytest.raises(Conflict):
+        await store.definitions.save_all("default", [definition("new")], seen=0, removals=removals)
+    assert len(await store.definitions.revisions("tool", "default")) == 3
+
+    seen = await store.definitions.changes("default")
+    await store.definitions.save_all("default", [definition("new")], seen=seen, removals=removals)
+    left = await store.definitions.revisions("tool", "default")
+    assert [(each.name, each.version) for each in left] == [("new", "1.0.0"), ("search", "2.0.0")]
 
 
 @pytest.mark.requirement("store.together")

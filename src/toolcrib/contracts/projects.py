@@ -4,9 +4,9 @@ A document has `kind`, `name` and, for tools, agents and workflows, `version`; t
 contract. Secrets, keys and budgets are named, and never have values here.
 """
 
-from typing import Any, Literal, TypeAlias
+from typing import Any, Literal, Self, TypeAlias
 
-from pydantic import Field
+from pydantic import Base64Bytes, Field, model_validator
 
 from toolcrib.contracts.base.base import Contract, Json
 from toolcrib.contracts.providers.auth import ProviderAuth
@@ -17,6 +17,7 @@ ProjectKind: TypeAlias = Literal[
     "secret",
     "key",
     "budget",
+    "blob",
     "provider",
     "fragment",
     "account",
@@ -42,15 +43,35 @@ class ProjectHeader(Contract):
 
 
 class ProjectImport(Contract):
-    """An OpenAPI document, each operation of which becomes a tool of a provider with the name of this document."""
+    """A description of an API, each operation of which becomes a tool of a provider with the name of this document.
+
+    It has one of `openapi`, `graphql`, `grpc`, `mcp` and `database`.
+    """
 
     name: str = Field(pattern=NAME_PATTERN)
-    openapi: str = Field(min_length=1)
+    openapi: str | None = Field(default=None, min_length=1)
     """Path of a JSON or YAML file, relative to the file that names it, inside of the project's folder."""
+    graphql: str | None = None
+    """Address of a GraphQL API that tells its schema."""
+    grpc: str | None = None
+    """`grpc://host:port` or `grpcs://host:port` of a server with reflection."""
+    mcp: str | None = None
+    """Address of an MCP server that speaks streamable HTTP."""
+    database: str | None = None
+    """Reference to a database's URL: `${env:SHOP_DATABASE_URL}`."""
     base_url: str | None = None
-    """Address of the API, instead of the document's servers."""
+    """Address of the API of `openapi`, instead of the document's servers."""
+    tables: tuple[str, ...] | None = None
+    """Of `database`: tables and views, `schema.name` for those of another schema; all tables if null."""
     auth: ProviderAuth | None = None
-    """Authentication, instead of the document's."""
+    """Authentication, instead of that of the OpenAPI document; a database has it in its URL."""
+
+    @model_validator(mode="after")
+    def _has_one_source(self) -> Self:
+        sources = ("openapi", "graphql", "grpc", "mcp", "database")
+        if sum(getattr(self, source) is not None for source in sources) != 1:
+            raise ValueError(f"must have exactly one of {', '.join(sources)}")
+        return self
 
 
 class ProjectFunction(Contract):
@@ -90,6 +111,16 @@ class ProjectBudget(Contract):
     """As in the setting `budgets`: `realm 50 usd/day`."""
 
 
+class ProjectBlob(Contract):
+    """Bytes that definitions name by their digest, such as the descriptors of gRPC tools."""
+
+    name: str = Field(pattern=r"^[0-9a-f]{64}$")
+    """The SHA-256 digest of the bytes, in hexadecimal."""
+    media_type: str = "application/octet-stream"
+    base64: Base64Bytes
+    """The bytes; white space in the text is left out."""
+
+
 class FieldChange(Contract):
     """One field that is different."""
 
@@ -114,6 +145,8 @@ class PlannedChange(Contract):
     fields: tuple[FieldChange, ...] = ()
     dangers: tuple[str, ...] = ()
     """Why callers can be affected, and which tools, agents, workflows and runs depend on it."""
+    drift: str | None = None
+    """Who has changed or removed it, other than by this project, since the project was last applied; null if nobody."""
 
 
 class ProjectNeed(Contract):

@@ -96,11 +96,21 @@ def schema_files() -> dict[str, str]:
 
 def _schema(title: str, shape: TypeAdapter[Any]) -> JsonSchema:
     schema: JsonSchema = {"title": title, **shape.json_schema(mode="serialization")}
+    describe_fields(title, schema)
+    return {"$schema": DIALECT, **schema}
+
+
+def describe_fields(title: str, schema: JsonSchema) -> None:
+    """Give the fields of a contract's schema, and of its definitions, the documentation of the source.
+
+    Args:
+        title: Name of the contract's class.
+        schema: Is changed.
+    """
     documented = {found.__name__: found for found in (*_subclasses(Contract), *_subclasses(Record))}
     for name, part in [(title, schema), *schema.get("$defs", {}).items()]:
         if name in documented:
             _describe(part, documented[name])
-    return {"$schema": DIALECT, **schema}
 
 
 def _describe(schema: JsonObject, model: type[Any]) -> None:

@@ -2,6 +2,7 @@
 
 import json
 import os
+import re
 import shlex
 import subprocess
 import sys
@@ -65,6 +66,16 @@ def test_the_schema_for_editors_accepts_the_documents_and_refuses_a_misspelt_one
     toolcrib("init", tmp_path)
     schema = json.loads((tmp_path / ".toolcrib" / "project.schema.json").read_text())
     assert schema == json.loads(json.dumps(project_schema()))
+    committed = Path(__file__).parents[3] / "docs" / "schemas" / "project.json"
+    assert schema == json.loads(committed.read_text()), "run `toolcrib schema --write docs/schemas`"
+    assert schema == json.loads(toolcrib("schema", "project").stdout)
+    assert set(re.findall(r'"\$ref": "([^"#]*)', json.dumps(schema))) == {""}, "editors must fetch nothing"
+    for file in (tmp_path / "definitions").iterdir():
+        line = file.read_text().partition("\n")[0]
+        named = line.removeprefix("# yaml-language-server: $schema=")
+        assert json.loads((file.parent / named).read_text()) == schema
+    [tool] = [each for each in schema["oneOf"] if each["title"] == "tool"]
+    assert tool["properties"]["timeout_s"]["description"]
     validator = jsonschema_rs.validator_for(schema)
     documents = Project.read(tmp_path / "definitions").documents
     assert len(documents) == 5

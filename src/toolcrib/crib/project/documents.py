@@ -25,6 +25,7 @@ from toolcrib.contracts import (
     VersionLife,
 )
 from toolcrib.contracts.projects import (
+    ProjectBlob,
     ProjectBudget,
     ProjectFunction,
     ProjectHeader,
@@ -45,6 +46,7 @@ SHAPE_OF: Final[Mapping[ProjectKind, type[Contract]]] = {
     "secret": ProjectSecret,
     "key": ProjectKey,
     "budget": ProjectBudget,
+    "blob": ProjectBlob,
     "provider": ProviderDefinition,
     "fragment": PromptFragment,
     "account": ServiceAccount,
@@ -187,23 +189,23 @@ def _numbers(version: str | None) -> tuple[int, ...]:
 
 def _read_all(folder: Path) -> tuple[list[ProjectDocument], list[ProjectFault]]:
     documents: list[ProjectDocument] = []
-    kindless: dict[Path, list[ProjectFault]] = {}
+    unread: dict[Path, list[ProjectFault]] = {}
     faults: list[ProjectFault] = []
     for file in _files(folder):
         for each in _read(file, str(file.relative_to(folder))):
             if isinstance(each, ProjectDocument):
                 documents.append(each)
-            elif each.message.startswith(_NO_KIND):
-                kindless.setdefault(file.resolve(), []).append(each)
+            elif each.message.startswith((_NO_KIND, _TOO_LARGE)):
+                unread.setdefault(file.resolve(), []).append(each)
             else:
                 faults.append(each)
     imported = {(folder / each.file).parent.joinpath(_openapi(each)).resolve() for each in documents if _openapi(each)}
-    faults += [each for file, found in kindless.items() if file not in imported for each in found]
+    faults += [each for file, found in unread.items() if file not in imported for each in found]
     return documents, faults
 
 
 def _openapi(document: ProjectDocument) -> str:
-    return document.body.openapi if isinstance(document.body, ProjectImport) else ""
+    return document.body.openapi or "" if isinstance(document.body, ProjectImport) else ""
 
 
 def _files(folder: Path) -> list[Path]:
@@ -211,7 +213,8 @@ def _files(folder: Path) -> list[Path]:
         file
         for file in folder.rglob("*")
         if file.suffix in SUFFIXES
-        and file.is_file()
+        and (file.is_file() or file.is_symlink())
+        and not file.is_dir()
         and not any(part.startswith(".") or part in _SKIPPED for part in file.relative_to(folder).parts)
     )
 
@@ -223,15 +226,23 @@ def _read(file: Path, name: str) -> Iterator[ProjectDocument | ProjectFault]:
     from toolcrib.crib.project.yaml_text import documents_in  # noqa: PLC0415 - as above
 
     try:
-        text = file.read_text(encoding="utf-8")
-        found = list(documents_in(text))
-    except (OSError, UnicodeDecodeError) as problem:
-        yield ProjectFault(name, 1, f"it cannot be read: {problem}")
+        size = file.stat().st_size
+        if size > _MOST_BYTES:
+            yield ProjectFault(name, 1, f"{_TOO_LARGE} {size:,} bytes, and at most {_MOST_BYTES:,} are read; divide it")
+            return
+        found = list(documents_in(file.read_text(encoding="utf-8")))
+    except OSError as problem:
+        yield ProjectFault(name, 1, f"it cannot be read: {problem.strerror}; mend it, or remove it from the folder")
+        return
+    except UnicodeDecodeError as problem:
+        line = problem.object.count(b"\n", 0, problem.start) + 1
+        yield ProjectFault(name, line, f"byte 0x{problem.object[problem.start]:02x} is not UTF-8; save it as UTF-8")
         return
     except yaml.YAMLError as problem:
         mark: Any = getattr(problem, "problem_mark", None)
-        what = getattr(problem, "problem", None) or str(problem)
-        yield ProjectFault(name, 1 if mark is None else mark.line + 1, f"it is not YAML: {what}")
+        what = str(getattr(problem, "problem", None) or problem)
+        advice = "; indent with spaces instead of tabs" if "'\\t'" in what else ""
+        yield ProjectFault(name, 1 if mark is None else mark.line + 1, f"it is not YAML: {what}{advice}")
         return
     for each in found:
         for line, twice in each.repeated_names():
@@ -248,7 +259,7 @@ def _document(content: object, lines: Lines, file: str) -> Iterator[ProjectDocum
     if kind is None:
         yield ProjectFault(file, lines.line_of(""), f"{_NO_KIND}; {_guess(body)}")
         return
-    if kind not in SHAPE_OF:
+    if not isinstance(kind, str) or kind not in SHAPE_OF:
         meant = suggestion(str(kind), KINDS)
         message = f"there is no kind {kind!r}; {meant}the kinds are {', '.join(KINDS)}"
         yield ProjectFault(file, lines.line_of("/kind"), message)
@@ -257,6 +268,9 @@ def _document(content: object, lines: Lines, file: str) -> Iterator[ProjectDocum
 
 
 _NO_KIND: Final = "the document has no kind"
+_TOO_LARGE: Final = "the file has"
+_MOST_BYTES: Final = 2_000_000
+"""Of a file of definitions; documents that an `import` names may be larger."""
 
 
 def _guess(body: JsonObject) -> str:

@@ -5,7 +5,7 @@ from typing import Any, Final
 from pydantic import TypeAdapter
 
 from toolcrib.contracts import JsonSchema, VersionLife
-from toolcrib.contracts.schemas import DIALECT
+from toolcrib.contracts.schemas import DIALECT, describe_fields
 from toolcrib.crib.project.documents import SHAPE_OF, TOOL_KINDS
 
 SCHEMA_FILE: Final = ".toolcrib/project.schema.json"
@@ -24,6 +24,7 @@ def project_schema() -> JsonSchema:
     choices: list[JsonSchema] = []
     for kind, shape in SHAPE_OF.items():
         schema = TypeAdapter(shape).json_schema(mode="validation", ref_template="#/$defs/{model}")
+        describe_fields(shape.__name__, schema)
         definitions |= schema.pop("$defs", {})
         properties: dict[str, Any] = {"kind": {"const": kind}, **schema.get("properties", {})}
         if kind == "agent":  # a tool without a priority is written as its reference alone

@@ -3,19 +3,24 @@
 One file has all versions of one thing, in a folder for its kind. Order and formatting depend on the content alone.
 """
 
+from base64 import encodebytes
 from collections.abc import Iterable, Mapping
 from pathlib import Path
 from typing import Any, Final
 
 import yaml
 
-from toolcrib.contracts import InvalidInput, JsonObject
+from toolcrib.contracts import InvalidInput, JsonObject, NotFound, ToolDefinition
 from toolcrib.crib.crib import Crib
 from toolcrib.crib.project.planning import SHOWN
 from toolcrib.crib.project.writing import document_of
+from toolcrib.infrastructure.store import Definition
+from toolcrib.kinds.grpc.shape import GrpcImplementation
 
 HEADER: Final = "# Written by toolcrib export."
 _WIDTH: Final = 120
+_SHORT: Final = 16
+"""Characters of a digest that name its file."""
 
 
 class _Dumper(yaml.SafeDumper):
@@ -50,11 +55,31 @@ async def project_files(crib: Crib) -> Mapping[str, str]:
     """
     await crib.authorize(newest=True)
     found: dict[str, dict[str, JsonObject]] = {}
+    digests: set[str] = set()
     for kind in SHOWN:
         for row in await crib.store.definitions.revisions(kind, crib.principal.realm):
             name, document = document_of(row)
             found.setdefault(f"{name}s/{row.name}.yaml", {})[row.version] = document
+            if name == "tool":
+                digests |= _named_blobs(row)
+    for digest in digests:
+        found[f"blobs/{digest[:_SHORT]}.yaml"] = {"": await _blob(crib, digest)}
     return {path: _file(versions.values()) for path, versions in sorted(found.items())}
+
+
+def _named_blobs(row: Definition) -> set[str]:
+    """The digests of the blobs without which a tool cannot be called."""
+    implementation = ToolDefinition.model_validate(row.body).implementation
+    return {implementation.descriptors} if isinstance(implementation, GrpcImplementation) else set()
+
+
+async def _blob(crib: Crib, digest: str) -> JsonObject:
+    try:
+        data = await crib.store.blobs.get(crib.principal.realm, digest)
+    except NotFound as problem:
+        msg = f"the store lacks the descriptors {digest} of a gRPC tool; import its provider again"
+        raise NotFound(msg) from problem
+    return {"kind": "blob", "name": digest, "base64": encodebytes(data).decode()}
 
 
 def _file(documents: Iterable[JsonObject]) -> str:

@@ -2,12 +2,11 @@
 
 The plan is made in a shadow of the store: the project is saved there with all the rules of single commands, so that
 everything is checked before the first write, and what has changed in the shadow is the plan. Applying writes exactly
-these revisions and life-cycle states in one transaction, and then removes what the project does not have any more. If
-the process dies in between, applying again removes the rest.
+these revisions and life-cycle states, and removes what the project does not have any more, in one transaction.
 """
 
-from collections.abc import AsyncIterator, Iterator, Mapping, Sequence
-from dataclasses import dataclass, replace
+from collections.abc import AsyncIterator, Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
 from datetime import datetime
 from typing import Final, cast, get_args
 
@@ -15,6 +14,7 @@ from toolcrib.contracts import InvalidSettings, JsonObject, LifeCycle, NotFound,
 from toolcrib.contracts.projects import (
     FieldChange,
     PlannedChange,
+    ProjectBlob,
     ProjectBudget,
     ProjectKey,
     ProjectNeed,
@@ -26,9 +26,10 @@ from toolcrib.core.registry.changes.adoption import summary_of
 from toolcrib.crib.crib import Crib
 from toolcrib.crib.project.documents import InvalidProject, Project, ProjectDocument, ProjectFault
 from toolcrib.crib.project.field_changes import field_changes
-from toolcrib.crib.project.saving import Functions, SavedProject, save_project
+from toolcrib.crib.project.saved import Pin, SavedProject, StoredName
+from toolcrib.crib.project.saving import Functions, save_project
 from toolcrib.crib.project.writing import document_of
-from toolcrib.infrastructure.store import Definition, DefinitionKind, Definitions, VersionState
+from toolcrib.infrastructure.store import Definition, DefinitionKind, Definitions, Removal, VersionState
 
 _STORED: Final[tuple[DefinitionKind, ...]] = get_args(DefinitionKind)
 SHOWN: Final[tuple[DefinitionKind, ...]] = (
@@ -57,13 +58,18 @@ class PreparedPlan:
     rows: tuple[Definition, ...]
     """New revisions, in the order in which they are saved."""
     states: tuple[VersionState, ...]
-    removals: tuple[_Name, ...]
-    owned: Definition
-    """What the project owns once all is done."""
+    removals: tuple[StoredName, ...]
+    blobs: tuple[ProjectBlob, ...]
+    """Those that the store lacks."""
+    records: tuple[Definition, ...]
+    """What projects own once all is done, if it is not what the store says."""
     seen: int
     """The last change of the realm that the plan knows."""
-    is_needed: bool
-    """Whether applying it writes anything, be it only what the project owns."""
+
+    @property
+    def is_needed(self) -> bool:
+        """Whether applying it writes anything, be it only what the project owns."""
+        return bool(self.plan.to_do or self.records or self.blobs)
 
     async def apply(self, crib: Crib) -> ProjectPlan:
         """Write the plan.
@@ -77,22 +83,19 @@ class PreparedPlan:
         Raises:
             Conflict: Something in the realm has changed since the plan was made; nothing was written.
         """
-        definitions, realm = crib.store.definitions, crib.principal.realm
+        store, who = crib.store, crib.principal
+        for blob in self.blobs:
+            await store.blobs.put(blob.base64, realm=who.realm, made_by=who.id, content_type=blob.media_type)
         if self.is_needed:
-            body = dict(self.owned.body)
-            body["owns"] = {**cast("JsonObject", body["owns"]), **{_text(name): "" for name in self.removals}}
-            kept = replace(self.owned, body=body, content_hash=content_hash(body))
-            await definitions.save_all(realm, (*self.rows, kept), self.states, seen=self.seen)
-        for kind, name in self.removals:
-            await definitions.remove(kind, realm, name)
-        if self.removals:
-            await definitions.save(self.owned)
-        await crib.refresh(realm)
+            removals = [Removal(*each) for each in self.removals]
+            written = (*self.rows, *self.records)
+            await store.definitions.save_all(who.realm, written, self.states, seen=self.seen, removals=removals)
+        await crib.refresh(who.realm)
         return self.plan.model_copy(update={"applied": True})
 
 
 async def prepare(
-    crib: Crib, project: Project, *, adopt: bool = False, functions: Functions | None = None
+    crib: Crib, project: Project, *, adopt: bool = False, functions: Functions | None = None, sync: bool = False
 ) -> PreparedPlan:
     """Plan what applying a project changes. Nothing is written.
 
@@ -102,6 +105,7 @@ async def prepare(
         adopt: Own also what others have made and the project has documents for; only what a project owns is removed
             when its document is.
         functions: The Python functions of the application that the project names.
+        sync: Ask also the addresses of imports whose documents have not changed.
 
     Raises:
         InvalidProject: A document cannot be saved, or another project owns its name; `faults` has all problems.
@@ -121,18 +125,19 @@ async def prepare(
         begun = await _newest_numbers(store.definitions, realm)
         before = await _rows(store.definitions, realm)
         ownership = _Ownership(project, await store.definitions.revisions("project", realm))
-        removals = ownership.unnamed({(kind, name) for kind, name, _ in before})
-        for kind, name in removals:
-            await _remove(shadow, kind, name)
-        saved = await save_project(shadow, project, functions)
+        removals = ownership.unnamed(before)
+        for each in removals:
+            await _remove(shadow, each)
+        saved = await save_project(shadow, project, functions, {} if sync else ownership.pins())
         faults = [] if adopt else ownership.conflicts(saved)
         if faults:
             raise InvalidProject(faults)
         gone = [each for each in removals if each not in saved.made_by]
-        owned = ownership.record(saved, before, adopt=adopt, who=shadow)
+        owned = ownership.owned(saved, before, adopt=adopt)
         rows = await _new_rows(store.definitions, realm, begun)
         after = await _rows(store.definitions, realm)
-        planner = _Planner(crib, saved, before, after)
+        records = tuple(ownership.records(owned, after, saved, shadow))
+        planner = _Planner(crib, saved, before, after, ownership)
         changes = [each async for each in planner.changes()]
     plan = ProjectPlan(
         project=project.name,
@@ -140,8 +145,16 @@ async def prepare(
         needs=tuple([each async for each in _needs(crib, project)]),
         warnings=tuple(saved.warnings),
     )
-    is_needed = bool(plan.to_do) or not ownership.same(owned)
-    return PreparedPlan(plan, rows, _states(before, after), tuple(gone), owned, seen, is_needed)
+    blobs = tuple([each for each in saved.blobs.values() if not await _has_blob(crib, each.name)])
+    return PreparedPlan(plan, rows, _states(before, after), tuple(gone), blobs, records, seen)
+
+
+async def _has_blob(crib: Crib, digest: str) -> bool:
+    try:
+        await crib.store.blobs.get(crib.principal.realm, digest)
+    except NotFound:
+        return False
+    return True
 
 
 async def _rows(definitions: Definitions, realm: str) -> dict[_Key, Definition]:
@@ -183,12 +196,12 @@ def _life(row: Definition) -> tuple[LifeCycle, str | None, datetime | None, str 
     return row.status, row.status_message, row.sunset, row.replacement
 
 
-async def _remove(shadow: Crib, kind: DefinitionKind, name: str) -> None:
+async def _remove(shadow: Crib, what: StoredName) -> None:
     """Remove one thing as its own command does."""
-    realm = shadow.principal.realm
-    match kind:
+    realm, name = shadow.principal.realm, what.name
+    match what.kind:
         case "tool":
-            await shadow.registry.remove(realm, name)
+            await shadow.registry.remove(realm, name, what.version)
         case "provider":
             await shadow.providers.remove(realm, name)
         case "fragment":
@@ -201,52 +214,95 @@ async def _remove(shadow: Crib, kind: DefinitionKind, name: str) -> None:
             await shadow.steps.remove(name)
 
 
-def _text(name: _Name) -> str:
-    return f"{name[0]}/{name[1]}"
+def _stored_name(key: _Key) -> StoredName:
+    kind, name, version = key
+    return StoredName(kind, name, version if kind == "tool" else None)
 
 
 class _Ownership:
-    """Which project has made what, as the store knows it."""
+    """Which project has made what, as the store knows it, and what each thing was when its project was last applied."""
 
     def __init__(self, project: Project, stored: Sequence[Definition]) -> None:
         self._project = project
         self._stored = {row.name: row for row in stored}
         self._owner: dict[str, str] = {}
         for name, row in self._stored.items():
-            self._owner |= dict.fromkeys(cast("JsonObject", row.body["owns"]), name)
+            self._owner |= dict.fromkeys(_section(row, "owns"), name)
+        self._applied = _section(self._stored.get(project.name), "applied")
 
-    def unnamed(self, present: set[_Name]) -> list[_Name]:
+    def _owner_of(self, made: StoredName) -> str | None:
+        """The project that owns a thing; a record without versions means all of them."""
+        return self._owner.get(str(made)) or self._owner.get(f"{made.kind}/{made.name}")
+
+    def unnamed(self, present: Iterable[_Key]) -> list[StoredName]:
         """What the project owns and has no document for any more, the ones that others depend on last."""
-        kept = {each.kind + "/" + each.name for each in self._project.documents}
+        kept = {_text(each) for each in self._project.documents}
+        kept |= {f"{each.kind}/{each.name}" for each in self._project.documents}
+        owns = _section(self._stored.get(self._project.name), "owns")
+        found = [_stored_name(key) for key in sorted(present, key=lambda each: (-SHOWN.index(each[0]), *each[1:]))]
+        documents = {made: owns.get(str(made), owns.get(f"{made.kind}/{made.name}")) for made in found}
+        return [made for made, document in documents.items() if document is not None and document not in kept]
+
+    def pins(self) -> dict[str, Pin]:
+        """What the project's imports from addresses have made."""
         row = self._stored.get(self._project.name)
-        owns = {} if row is None else cast("JsonObject", row.body["owns"])
-        return [
-            name
-            for name in sorted(present, key=lambda each: (-SHOWN.index(each[0]), each[1]))
-            if (document := owns.get(_text(name))) is not None and document not in kept
-        ]
+        made: dict[str, list[StoredName]] = {}
+        for text, document in _section(row, "owns").items():
+            made.setdefault(str(document), []).append(StoredName.read(text))
+        digests = _section(row, "imports")
+        return {name: Pin(str(digest), tuple(made.get(f"import/{name}", ()))) for name, digest in digests.items()}
 
     def conflicts(self, saved: SavedProject) -> list[ProjectFault]:
-        """The documents of what another project owns."""
-        return [
-            document.fault("/name", f"it belongs to the project {owner!r}; take it over with --adopt, or rename it")
-            for (kind, name), document in saved.made_by.items()
-            if (owner := self._owner.get(f"{kind}/{name}")) not in {None, self._project.name}
-        ]
+        """The documents of what another project owns; also other versions of a tool are its own."""
+        by_name: dict[tuple[str, str], set[str]] = {}
+        for text, owner in self._owner.items():
+            kind, _, name = text.partition("@")[0].partition("/")
+            by_name.setdefault((kind, name), set()).add(owner)
+        faults: list[ProjectFault] = []
+        for made, document in saved.made_by.items():
+            owner = self._owner_of(made)
+            owners = {owner} if owner is not None else by_name.get((made.kind, made.name), set[str]())
+            if owners and self._project.name not in owners:
+                told = f"it belongs to the project {min(owners)!r}; take it over with --adopt, or rename it"
+                faults.append(document.fault("/name", told))
+        return faults
 
-    def record(self, saved: SavedProject, before: Mapping[_Key, Definition], *, adopt: bool, who: Crib) -> Definition:
+    def owned(self, saved: SavedProject, before: Iterable[_Key], *, adopt: bool) -> dict[StoredName, ProjectDocument]:
         """What the project owns from now on."""
-        present = {(kind, name) for kind, name, _ in before}
-        owns = {
-            f"{kind}/{name}": f"{document.kind}/{document.name}"
-            for (kind, name), document in sorted(saved.made_by.items())
-            if adopt or (kind, name) not in present or self._owner.get(f"{kind}/{name}") == self._project.name
+        present = {_stored_name(key) for key in before}
+        return {
+            made: document
+            for made, document in sorted(saved.made_by.items(), key=lambda each: str(each[0]))
+            if adopt or made not in present or self._owner_of(made) == self._project.name
         }
-        body: JsonObject = {"project": self._project.name, "owns": owns}
-        return Definition(
+
+    def records(
+        self,
+        owned: Mapping[StoredName, ProjectDocument],
+        after: Mapping[_Key, Definition],
+        saved: SavedProject,
+        who: Crib,
+    ) -> Iterator[Definition]:
+        """What the store must say of projects, where it says something else: one thing has one owner."""
+        owns = {str(made): _text(document) for made, document in owned.items()}
+        states = {str(_stored_name(key)): _state(row) for key, row in after.items() if _stored_name(key) in owned}
+        imports: JsonObject = {name: pin.digest for name, pin in saved.pins.items()}
+        yield from self._record(self._project.name, {"owns": owns, "applied": states, "imports": imports}, who)
+        for name, row in self._stored.items():
+            if name != self._project.name:
+                left = {text: document for text, document in _section(row, "owns").items() if text not in owns}
+                known = {text: state for text, state in _section(row, "applied").items() if text in left}
+                yield from self._record(name, {**row.body, "owns": left, "applied": known}, who)
+
+    def _record(self, name: str, sections: JsonObject, who: Crib) -> Iterator[Definition]:
+        row = self._stored.get(name)
+        if all(sections.get(section, {}) == _section(row, section) for section in ("owns", "applied", "imports")):
+            return
+        body: JsonObject = {"project": name, **sections}
+        yield Definition(
             kind="project",
             realm=who.principal.realm,
-            name=self._project.name,
+            name=name,
             version=_VERSION,
             revision=0,
             content_hash=content_hash(body),
@@ -255,38 +311,68 @@ class _Ownership:
             created_at=who.clock.now(),
         )
 
-    def same(self, owned: Definition) -> bool:
-        """Whether that is what the store says already."""
-        row = self._stored.get(owned.name)
-        return owned.body["owns"] == (row.body["owns"] if row is not None else {})
+    def drift(self, key: _Key, row: Definition | None) -> str | None:
+        """What others have done to a thing since the project was last applied."""
+        was = self._applied.get(str(_stored_name(key)))
+        if was is None or (row is not None and _state(row) == was):
+            return None
+        if row is None:
+            return "removed by others since the last apply"
+        if str(was).partition(" ")[0] != row.content_hash:
+            when = row.created_at.isoformat(timespec="seconds")
+            return f"changed by {row.made_by} since the last apply, at {when}"
+        return "its life-cycle state was changed by others since the last apply"
+
+
+def _section(row: Definition | None, name: str) -> JsonObject:
+    return {} if row is None else cast("JsonObject", row.body.get(name, {}))
+
+
+def _text(document: ProjectDocument) -> str:
+    version = "" if document.version is None else f"@{document.version}"
+    return f"{document.kind}/{document.name}{version}"
+
+
+def _state(row: Definition) -> str:
+    """Content and life-cycle state in one text."""
+    status, message, sunset, replacement = _life(row)
+    life = {"message": message, "sunset": None if sunset is None else sunset.isoformat(), "replacement": replacement}
+    return f"{row.content_hash} {status} {content_hash(life)}"
 
 
 class _Planner:
     """Compares the rows of a store before and after."""
 
     def __init__(
-        self, crib: Crib, saved: SavedProject, before: Mapping[_Key, Definition], after: Mapping[_Key, Definition]
+        self,
+        crib: Crib,
+        saved: SavedProject,
+        before: Mapping[_Key, Definition],
+        after: Mapping[_Key, Definition],
+        ownership: _Ownership,
     ) -> None:
         self._crib = crib
         self._saved = saved
         self._before, self._after = before, after
+        self._ownership = ownership
 
     async def changes(self) -> AsyncIterator[PlannedChange]:
         """All changes, in the order of kinds and names; what does not change is named if it has a document."""
         keys = sorted({*self._before, *self._after}, key=lambda key: (SHOWN.index(key[0]), *key[1:]))
         for key in keys:
             old, new = self._before.get(key), self._after.get(key)
-            document = self._saved.made_by.get((key[0], key[1]))
+            document = self._saved.made_by.get(_stored_name(key))
+            drift = None if document is not None and document.kind == "function" else self._ownership.drift(key, old)
             if old is not None and new is not None and _same(old, new):
                 if document is not None:
-                    yield self._change("unchanged", new, document)
+                    yield self._change("unchanged", new, document, drift=drift)
             elif new is None and old is not None:
-                yield self._change("remove", old, document, dangers=await self._dangers(old, None))
+                yield self._change("remove", old, document, dangers=await self._dangers(old, None), drift=drift)
             elif new is not None and old is None:
-                yield self._change("create", new, document)
+                yield self._change("create", new, document, drift=drift)
             elif old is not None and new is not None:
                 fields = tuple(field_changes(document_of(old)[1], document_of(new)[1]))
-                yield self._change("change", new, document, fields, await self._dangers(old, new))
+                yield self._change("change", new, document, fields, await self._dangers(old, new), drift=drift)
 
     @staticmethod
     def _change(
@@ -295,6 +381,8 @@ class _Planner:
         document: ProjectDocument | None,
         fields: tuple[FieldChange, ...] = (),
         dangers: tuple[str, ...] = (),
+        *,
+        drift: str | None = None,
     ) -> PlannedChange:
         kind = document_of(row)[0]
         return PlannedChange.model_validate(
@@ -306,6 +394,7 @@ class _Planner:
                 "source": None if document is None else document.source,
                 "fields": fields,
                 "dangers": dangers,
+                "drift": drift,
             }
         )
 

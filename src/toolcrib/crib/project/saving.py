@@ -6,7 +6,8 @@ problems are told together.
 """
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass
+from hashlib import sha256
 from typing import Final
 
 from toolcrib.contracts import (
@@ -20,25 +21,18 @@ from toolcrib.contracts import (
     ToolDefinition,
     ToolRevision,
 )
-from toolcrib.contracts.projects import ProjectFunction, ProjectImport
+from toolcrib.contracts.projects import ProjectBlob, ProjectFunction, ProjectImport
 from toolcrib.contracts.workflows import ConditionBinding, StepRegistration, WorkflowDefinition
 from toolcrib.core.expressions.suggestions import suggestion
 from toolcrib.crib.crib import Crib
 from toolcrib.crib.project.documents import InvalidProject, Project, ProjectDocument, ProjectFault
+from toolcrib.crib.project.importing import AddressImports, losses_of
+from toolcrib.crib.project.saved import Pin, SavedProject, StoredName
+from toolcrib.infrastructure.store import DefinitionKind
 
 _MOST_ROUNDS: Final = 20
 _NOT_SAVED: Final = frozenset({"project", "secret", "key", "budget"})
 """Kinds of documents that are only read."""
-
-
-@dataclass
-class SavedProject:
-    """What saving a project has made."""
-
-    made_by: dict[tuple[str, str], ProjectDocument] = field(default_factory=dict[tuple[str, str], ProjectDocument])
-    """The document of each thing in the store, by `tool`, `provider`, … and name."""
-    warnings: dict[str, None] = field(default_factory=dict[str, None])
-    """In order, each once."""
 
 
 @dataclass(frozen=True)
@@ -51,18 +45,21 @@ class Functions:
     """Of the functions, by name."""
 
 
-async def save_project(crib: Crib, project: Project, functions: Functions | None = None) -> SavedProject:
+async def save_project(
+    crib: Crib, project: Project, functions: Functions | None = None, pins: Mapping[str, Pin] | None = None
+) -> SavedProject:
     """Save all documents of a project.
 
     Args:
         crib: Where to; usually one on a shadow of the store.
         project: The documents.
         functions: Those of the application that the project names.
+        pins: Of imports from addresses that are not asked again as long as their documents are the same.
 
     Raises:
         InvalidProject: Documents cannot be saved; it tells all problems.
     """
-    saver = _Saver(crib, project, functions)
+    saver = _Saver(crib, project, functions, pins or {})
     realm = crib.principal.realm
     before: tuple[int, int] | None = None
     faults: dict[ProjectDocument, list[ProjectFault]] = {}
@@ -95,10 +92,11 @@ def _causes(faults: Mapping[ProjectDocument, Sequence[ProjectFault]]) -> list[Pr
 
 
 class _Saver:
-    def __init__(self, crib: Crib, project: Project, functions: Functions | None) -> None:
+    def __init__(self, crib: Crib, project: Project, functions: Functions | None, pins: Mapping[str, Pin]) -> None:
         self._crib = crib
         self._project = project
         self._functions = functions
+        self._importing = AddressImports(crib, pins)
         self.saved = SavedProject()
 
     async def save(self, document: ProjectDocument) -> list[ProjectFault]:
@@ -119,8 +117,12 @@ class _Saver:
     async def _save(self, document: ProjectDocument) -> None:
         crib, body = self._crib, document.body
         match body:
+            case ProjectBlob():
+                await self._blob(body)
+            case ProjectImport(openapi=str(path)):
+                await self._import(document, body, path)
             case ProjectImport():
-                await self._import(document, body)
+                await self._importing.save(document, body, self.saved)
             case ProjectFunction():
                 await self._function(document, body)
             case AgentDefinition():
@@ -133,9 +135,17 @@ class _Saver:
                 for problem in done.problems:
                     self.saved.warnings[str(document.fault(problem.path, problem.message))] = None
             case _:
-                self._own(await self._save_named(body), document)
+                self.saved.made_by[StoredName(await self._save_named(body), document.name)] = document
 
-    async def _save_named(self, body: Contract) -> str:
+    async def _blob(self, body: ProjectBlob) -> None:
+        digest = sha256(body.base64).hexdigest()
+        if digest != body.name:
+            raise InvalidInput(f"its bytes have the digest {digest}; export it again, or correct name or base64")
+        who = self._crib.principal
+        await self._crib.store.blobs.put(body.base64, realm=who.realm, made_by=who.id, content_type=body.media_type)
+        self.saved.blobs[digest] = body
+
+    async def _save_named(self, body: Contract) -> DefinitionKind:
         """Save what has a name and no version; the kind that it is stored as."""
         crib = self._crib
         match body:
@@ -157,35 +167,29 @@ class _Saver:
             case _:
                 raise TypeError(f"{type(body).__name__} is not stored")
 
-    def _own(self, kind: str, document: ProjectDocument, name: str | None = None) -> None:
-        self.saved.made_by[kind, name or document.name] = document
-
     def _note(self, document: ProjectDocument, saved: ToolRevision) -> None:
-        self._own("tool", document)
+        self.saved.made_by[StoredName("tool", document.name, saved.definition.version)] = document
         for warning in saved.warnings:
             self.saved.warnings[str(document.fault("", warning))] = None
 
-    async def _import(self, document: ProjectDocument, wanted: ProjectImport) -> None:
+    async def _import(self, document: ProjectDocument, wanted: ProjectImport, path: str) -> None:
         root = self._project.folder.resolve()
-        file = (root / document.file).parent.joinpath(wanted.openapi).resolve()
+        file = (root / document.file).parent.joinpath(path).resolve()
         if not file.is_relative_to(root):
-            raise InvalidInput(f"{wanted.openapi} is outside of the project's folder {root}; copy it there")
+            raise InvalidInput(f"{path} is outside of the project's folder {root}; copy it there")
         try:
             text = file.read_bytes()
         except OSError as problem:
             near = [str(each.relative_to(root)) for each in sorted(file.parent.glob("*")) if each.is_file()]
-            what = f"{wanted.openapi} cannot be read: {problem.strerror}; {suggestion(wanted.openapi, near)}"
+            what = f"{path} cannot be read: {problem.strerror}; {suggestion(path, near)}"
             raise InvalidInput(what.rstrip("; ")) from problem
         made = await self._crib.imports.openapi(
             text, name=wanted.name, base_url=wanted.base_url, auth=wanted.auth, accept=True
         )
-        self._own("provider", document, wanted.name)
+        self.saved.made_by[StoredName("provider", wanted.name)] = document
         for tool in made.tools:
-            self._own("tool", document, tool.name)
-        for loss in made.losses:
-            if loss.matters:
-                place = loss.places[0] if loss.places else ""
-                self.saved.warnings[f"{document.source}: {wanted.openapi}{place}: {loss.what}: {loss.why}"] = None
+            self.saved.made_by[StoredName("tool", tool.name, tool.version)] = document
+        self.saved.warnings |= dict.fromkeys(losses_of(made, document, path))
 
     async def _function(self, document: ProjectDocument, wanted: ProjectFunction) -> None:
         given = self._functions
@@ -205,7 +209,7 @@ class _Saver:
                 f"the store has no Python function {wanted.name}@{wanted.version}; apply with --app "
                 f"{wanted.application}, or start toolcrib worker {wanted.application} first"
             )
-        self._own("tool", document)
+        self.saved.made_by[StoredName("tool", wanted.name, wanted.version)] = document
 
     async def _set_life(self, document: ProjectDocument) -> None:
         life, lifecycle = document.life, self._crib.lifecycle

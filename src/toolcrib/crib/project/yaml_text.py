@@ -4,7 +4,7 @@
 """
 
 from collections.abc import Iterator
-from typing import Any, ClassVar, Final, NamedTuple
+from typing import Any, ClassVar, Final, NamedTuple, cast
 
 import yaml
 from yaml import Node, SafeLoader
@@ -12,15 +12,21 @@ from yaml import Node, SafeLoader
 from toolcrib.contracts import Json
 
 _TIMESTAMP: Final = "tag:yaml.org,2002:timestamp"
+_MOST_VALUES: Final = 500_000
+"""Of one document, each alias counted as what it stands for."""
 
 
 class JsonLoader(SafeLoader):
-    """Reads plain YAML, except that it makes no dates."""
+    """Reads plain YAML, except that it makes only what JSON has: no dates, bytes or sets."""
 
     yaml_implicit_resolvers: ClassVar = {
         first: [(tag, pattern) for tag, pattern in resolvers if tag != _TIMESTAMP]
         for first, resolvers in SafeLoader.yaml_implicit_resolvers.items()
     }
+
+
+for _tag in ("binary", "omap", "pairs", "set", "timestamp"):
+    JsonLoader.add_constructor(f"tag:yaml.org,2002:{_tag}", cast("Any", JsonLoader).construct_undefined)
 
 
 class YamlDocument(NamedTuple):
@@ -42,17 +48,50 @@ def documents_in(text: str) -> Iterator[YamlDocument]:
     """The documents of a text, without those that are empty.
 
     Raises:
-        yaml.YAMLError: It is not YAML, or has a type that JSON does not have.
+        yaml.YAMLError: It is not YAML, has a type that JSON does not have, is nested too deeply, or its aliases make it
+            too large.
     """
     loader: Any = JsonLoader(text)
     try:
         while loader.check_node():
             node = loader.get_node()
+            _size_of(node, {})
             content = loader.construct_document(node)
             if content is not None:
                 yield YamlDocument(content, node)
+    except RecursionError as problem:
+        mark = loader.get_mark()
+        raise yaml.MarkedYAMLError(problem="it is nested too deeply; take levels out", problem_mark=mark) from problem
     finally:
         loader.dispose()
+
+
+def _size_of(node: Node, known: dict[int, int | None]) -> int:
+    """Values of a document when its aliases are written out; `known` has those of its parts, null while inside.
+
+    Raises:
+        yaml.YAMLError: There are too many, or endlessly many.
+    """
+    if id(node) not in known:
+        known[id(node)] = None
+        size = 1 + sum(_size_of(part, known) for part in _parts(node))
+        if size > _MOST_VALUES:
+            problem = f"with its aliases it has more than {_MOST_VALUES:,} values; use fewer aliases, or divide it"
+            raise yaml.MarkedYAMLError(problem=problem, problem_mark=node.start_mark)
+        known[id(node)] = size
+    found = known[id(node)]
+    if found is None:
+        problem = "an anchor contains an alias of itself; write it out"
+        raise yaml.MarkedYAMLError(problem=problem, problem_mark=node.start_mark)
+    return found
+
+
+def _parts(node: Node) -> Iterator[Node]:
+    if isinstance(node, yaml.SequenceNode):
+        yield from node.value
+    elif isinstance(node, yaml.MappingNode):
+        for pair in node.value:
+            yield from pair
 
 
 def line_of(text: str, pointer: str) -> int:

@@ -34,6 +34,7 @@ if TYPE_CHECKING:
         Definitions,
         Journal,
         Lease,
+        Removal,
         ResultCache,
         RunChange,
         Store,
@@ -53,7 +54,7 @@ else:
             "toolcrib.infrastructure.store.ports.retention": "Family Pruning RetentionStore Root",
             "toolcrib.infrastructure.store.ports.store": (
                 "ApiKey ApiKeys Blobs Changed Claim Definition DefinitionKind Definitions Journal Lease "
-                "ResultCache RunChange Store VersionState"
+                "Removal ResultCache RunChange Store VersionState"
             ),
             "toolcrib.infrastructure.store.ports.transactions": "Doer NoTransactions Transactions transactions_of",
         },
@@ -81,6 +82,7 @@ __all__ = [
     "MemoryStore",
     "NoTransactions",
     "Pruning",
+    "Removal",
     "Reserved",
     "ResultCache",
     "RetentionStore",

@@ -301,16 +301,18 @@ class Registry:
         await self.refresh(realm)
         return self.require(realm, f"{tool.name}@{tool.version}")
 
-    async def remove(self, realm: str, name: str) -> None:
-        """Take a name out of the catalogue; runs that pinned its revisions still find them.
+    async def remove(self, realm: str, name: str, version: str | None = None) -> None:
+        """Take a name, or one version of it, out of the catalogue; runs that pinned its revisions still find them.
 
         Raises:
             NotFound: No such tool.
         """
-        self.require(realm, name)
+        self.require(realm, name if version is None else f"{name}@{version}")
         async with self._changing:
-            await self._definitions.remove("tool", realm, name)
-            self._indexes[realm].drop(name)
+            await self._definitions.remove("tool", realm, name, version)
+            removed = [each for each in self._indexes[realm].revisions(name) if version in {None, each.version}]
+            for each in removed:
+                self._indexes[realm].drop(name, each.revision)
 
     def _unchanged(self, stored: Definition) -> ToolRevision | None:
         """What the index has of a stored revision if that is the same: this process has saved it itself."""

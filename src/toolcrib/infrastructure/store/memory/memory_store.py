@@ -43,6 +43,7 @@ from toolcrib.infrastructure.store.ports.store import (
     Definition,
     DefinitionKind,
     Lease,
+    Removal,
     RunChange,
     VersionState,
 )
@@ -151,7 +152,13 @@ class _Definitions:
         return self._save(definition, known)
 
     async def save_all(
-        self, realm: str, definitions: Sequence[Definition], states: Sequence[VersionState] = (), *, seen: int
+        self,
+        realm: str,
+        definitions: Sequence[Definition],
+        states: Sequence[VersionState] = (),
+        *,
+        seen: int,
+        removals: Sequence[Removal] = (),
     ) -> Sequence[Definition]:
         rules.require_unchanged(realm, self._changes[realm], seen)
         saved = [
@@ -160,6 +167,8 @@ class _Definitions:
         ]
         for state in states:
             self._set_status(state)
+        for each in removals:
+            self._remove(realm, each)
         return saved
 
     def _save(self, definition: Definition, known: list[Definition]) -> Definition:
@@ -253,8 +262,16 @@ class _Definitions:
             self._note(*(known[index] for index in places))
         return len(places)
 
-    async def remove(self, kind: DefinitionKind, realm: str, name: str) -> int:
-        listed = await self.revisions(kind, realm, name)
+    async def remove(self, kind: DefinitionKind, realm: str, name: str, version: str | None = None) -> int:
+        return self._remove(realm, Removal(kind, name, version))
+
+    def _remove(self, realm: str, what: Removal) -> int:
+        known = self._by_name.get((what.kind, realm, what.name), ())
+        listed = [
+            each
+            for each in known
+            if _revision_key(each) not in self._removed and what.version in {None, each.version}
+        ]
         self._removed |= {_revision_key(revision) for revision in listed}
         if listed:
             self._note(*listed)

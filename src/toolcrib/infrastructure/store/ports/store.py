@@ -65,6 +65,16 @@ class VersionState:
     replacement: str | None = None
 
 
+@dataclass(frozen=True, slots=True)
+class Removal:
+    """What is taken out of all lists: a name, or one version of it."""
+
+    kind: DefinitionKind
+    name: str
+    version: str | None = None
+    """Null for all its versions."""
+
+
 class Definitions(Protocol):
     """Immutable revisions, named by content hash."""
 
@@ -86,15 +96,22 @@ class Definitions(Protocol):
         ...
 
     async def save_all(
-        self, realm: str, definitions: Sequence[Definition], states: Sequence[VersionState] = (), *, seen: int
+        self,
+        realm: str,
+        definitions: Sequence[Definition],
+        states: Sequence[VersionState] = (),
+        *,
+        seen: int,
+        removals: Sequence[Removal] = (),
     ) -> Sequence[Definition]:
-        """Append revisions, each as `save` does, and then change life-cycle states: all of it, or nothing.
+        """Append revisions, each as `save` does, change life-cycle states, and remove names: all of it, or nothing.
 
         Args:
             realm: Of all of them.
             definitions: What is to be saved, in order.
             states: What changes besides, in order.
             seen: The realm's last change, as `changes` told it before all this was decided.
+            removals: What is removed after that, in order.
 
         Raises:
             Conflict: Something in the realm has changed since; nothing was written.
@@ -141,8 +158,11 @@ class Definitions(Protocol):
         """Change the life-cycle state of a version's revisions; returns how many there are."""
         ...
 
-    async def remove(self, kind: DefinitionKind, realm: str, name: str) -> int:
-        """Take a name out of all lists. Revisions stay readable by hash. Returns how many there were."""
+    async def remove(self, kind: DefinitionKind, realm: str, name: str, version: str | None = None) -> int:
+        """Take a name, or one version of it, out of all lists.
+
+        Revisions stay readable by hash. Returns how many there were.
+        """
         ...
 
 

@@ -12,7 +12,7 @@ from toolcrib.infrastructure.store.database.database import Database
 from toolcrib.infrastructure.store.database.session import InTurn, Row, Session
 from toolcrib.infrastructure.store.database.tables import DEFINITIONS
 from toolcrib.infrastructure.store.ports.state_changes import require_newest, require_unchanged
-from toolcrib.infrastructure.store.ports.store import Changed, Definition, DefinitionKind, VersionState
+from toolcrib.infrastructure.store.ports.store import Changed, Definition, DefinitionKind, Removal, VersionState
 from toolcrib.infrastructure.store.sql.rows import encode, to_micros, to_moment, to_moment_or_none
 
 T = TypeVar("T")
@@ -44,6 +44,7 @@ _BODY: Final = sa.select(_C.body).where(*_NAME, *_equal("revision"))
 _CHANGE: Final[sa.BindParameter[Any]] = sa.bindparam("new_change")
 _RESTORE: Final = sa.update(DEFINITIONS).where(*_NAME, *_equal("revision")).values(removed=0, change=_CHANGE)
 _REMOVE: Final = sa.update(DEFINITIONS).where(*_NAME, _C.removed == 0).values(removed=1, change=_CHANGE)
+_REMOVE_VERSION: Final = _REMOVE.where(*_equal("version"))
 _SET_STATUS: Final = (
     sa.update(DEFINITIONS)
     .where(*_NAME, *_equal("version"))
@@ -68,7 +69,13 @@ class SqlDefinitions:
         return await self._database.write(_in_turn(work, definition.realm))
 
     async def save_all(
-        self, realm: str, definitions: Sequence[Definition], states: Sequence[VersionState] = (), *, seen: int
+        self,
+        realm: str,
+        definitions: Sequence[Definition],
+        states: Sequence[VersionState] = (),
+        *,
+        seen: int,
+        removals: Sequence[Removal] = (),
     ) -> Sequence[Definition]:
         def work(session: Session) -> list[Definition]:
             require_unchanged(realm, _last_change(session, realm), seen)
@@ -76,6 +83,8 @@ class SqlDefinitions:
             saved = [_save(session, _row(definition), definition) for definition in definitions]
             for state in states:
                 _set_status(session, state)
+            for each in removals:
+                _remove(session, realm, each)
             return saved
 
         return await self._database.write(_in_turn(work, realm))
@@ -138,11 +147,9 @@ class SqlDefinitions:
 
         return await self._database.write(_in_turn(work, realm))
 
-    async def remove(self, kind: DefinitionKind, realm: str, name: str) -> int:
-        key = {"this_kind": kind, "this_realm": realm, "this_name": name}
-
+    async def remove(self, kind: DefinitionKind, realm: str, name: str, version: str | None = None) -> int:
         def work(session: Session) -> int:
-            return session.run(_REMOVE, {**key, "new_change": _next_change(session, realm)})
+            return _remove(session, realm, Removal(kind, name, version))
 
         return await self._database.write(_in_turn(work, realm))
 
@@ -185,6 +192,14 @@ def _set_status(session: Session, state: VersionState) -> int:
         "new_change": _next_change(session, state.realm),
     }
     return session.run(_SET_STATUS, parameters)
+
+
+def _remove(session: Session, realm: str, what: Removal) -> int:
+    key = {"this_kind": what.kind, "this_realm": realm, "this_name": what.name}
+    parameters = {**key, "new_change": _next_change(session, realm)}
+    if what.version is None:
+        return session.run(_REMOVE, parameters)
+    return session.run(_REMOVE_VERSION, {**parameters, "this_version": what.version})
 
 
 def _last_change(session: Session, realm: str) -> int:

@@ -77,32 +77,39 @@ def doctor() -> "Sequence[SandboxProbe]":
 Name = Annotated[
     str | None,
     typer.Argument(
-        metavar="NAME", help="One contract only; cli for what commands print with --json.", show_default=False
+        metavar="NAME",
+        help="One contract only; cli for what commands print with --json; project for documents of projects.",
+        show_default=False,
     ),
 ]
 OUTPUTS: Final = "cli"
 """The name of the schema of what commands print."""
+DOCUMENTS: Final = "project"
+"""The name of the schema of the documents that `toolcrib apply` reads."""
 
 
 def schema(name: Name = None, write: Folder = None, as_json: AsJson = False) -> None:
     """Print the contracts as JSON Schema 2020-12, or write them.
 
-    With NAME, one of them; with `cli`, what commands print with --json.
+    With NAME, one of them; with `cli`, what commands print with --json; with `project`, the documents of projects.
     """
     from toolcrib.contracts import NotFound
     from toolcrib.contracts.schemas import contract_schemas, schema_files
+    from toolcrib.crib.project import project_schema
     from toolcrib.interfaces.cli.render.documents import WrittenFiles
     from toolcrib.interfaces.cli.render.outputs import output_schema
 
     schemas = contract_schemas()
-    if name is not None and name not in {*schemas, OUTPUTS}:
-        msg = f"there is no contract {name!r}; the contracts are: {', '.join(schemas)}, {OUTPUTS}"
+    others = {OUTPUTS: output_schema, DOCUMENTS: project_schema}
+    if name is not None and name not in {*schemas, *others}:
+        msg = f"there is no contract {name!r}; the contracts are: {', '.join((*schemas, *others))}"
         raise NotFound(msg)
     if write is None:
-        print_json(schemas if name is None else output_schema() if name == OUTPUTS else schemas[name])
+        print_json(schemas if name is None else others[name]() if name in others else schemas[name])
         return
     write.mkdir(parents=True, exist_ok=True)
-    files = {**schema_files(), f"{OUTPUTS}.json": json.dumps(output_schema(), indent=2, ensure_ascii=False) + "\n"}
+    more = {each: json.dumps(make(), indent=2, ensure_ascii=False) + "\n" for each, make in others.items()}
+    files = {**schema_files(), **{f"{each}.json": text for each, text in more.items()}}
     chosen = {file: text for file, text in files.items() if name in {None, file.removesuffix(".json")}}
     for file, text in chosen.items():
         (write / file).write_text(text, encoding="utf-8")

@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 
 TO_DO = 2
 """Exit status of `--plan` if there is something to do."""
-_MARKS: Final = {"create": "+", "change": "~", "remove": "-"}
+_MARKS: Final = {"create": "+", "change": "~", "remove": "-", "unchanged": "="}
 _LONGEST: Final = 60
 
 Folder = Annotated[
@@ -35,6 +35,9 @@ PlanOnly = Annotated[
     bool, typer.Option("--plan", help="Print the plan and write nothing; exit status 2 if there is something to do.")
 ]
 Adopt = Annotated[bool, typer.Option("--adopt", help="Own what others have made and the folder has documents for.")]
+Sync = Annotated[
+    bool, typer.Option("--sync", help="Ask the addresses of imports again, also if their documents are the same.")
+]
 Application = Annotated[
     str | None,
     typer.Option(
@@ -52,6 +55,7 @@ def apply(
     plan_only: PlanOnly = False,
     yes: Yes = False,
     adopt: Adopt = False,
+    sync: Sync = False,
     app: Application = None,
     store: Store = DEFAULT_STORE,
     as_json: AsJson = False,
@@ -64,7 +68,7 @@ def apply(
 
     async def work(crib: "Crib") -> "ProjectPlan":
         with progress(f"Planning {len(project.documents)} documents"):
-            prepared = await _prepare(crib, project, functions, adopt=adopt)
+            prepared = await _prepare(crib, project, functions, adopt=adopt, sync=sync)
         if not as_json:
             _print_plan(prepared.plan)
         if plan_only or not prepared.is_needed:
@@ -147,11 +151,13 @@ def _read(folder: Path) -> "Project":
         raise _by_file(problem) from None
 
 
-async def _prepare(crib: "Crib", project: "Project", functions: "Functions | None", *, adopt: bool) -> "PreparedPlan":
+async def _prepare(
+    crib: "Crib", project: "Project", functions: "Functions | None", *, adopt: bool, sync: bool
+) -> "PreparedPlan":
     from toolcrib.crib.project import InvalidProject, prepare
 
     try:
-        return await prepare(crib, project, adopt=adopt, functions=functions)
+        return await prepare(crib, project, adopt=adopt, functions=functions, sync=sync)
     except InvalidProject as problem:
         raise _by_file(problem) from None
 
@@ -174,8 +180,9 @@ def _functions(application: str | None, store: str | None) -> "Functions | None"
 
 
 def _print_plan(plan: "ProjectPlan") -> None:
-    for change in plan.to_do:
-        _print_change(change)
+    for change in plan.changes:
+        if change.action != "unchanged" or change.drift is not None:
+            _print_change(change)
     for warning in plan.warnings:
         print(f"warning: {warning}", file=sys.stderr)
     for need in plan.needs:
@@ -185,7 +192,8 @@ def _print_plan(plan: "ProjectPlan") -> None:
         print(f"no changes: project {plan.project!r} is as the store has it")
         return
     counts = plan.counts()
-    print(", ".join(f"{counts[action]} to {action}" for action in _MARKS) + f", {counts['unchanged']} unchanged")
+    told = [f"{number} {'' if action == 'unchanged' else 'to '}{action}" for action, number in counts.items()]
+    print(", ".join(told))
 
 
 def _print_change(change: "PlannedChange") -> None:
@@ -194,6 +202,8 @@ def _print_change(change: "PlannedChange") -> None:
     print(f"{_MARKS[change.action]} {change.kind} {name}{source}")
     for field in change.fields:
         print(f"    {field.place}: {_short(field.before)} -> {_short(field.after)}")
+    if change.drift is not None:
+        print(f"    {change.drift}")
     for danger in change.dangers:
         print(f"    dangerous: {danger}")
 

@@ -268,9 +268,7 @@ class _Definitions:
     def _remove(self, realm: str, what: Removal) -> int:
         known = self._by_name.get((what.kind, realm, what.name), ())
         listed = [
-            each
-            for each in known
-            if _revision_key(each) not in self._removed and what.version in {None, each.version}
+            each for each in known if _revision_key(each) not in self._removed and what.version in {None, each.version}
         ]
         self._removed |= {_revision_key(revision) for revision in listed}
         if listed:

@@ -506,10 +506,8 @@ class Executor:
             if value is not None:
                 found[secret.name] = value
             elif secret.required:
-                message = (
-                    f"tool {definition.name!r} needs {secret.reference}, which is not set or not released; "
-                    "set it, release variables by TOOLCRIB_RELEASED_ENV, call again"
-                )
+                # journals have these words, and a replay compares them; docs/secrets.md says what releases a variable
+                message = f"tool {definition.name!r} needs {secret.reference}, which is not set or not released"
                 raise CallFailed(error(ErrorCode.AUTH_REQUIRED, Reason.MISSING_SECRET, message))
         return found
 

@@ -155,7 +155,7 @@ async def test_an_approval_is_good_for_the_revision_that_was_shown_only(tmp_path
     await office.decide(approve=True)
 
     other = Child(tmp_path / "other", resume, tmp_path, "sign", await office.runs(), True)
-    assert "lacks the Python function of sign@1.0.0" in await other.result()
+    assert "lacks the Python function of sign@1.0.0" in str(await other.result())
     assert not office.effects
 
     _, envelope = await office.go_on()

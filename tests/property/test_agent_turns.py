@@ -114,7 +114,7 @@ async def test_a_run_ends_in_order_whatever_its_model_says(script: list[Any], fo
 
 def _check_shape(result: Result, definition: AgentDefinition) -> None:
     """What was put out is what the definition promises; an early end has an error, a warning and no output."""
-    summary, output = result.summary, result.output
+    summary, output = result.summary, result.summary.output
     schema = definition.tool().output_schema
     assert schema is not None
     if output is not None:

@@ -14,8 +14,8 @@ from toolcrib.contracts.runs.runs import StopReason
 from toolcrib.interfaces.server import create_app
 
 Schema = dict[str, Any]
-OUTPUTS: Final = "cli.json"
-"""What commands print: `docs/command-line.md` tells of it."""
+WHOLE: Final = ("cli.json", "project.json")
+"""Schemas of whole formats: what commands print, and the documents of a project. They have pages of their own."""
 MADE: Final = "This page is made from the code."
 
 
@@ -114,7 +114,7 @@ def contract_page(schemas: Path) -> str:
     lines = ["# Contracts", "", f"{MADE} `toolcrib schema NAME` prints the JSON Schema of a contract.", ""]
     inner: dict[str, Schema] = {}
     outer: dict[str, tuple[Schema, str]] = {}
-    for file in sorted(set(schemas.glob("*.json")) - {schemas / OUTPUTS}):
+    for file in sorted(set(schemas.glob("*.json")) - {schemas / name for name in WHOLE}):
         schema = json.loads(file.read_text(encoding="utf-8"))
         outer[schema.get("title", file.stem)] = schema, f"[JSON Schema](../schemas/{file.name})"
         inner |= schema.get("$defs", {})

@@ -190,7 +190,11 @@ async def resume(crib: "Crib", run_id: RunId) -> "Trace":
 
     A run is resumed after a decision, or after the process that drove it died.
     """
-    await crib.resume(run_id)
+    from toolcrib.contracts import Unavailable
+
+    result = await crib.resume(run_id)
+    if result.status == "queued":
+        raise Unavailable("; ".join(result.warnings))
     return await crib.trace(run_id)
 
 

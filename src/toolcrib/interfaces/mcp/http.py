@@ -1,5 +1,7 @@
 """The MCP server over HTTP, at `/mcp` of the server.
 
+A virtual server is at `/mcp/servers/{name}`, and a single tool at `/mcp/tools/{name}`.
+
 Requests of protocol revision 2026-07-28 need no session. Clients of older revisions get one, which is bound to the
 principal that began it. The SDK is imported and started by the first request.
 """
@@ -12,7 +14,7 @@ from urllib.parse import urlsplit
 
 from starlette.types import Receive, Scope, Send
 
-from toolcrib.contracts import PermissionDenied, Principal, Unavailable
+from toolcrib.contracts import McpServerDefinition, NotFound, PermissionDenied, Principal, Unavailable
 from toolcrib.contracts.base.errors import missing_extra
 from toolcrib.crib import Crib
 
@@ -20,6 +22,8 @@ if TYPE_CHECKING:
     from mcp.server.streamable_http_manager import StreamableHTTPSessionManager
 
 PATH: Final = "/mcp"
+SERVERS_PATH: Final = f"{PATH}/servers"
+TOOLS_PATH: Final = f"{PATH}/tools"
 _LOCAL: Final = frozenset({"localhost", "127.0.0.1", "::1"})
 
 
@@ -44,10 +48,33 @@ class McpEndpoint:
 
         Raises:
             PermissionDenied: It comes from a page of another site.
+            NotFound: There is no such virtual server, or no such tool for the principal.
         """
         _refuse_foreign_origin(scope)
         manager = await self._started()
-        await manager.handle_request({**scope, "user": _user(scope)}, receive, send)
+        from toolcrib.interfaces.mcp.server import SERVED  # noqa: PLC0415 - see the module
+
+        server = await self._server(scope)
+        SERVED.set(server)
+        state = {**scope["state"], "mcp_server": server}
+        await manager.handle_request({**scope, "state": state, "user": _user(scope)}, receive, send)
+
+    async def _server(self, scope: Scope) -> McpServerDefinition | None:
+        """The virtual server that the address names; for that of a tool, one that has only this tool."""
+        name = scope["path_params"].get("name")
+        if name is None:
+            return None
+        from toolcrib.interfaces.mcp.offers import ToolOffers, find_server  # noqa: PLC0415 - see the module
+
+        crib = self._crib.acting_as(scope["state"]["principal"])
+        if not scope["path"].startswith(TOOLS_PATH):
+            return await find_server(crib, name)
+        known = await ToolOffers(crib).has(name)
+        if not known:
+            raise NotFound(
+                f"there is no tool {name[:100]!r} that this key may call at {TOOLS_PATH}/; {PATH} lists them"
+            )
+        return McpServerDefinition(name=name, tools=(name,))
 
     async def close(self) -> None:
         """End all sessions."""
@@ -88,7 +115,10 @@ def _manager(crib: Crib, *, self_approval: bool) -> "StreamableHTTPSessionManage
     def crib_of(ctx: Context) -> Any:
         return crib.acting_as(cast("Principal", cast("Any", ctx.request).state.principal))
 
-    return StreamableHTTPSessionManager(McpServer(crib_of, self_approval=self_approval).build())
+    async def server_of(ctx: Context) -> McpServerDefinition | None:
+        return cast("Any", ctx.request).state.mcp_server
+
+    return StreamableHTTPSessionManager(McpServer(crib_of, self_approval=self_approval, server_of=server_of).build())
 
 
 def _user(scope: Scope) -> Any:

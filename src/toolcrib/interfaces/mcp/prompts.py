@@ -10,7 +10,6 @@ from typing import Any, Final, cast
 import mcp_types as types
 
 from toolcrib.contracts import InvalidInput, Json, JsonObject, JsonSchema, ToolRevision
-from toolcrib.crib import ActingCrib
 from toolcrib.interfaces.mcp.offers import ToolOffers, parse_arguments
 from toolcrib.interfaces.mcp.results import as_text, why
 
@@ -19,16 +18,16 @@ _MOST: Final = 100
 
 
 class McpPrompts:
-    """The prompts of a crib.
+    """The prompts that a client is offered.
 
     Args:
-        offers: The tools that are offered as prompts.
+        offers: What the client is offered.
     """
 
     def __init__(self, offers: ToolOffers) -> None:
         self._offers = offers
 
-    async def list(self, crib: ActingCrib) -> types.ListPromptsResult:
+    async def list(self) -> types.ListPromptsResult:
         """The prompts that the principal may use."""
         prompts = [
             types.Prompt(
@@ -37,21 +36,21 @@ class McpPrompts:
                 description=each.tool.definition.description,
                 arguments=_arguments(each.tool.definition.input_schema),
             )
-            for each in await self._offers.all(crib, "prompt")
+            for each in await self._offers.all("prompt")
         ]
         return types.ListPromptsResult(prompts=prompts)
 
-    async def get(self, crib: ActingCrib, name: str, arguments: Mapping[str, str]) -> types.GetPromptResult:
+    async def get(self, name: str, arguments: Mapping[str, str]) -> types.GetPromptResult:
         """The messages of a prompt.
 
         Raises:
             InvalidInput: There is no such prompt for this principal, the arguments do not fit, or the tool has failed.
         """
-        tool = await self._offers.find(crib, name, "prompt")
+        tool = await self._offers.find(name, "prompt")
         if tool is None:
             msg = f"there is no prompt {name[:100]!r}; prompts/list has those there are"
             raise InvalidInput(msg)
-        result = await crib.invoke(f"{tool.name}@{tool.content_hash}", parse_arguments(tool, arguments))
+        result = await self._offers.crib.invoke(f"{tool.name}@{tool.content_hash}", parse_arguments(tool, arguments))
         if not result.ok:
             msg = f"run {result.run_id} of {tool.name!r} has no output: {why(result)}"
             raise InvalidInput(msg)

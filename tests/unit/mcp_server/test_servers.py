@@ -12,6 +12,7 @@ from mcp.shared.exceptions import MCPError
 from tests.unit.mcp_server.served import REVISIONS, client_of, mcp_server
 from tests.unit.mcp_server.test_commands import client_for
 from tests.unit.mcp_server.test_http import HEADERS, HELLO
+from tests.unit.mcp_server.test_waiting import Person, decides
 from tests.unit.server.client import Server
 from toolcrib import Crib, tool
 from toolcrib.contracts import InvalidDefinition, JsonObject, McpOffer, McpServerDefinition
@@ -146,6 +147,51 @@ async def test_each_tool_has_an_address_of_its_own(mode: str) -> None:
         assert await names(client) == ["crm_find_deals"]
         called = await client.call_tool("crm_find_deals", {"company": "Acme"})
     assert called.structured_content == {"company": "Acme"}
+
+
+@both
+@pytest.mark.requirement("mcp_server.search")
+async def test_a_server_that_searches_lists_a_pair_of_tools(mode: str) -> None:
+    async with crm_server() as (server, url):
+        server.crib.mcp_server("all", ["crm.*", "mail.*"], excluded_tools=["crm.delete_*"], offer="search")
+        await server.crib.open()
+        async with client_of(f"{url}/servers/all", mode) as client:
+            [search, call] = (await client.list_tools()).tools
+            found = (await client.call_tool("search_tools", {"query": "deals of a company"})).structured_content or {}
+            arguments = {"name": "crm_find_deals", "arguments": {"company": "Acme"}}
+            called = await client.call_tool("call_tool", arguments)
+            hidden = (await client.call_tool("search_tools", {"query": "delete a deal"})).structured_content or {}
+            nothing = (await client.call_tool("search_tools", {"query": "xyzzy"})).structured_content
+            wrong = [
+                await client.call_tool("call_tool", {"name": "crm_delete_deal", "arguments": {"deal_id": "1"}}),
+                await client.call_tool("call_tool", {"tool": "crm_find_deals"}),
+                await client.call_tool("search_tools", {"query": ""}),
+            ]
+        run = await server.crib.store.journal.run((called.meta or {})["toolcrib/run_id"])
+    assert (search.name, call.name) == ("search_tools", "call_tool")
+    assert "2 tools can be found" in (search.description or "")
+    assert found["tools"][0]["name"] == "crm_find_deals"
+    assert found["tools"][0]["inputSchema"]["required"] == ["company"]
+    assert called.structured_content == {"company": "Acme"}
+    assert run.request.tool_name == "crm.find_deals"
+    assert "crm_delete_deal" not in [each["name"] for each in hidden["tools"]]
+    assert nothing == {"tools": [], "hint": "Nothing fits. Use other words, or leave the group out."}
+    assert [each.is_error for each in wrong] == [True, True, True]
+    assert "there is no tool 'crm_delete_deal'" in wrong[0].content[0].text  # type: ignore[union-attr]
+
+
+@both
+@pytest.mark.requirement("mcp_server.search", "mcp_server.waiting")
+async def test_a_call_by_the_pair_waits_and_continues_like_every_other(mode: str) -> None:
+    person = Person(decides("approve"))
+    async with mcp_server() as (server, url):
+        server.app.state.mcp.self_approval = True
+        server.crib.mcp_server("all", ["update"], offer="search")
+        await server.crib.open()
+        async with client_of(f"{url}/servers/all", mode, answer=person) as client:
+            done = await client.call_tool("call_tool", {"name": "update", "arguments": {"stage": "Won"}})
+    assert done.structured_content == {"stage": "Won"}
+    assert len(person.forms) == 1
 
 
 @pytest.mark.requirement("mcp_server.virtual")

@@ -82,6 +82,11 @@ class ToolOffers:
         self.server = server
         self._name_of = name_of
 
+    @property
+    def searches(self) -> bool:
+        """Whether the client searches for tools in place of listing them."""
+        return self.server is not None and self.server.offer == "search"
+
     async def page(self, cursor: str | None, *, limit: int = PAGE) -> OfferedPage:
         """The tools after a cursor, by name.
 
@@ -139,13 +144,18 @@ class ToolOffers:
             limit: At most so many.
             group: Only tools of this group; null for all.
         """
-        who = await self.crib.authorize(newest=True)
-        exported, selected = self._names(who).exported, self._selected(who)
-        tools = self.crib.registry.current(who.realm)
-        among = {tool.name for tool in tools if tool.name in exported and _is_offered(tool, who, "tool")}
-        among &= among if selected is None else selected
+        among = {tool.name for tool in await self.visible()}
         found = await self.crib.listing.search(query, limit=limit, group=group, status=None, among=among)
+        exported = self._names(self.crib.principal).exported
         return [Offered(exported[tool.name], tool) for tool, _ in found]
+
+    async def visible(self) -> Sequence[ToolRevision]:
+        """All tools that the client is offered as tools, by name."""
+        who = await self.crib.authorize(newest=True)
+        exported = self._names(who).exported
+        found = (self.crib.registry.find(who.realm, name, None) for name in sorted(self._selected(who) or ()))
+        tools = self.crib.registry.current(who.realm) if self.server is None else found
+        return [each for each in tools if each is not None and each.name in exported and _is_offered(each, who, "tool")]
 
     async def has(self, name: str) -> bool:
         """Whether the client is offered a tool of this name of its own, as a tool, a resource or a prompt."""

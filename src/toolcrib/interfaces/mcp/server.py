@@ -46,6 +46,7 @@ from toolcrib.interfaces.mcp.offers import NameOf, ToolOffers, find_server
 from toolcrib.interfaces.mcp.prompts import McpPrompts, complete
 from toolcrib.interfaces.mcp.resources import McpResources
 from toolcrib.interfaces.mcp.results import failure, result_of
+from toolcrib.interfaces.mcp.tool_search import CALL, SEARCH, meant_call, refuse, search_pair, search_tools
 from toolcrib.interfaces.mcp.waiting import AnswerForm, answer, explain_wait, form_of, run_of_state
 
 Context: TypeAlias = ServerRequestContext[Any, Any]
@@ -111,8 +112,11 @@ class McpServer:
 
     async def list_tools(self, ctx: Context, params: types.PaginatedRequestParams | None) -> types.ListToolsResult:
         """A page of the tools that the principal may execute."""
+        offers = await self._offers(ctx)
+        if offers.searches:
+            return types.ListToolsResult(tools=list(await search_pair(offers)))
         try:
-            page = await (await self._offers(ctx)).page(params.cursor if params is not None else None)
+            page = await offers.page(params.cursor if params is not None else None)
         except InvalidInput as problem:
             raise MCPError(types.INVALID_PARAMS, str(problem)) from problem
         tools = [types.Tool.model_validate(mcp_tool(each.tool.definition, each.name)) for each in page.tools]
@@ -128,14 +132,21 @@ class McpServer:
         """
         offers = await self._offers(ctx)
         crib = offers.crib
-        tool = await offers.find(params.name)
+        if offers.searches and params.name == SEARCH:
+            return await search_tools(offers, params.arguments or {})
+        called = meant_call(params) if offers.searches and params.name == CALL else params
+        if isinstance(called, types.CallToolResult):
+            return called
+        tool = await offers.find(called.name)
+        if tool is None and called is not params:
+            return refuse(f"there is no tool {called.name[:100]!r}; {SEARCH} finds the names of those there are")
         if tool is None:
             msg = f"there is no tool {params.name[:100]!r}; tools/list lists those that this key may call"
             raise MCPError(types.INVALID_PARAMS, msg)
         if params.request_state is not None:
             result = await self._carry_on(crib, tool, params.request_state, params.input_responses or {})
         else:
-            result = await _run(ctx, crib, tool, params.arguments or {})
+            result = await _run(ctx, crib, tool, called.arguments or {})
         return await self._finish(ctx, crib, tool, result)
 
     async def list_resources(

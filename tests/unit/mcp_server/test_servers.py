@@ -3,6 +3,7 @@
 from collections.abc import AsyncGenerator
 from contextlib import asynccontextmanager
 from pathlib import Path
+from typing import cast
 
 import httpx2
 import pytest
@@ -149,6 +150,10 @@ async def test_each_tool_has_an_address_of_its_own(mode: str) -> None:
     assert called.structured_content == {"company": "Acme"}
 
 
+async def search_for(client: Client, query: str) -> JsonObject:
+    return cast("JsonObject", (await client.call_tool("search_tools", {"query": query})).structured_content)
+
+
 @both
 @pytest.mark.requirement("mcp_server.search")
 async def test_a_server_that_searches_lists_a_pair_of_tools(mode: str) -> None:
@@ -157,11 +162,11 @@ async def test_a_server_that_searches_lists_a_pair_of_tools(mode: str) -> None:
         await server.crib.open()
         async with client_of(f"{url}/servers/all", mode) as client:
             [search, call] = (await client.list_tools()).tools
-            found = (await client.call_tool("search_tools", {"query": "deals of a company"})).structured_content or {}
+            found = await search_for(client, "deals of a company")
             arguments = {"name": "crm_find_deals", "arguments": {"company": "Acme"}}
             called = await client.call_tool("call_tool", arguments)
-            hidden = (await client.call_tool("search_tools", {"query": "delete a deal"})).structured_content or {}
-            nothing = (await client.call_tool("search_tools", {"query": "xyzzy"})).structured_content
+            hidden = await search_for(client, "delete a deal")
+            nothing = await search_for(client, "xyzzy")
             wrong = [
                 await client.call_tool("call_tool", {"name": "crm_delete_deal", "arguments": {"deal_id": "1"}}),
                 await client.call_tool("call_tool", {"tool": "crm_find_deals"}),

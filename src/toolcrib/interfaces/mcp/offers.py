@@ -164,6 +164,23 @@ class ToolOffers:
         shown: tuple[Shown, ...] = ("tool", "resource", "prompt")
         return tool is not None and any(_is_offered(tool, who, each) for each in shown)
 
+    async def fingerprint(self, shown: Shown) -> int:
+        """A number that differs if other tools are offered, or if one of them was changed.
+
+        Args:
+            shown: As what they are offered.
+        """
+        who = await self.crib.authorize(newest=True)
+        index = self.crib.registry.index(who.realm)
+        selected = () if self.server is None else (self.server.tools, self.server.excluded_tools, self.server.offer)
+        key = ("mcp fingerprint", shown, who.grants, self._name_of, selected)
+        known: int | None = index.derived.get(key)
+        if known is None:
+            found = await self.visible() if shown == "tool" else [each.tool for each in await self.all(shown)]
+            known = hash((selected, tuple((tool.name, tool.content_hash) for tool in found)))
+            index.derive(key, known)
+        return known
+
     async def runs_of(self, tool_name: str) -> bool:
         """Whether the client is shown runs of a tool: on a virtual server, only those of what it selects."""
         selected = self._selected(await self.crib.authorize())

@@ -21,6 +21,8 @@ from toolcrib.kinds.mcp.shape import McpImplementation
 Contents: TypeAlias = types.TextResourceContents | types.BlobResourceContents
 
 _RUN: Final = re.compile(r"toolcrib://runs/(?P<run_id>run_[0-9a-z]{1,64})(?:/attachments/(?P<digest>[0-9a-f]{64}))?")
+OPEN: Final = frozenset({"queued", "running", "awaiting_approval", "awaiting_client", "awaiting_answer"})
+"""Statuses of runs that have not ended."""
 _PAGE: Final = 50
 _JSON: Final = "application/json"
 
@@ -110,6 +112,20 @@ class McpResources:
             text = state.model_dump_json(exclude_none=True)
             contents = [types.TextResourceContents(uri=uri, mime_type=_JSON, text=text)]
         return types.ReadResourceResult(contents=list(contents))
+
+    async def open_state(self, uri: str) -> str | None:
+        """The state of a run that has not ended, as JSON; null if it has, or if the address is not one of a run.
+
+        Raises:
+            NotFound: There is no such run for this principal.
+            PermissionDenied: The run belongs to another principal.
+        """
+        found = _RUN.fullmatch(uri)
+        if found is None or found["digest"] is not None:
+            return None
+        await self._check_run(found["run_id"])
+        state = await self._crib.executions.respond(found["run_id"])
+        return state.model_dump_json(exclude_none=True) if state.status in OPEN else None
 
     async def find(self, uri: str) -> ToolRevision | None:
         """The tool behind an address or behind a template; null if none is offered."""

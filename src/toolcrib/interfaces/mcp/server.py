@@ -19,7 +19,7 @@ from typing import Any, Final, TypeAlias
 import anyio
 import mcp_types as types
 from mcp.server.context import ServerRequestContext
-from mcp.server.lowlevel import Server
+from mcp.server.lowlevel import NotificationOptions, Server
 from mcp.server.models import InitializationOptions
 from mcp.server.stdio import stdio_server
 from mcp.shared.exceptions import MCPError
@@ -42,9 +42,10 @@ from toolcrib.contracts.base.base import release
 from toolcrib.core.export import mcp_tool
 from toolcrib.core.runs import Result
 from toolcrib.crib import ActingCrib, Crib
+from toolcrib.interfaces.mcp.changes import ChangeWatch
 from toolcrib.interfaces.mcp.offers import NameOf, ToolOffers, find_server
 from toolcrib.interfaces.mcp.prompts import McpPrompts, complete
-from toolcrib.interfaces.mcp.resources import McpResources
+from toolcrib.interfaces.mcp.resources import OPEN, McpResources
 from toolcrib.interfaces.mcp.results import failure, result_of
 from toolcrib.interfaces.mcp.tool_search import CALL, SEARCH, meant_call, refuse, search_pair, search_tools
 from toolcrib.interfaces.mcp.waiting import AnswerForm, answer, explain_wait, form_of, run_of_state
@@ -60,7 +61,6 @@ SERVED: Final = ContextVar[McpServerDefinition | None]("toolcrib_mcp_server", de
 _CALL: Final = "call"
 """Position of the call of a run that is one call."""
 _CANCEL_S: Final = 5.0
-_WAITS: Final = frozenset({"queued", "running", "awaiting_approval", "awaiting_client", "awaiting_answer"})
 _INSTRUCTIONS: Final = (
     "Each call is checked against a policy and recorded as a run; `_meta` of a result names it. A result with isError "
     "says what to change. If it says that the call waits, do not call the tool again: read the resource that it names."
@@ -89,6 +89,7 @@ class McpServer:
         self._self_approval = self_approval
         self._name_of = name_of
         self._server_of = server_of
+        self.changes = ChangeWatch()
 
     def build(self) -> Server[Any]:
         """The server of the SDK, for one of its transports."""
@@ -106,6 +107,9 @@ class McpServer:
             on_list_prompts=self.list_prompts,
             on_get_prompt=self.get_prompt,
             on_completion=self.complete,
+            on_subscribe_resource=self.subscribe,
+            on_unsubscribe_resource=self.unsubscribe,
+            on_subscriptions_listen=self.listen,
         )
         server.add_request_handler("server/discover", types.RequestParams, self._discover(server))
         return server
@@ -113,6 +117,7 @@ class McpServer:
     async def list_tools(self, ctx: Context, params: types.PaginatedRequestParams | None) -> types.ListToolsResult:
         """A page of the tools that the principal may execute."""
         offers = await self._offers(ctx)
+        await self.changes.note_list(ctx, "tools", lambda: self._offers(ctx))
         if offers.searches:
             return types.ListToolsResult(tools=list(await search_pair(offers)))
         try:
@@ -153,6 +158,7 @@ class McpServer:
         self, ctx: Context, params: types.PaginatedRequestParams | None
     ) -> types.ListResourcesResult:
         """The resources of tools, and the newest runs of the principal."""
+        await self.changes.note_list(ctx, "resources", lambda: self._offers(ctx))
         return await McpResources(await self._offers(ctx)).page(params.cursor if params is not None else None)
 
     async def list_resource_templates(
@@ -174,6 +180,7 @@ class McpServer:
 
     async def list_prompts(self, ctx: Context, _params: types.PaginatedRequestParams | None) -> types.ListPromptsResult:
         """The prompts that the principal may use."""
+        await self.changes.note_list(ctx, "prompts", lambda: self._offers(ctx))
         return await McpPrompts(await self._offers(ctx)).list()
 
     async def get_prompt(self, ctx: Context, params: types.GetPromptRequestParams) -> types.GetPromptResult:
@@ -222,11 +229,27 @@ class McpServer:
 
         return discover
 
+    async def subscribe(self, ctx: Context, params: types.SubscribeRequestParams) -> types.EmptyResult:
+        """Tell a session when a run changes. An address of anything else is accepted; it does not change."""
+        await self.changes.subscribe(ctx, str(params.uri), lambda: self._offers(ctx))
+        return types.EmptyResult()
+
+    async def unsubscribe(self, ctx: Context, params: types.UnsubscribeRequestParams) -> types.EmptyResult:
+        """Tell a session nothing of a run any more."""
+        await self.changes.unsubscribe(ctx, str(params.uri), lambda: self._offers(ctx))
+        return types.EmptyResult()
+
+    async def listen(
+        self, ctx: Context, params: types.SubscriptionsListenRequestParams
+    ) -> types.SubscriptionsListenResult:
+        """Tell a client what changes, until it closes the stream."""
+        return await self.changes.listen(ctx, params, lambda: self._offers(ctx))
+
     async def _finish(
         self, ctx: Context, crib: ActingCrib, tool: ToolRevision, result: Result
     ) -> types.CallToolResult | types.InputRequiredResult:
         """The result of a run, after the client was asked what the run asks."""
-        while result.status in _WAITS:
+        while result.status in OPEN:
             form = await form_of(crib, result.run_id, self_approval=self._self_approval)
             if form is None or not _can_ask(ctx):
                 return failure(await explain_wait(crib, result), result)
@@ -286,9 +309,17 @@ async def _run(ctx: Context, crib: ActingCrib, tool: ToolRevision, arguments: Js
 class _SdkServer(Server[Any]):
     """The server of the SDK, which tells clients of older revisions about the virtual server that they connect to."""
 
-    def create_initialization_options(self, *given: Any, **named: Any) -> InitializationOptions:
+    def create_initialization_options(
+        self,
+        notification_options: NotificationOptions | None = None,
+        experimental_capabilities: dict[str, dict[str, Any]] | None = None,
+        extensions: dict[str, dict[str, Any]] | None = None,
+    ) -> InitializationOptions:
         """What a session begins with."""
-        options = super().create_initialization_options(*given, **named)
+        told = notification_options or NotificationOptions(
+            prompts_changed=True, resources_changed=True, tools_changed=True
+        )
+        options = super().create_initialization_options(told, experimental_capabilities, extensions)
         served = SERVED.get()
         title = options.title if served is None else served.title or served.name
         return options.model_copy(update={"title": title, "instructions": instructions_for(served)})
@@ -317,8 +348,9 @@ async def serve_stdio(
     async def server_of(_: Context) -> McpServerDefinition | None:
         return None if server_name is None else await find_server(acting, server_name)
 
-    server = McpServer(lambda _: acting, self_approval=self_approval, server_of=server_of).build()
-    async with crib:
+    mcp_server = McpServer(lambda _: acting, self_approval=self_approval, server_of=server_of)
+    server = mcp_server.build()
+    async with crib, mcp_server.changes:
         SERVED.set(None if server_name is None else await find_server(acting, server_name))
         async with stdio_server() as (read, write):
             await server.run(read, write, server.create_initialization_options())

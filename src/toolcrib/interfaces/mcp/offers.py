@@ -29,6 +29,9 @@ from toolcrib.core.policy import permits
 from toolcrib.core.registry import RealmIndex
 from toolcrib.crib import ActingCrib
 
+_VISIBLE: Final = "mcp visible tools"
+_MOST_KEPT: Final = 32
+"""Combinations of grants and selections whose visible tools are kept."""
 PAGE: Final = 100
 """Tools of one page of `tools/list`."""
 
@@ -150,8 +153,19 @@ class ToolOffers:
         return [Offered(exported[tool.name], tool) for tool, _ in found]
 
     async def visible(self) -> Sequence[ToolRevision]:
-        """All tools that the client is offered as tools, by name."""
+        """All tools that the client is offered as tools, by name; kept until the catalogue changes."""
         who = await self.crib.authorize(newest=True)
+        index = self.crib.registry.index(who.realm)
+        kept: dict[object, Sequence[ToolRevision]] = index.derived.get(_VISIBLE, {})
+        key = (who.grants, self._name_of, self._selection)
+        if key not in kept:
+            if len(kept) >= _MOST_KEPT:
+                kept.clear()
+            kept[key] = self._find_visible(who)
+            index.derive(_VISIBLE, kept)
+        return kept[key]
+
+    def _find_visible(self, who: Principal) -> Sequence[ToolRevision]:
         exported = self._names(who).exported
         found = (self.crib.registry.find(who.realm, name, None) for name in sorted(self._selected(who) or ()))
         tools = self.crib.registry.current(who.realm) if self.server is None else found
@@ -172,12 +186,12 @@ class ToolOffers:
         """
         who = await self.crib.authorize(newest=True)
         index = self.crib.registry.index(who.realm)
-        selected = () if self.server is None else (self.server.tools, self.server.excluded_tools, self.server.offer)
-        key = ("mcp fingerprint", shown, who.grants, self._name_of, selected)
+        offer = None if self.server is None else self.server.offer
+        key = ("mcp fingerprint", shown, who.grants, self._name_of, self._selection, offer)
         known: int | None = index.derived.get(key)
         if known is None:
             found = await self.visible() if shown == "tool" else [each.tool for each in await self.all(shown)]
-            known = hash((selected, tuple((tool.name, tool.content_hash) for tool in found)))
+            known = hash((offer, tuple((tool.name, tool.content_hash) for tool in found)))
             index.derive(key, known)
         return known
 
@@ -185,6 +199,10 @@ class ToolOffers:
         """Whether the client is shown runs of a tool: on a virtual server, only those of what it selects."""
         selected = self._selected(await self.crib.authorize())
         return selected is None or tool_name in selected
+
+    @property
+    def _selection(self) -> tuple[tuple[str, ...], ...]:
+        return () if self.server is None else (self.server.tools, self.server.excluded_tools)
 
     def _selects(self, who: Principal, tool: ToolRevision) -> bool:
         selected = self._selected(who)
@@ -195,7 +213,7 @@ class ToolOffers:
         if self.server is None:
             return None
         index = self.crib.registry.index(who.realm)
-        key = ("mcp selection", self.server.tools, self.server.excluded_tools)
+        key = ("mcp selection", self._selection)
         known: AbstractSet[str] | None = index.derived.get(key)
         if known is None:
             known = _meant_by(index, self.server.tools) - _meant_by(index, self.server.excluded_tools)

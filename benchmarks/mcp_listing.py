@@ -1,8 +1,8 @@
 """`tools/list` over ten thousand tools: what the server needs for a page, all pages of the list one after another.
 
 Each page is a request to the MCP endpoint of the server: key, routes, protocol, and the JSON of a hundred tools; only
-the socket is missing. Shown are the wall clock's median, 95th percentile and maximum. The first page is shown apart: the
-SDK is loaded for it, and the names of all tools are worked out, as for the first page after each change.
+the socket is missing. Shown are the wall clock's median, 95th percentile and maximum. The first page is shown apart:
+the SDK is loaded for it, and the names of all tools are worked out, as for the first page after each change.
 
     python -m benchmarks.mcp_listing --tools 10000
 """

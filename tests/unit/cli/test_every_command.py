@@ -66,6 +66,7 @@ SESSION: Final = """
     mcp set crm --tool crm.* --exclude tag:old --offer search --title CRM
     mcp add crm-server.yaml
     mcp list
+    mcp install claude-code --project --server crm --yes
     mcp show crm
     mcp remove crm
     reference list

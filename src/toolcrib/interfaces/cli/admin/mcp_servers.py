@@ -7,12 +7,13 @@ import typer
 from toolcrib.interfaces.cli.admin import mcp
 from toolcrib.interfaces.cli.support.commands import HelpTexts, ItemFormat, Resource, Table, prints
 from toolcrib.interfaces.cli.support.groups import CommandApp, CommandGroup, command
-from toolcrib.interfaces.cli.support.inputs import to_contract
-from toolcrib.interfaces.cli.support.session import DEFAULT_STORE, Store, names_of, with_crib
+from toolcrib.interfaces.cli.support.inputs import confirm, to_contract
+from toolcrib.interfaces.cli.support.session import DEFAULT_STORE, Store, Yes, names_of, with_crib
 
 if TYPE_CHECKING:
     from toolcrib.contracts import JsonObject, McpServerDefinition
     from toolcrib.crib import Crib
+    from toolcrib.interfaces.cli.render.documents import McpClientEntry
 
 _SERVE: Final = "serve"
 
@@ -37,6 +38,98 @@ Offer = Annotated[
 Title = Annotated[str | None, typer.Option(help="What people see in place of the name.")]
 Description = Annotated[str, typer.Option(help="What it is for; instructions for the clients' model.")]
 Disabled = Annotated[bool, typer.Option("--disabled", help="Refuse its clients until it is set without this.")]
+
+
+Client = Annotated[
+    Literal["claude-code", "claude-desktop", "cursor", "vscode", "codex"],
+    typer.Argument(metavar="CLIENT", help="claude-code, claude-desktop, cursor, vscode or codex."),
+]
+EntryName = Annotated[str, typer.Option("--name", help="Name of the entry in the client's configuration.")]
+Url = Annotated[
+    str | None, typer.Option(metavar="URL", help="Address of toolcrib up; without it, the client starts a command.")
+]
+KeyVariable = Annotated[
+    str, typer.Option("--key-env", metavar="NAME", help="With --url: the environment variable that has the API key.")
+]
+OfProject = Annotated[bool, typer.Option("--project", help="For the project in this folder, not for the user.")]
+Remove = Annotated[bool, typer.Option("--remove", help="Remove the entry.")]
+
+
+def _print_installed(found: "McpClientEntry") -> None:
+    if found.action == "unchanged":
+        print(f"{found.path} is as it should be")
+        return
+    print(f"{found.path} is written")
+    if found.backup is not None:
+        print(f"the file as it was: {found.backup}")
+
+
+@command(app, "install", example="toolcrib mcp install cursor --server crm")
+@prints(_print_installed)
+def install(
+    client: Client,
+    *,
+    name: EntryName = "toolcrib",
+    server: mcp.Server = None,
+    url: Url = None,
+    key_env: KeyVariable = "TOOLCRIB_KEY",
+    project: OfProject = False,
+    remove: Remove = False,
+    yes: Yes = False,
+    store: Store = DEFAULT_STORE,
+) -> "McpClientEntry":
+    """Write an entry for the server into the configuration of an MCP client.
+
+    The change is shown first, and a question is asked. Other entries stay as they are. No secret is written.
+    """
+    import os
+    import sys
+    from pathlib import Path
+
+    from toolcrib.interfaces.cli.admin import mcp_clients as clients
+    from toolcrib.interfaces.cli.render.documents import McpClientEntry
+
+    machine = clients.Machine(sys.platform, os.environ)
+    file = clients.ClientFile.read(client, machine.file_of(client, Path.cwd() if project else None))
+    before, entry = file.entry(name), None
+    if not remove:
+        launch = clients.http_launch(url, server, key_env) if url else clients.command_launch(store, server)
+        entry = clients.entry_of(client, name, launch)
+    after = None if entry is None else entry.content
+    found = McpClientEntry(
+        client=client,
+        path=str(file.path),
+        name=name,
+        action=_action(before, after),
+        before=None if before is None else clients.masked(before),
+        after=after,
+    )
+    if found.action == "unchanged":
+        return found
+    _show_change(found)
+    confirm(f"Write {file.path}?", yes=yes)
+    backup = file.write(file.without_entry(name) if entry is None else file.with_entry(name, entry))
+    return found.model_copy(update={"backup": None if backup is None else str(backup)})
+
+
+def _action(before: "JsonObject | None", after: "JsonObject | None") -> Literal["add", "change", "remove", "unchanged"]:
+    if before == after:
+        return "unchanged"
+    if before is None:
+        return "add"
+    return "remove" if after is None else "change"
+
+
+def _show_change(found: "McpClientEntry") -> None:
+    """Show the entry as it was and as it will be, on stderr; nothing else of the file is shown."""
+    from toolcrib.interfaces.cli.admin.mcp_clients import shown
+    from toolcrib.interfaces.cli.render.console import JSON_ONLY
+
+    if JSON_ONLY.get():
+        return
+    for mark, entry in (("-", found.before), ("+", found.after)):
+        if entry is not None:
+            typer.echo(f"{mark} {found.name}: {shown(entry)}", err=True)
 
 
 class McpCommands(CommandGroup):
@@ -99,7 +192,6 @@ def _server(content: "JsonObject") -> "McpServerDefinition":
 
 SERVERS: "Resource[McpServerDefinition]" = Resource(
     noun="virtual MCP server",
-    group="mcp",
     name=Name,
     list=lambda crib: crib.mcp_servers.list(),
     get=lambda crib, name: crib.mcp_servers.get(name),
@@ -117,7 +209,7 @@ SERVERS: "Resource[McpServerDefinition]" = Resource(
             }
         )
     ),
-    help=HelpTexts({}, {"show": " crm", "add": " crm-server.yaml", "remove": " crm"}),
+    help=HelpTexts({}, {"show": " crm", "add": " crm-server.yaml", "remove": " crm"}, group="mcp"),
 )
 SERVERS.add_to(app)
 command(app, _SERVE, example="toolcrib mcp shop.tools:crib")(mcp.mcp)

@@ -43,6 +43,21 @@ class CommandError(Contract):
     """`path` and `problem` of each place that is wrong; with `file` and `line` for a definition in a file."""
 
 
+class McpClientEntry(Contract):
+    """An entry in the configuration of an MCP client, and what was done to it."""
+
+    client: str
+    path: str
+    """The configuration."""
+    name: str
+    action: Literal["add", "change", "remove", "unchanged"]
+    before: JsonObject | None = None
+    """The entry as it was, without the values of headers and variables that were written out in it."""
+    after: JsonObject | None = None
+    backup: str | None = None
+    """The copy of the file as it was; null if there was none."""
+
+
 class Removed(Contract):
     """Something that was removed."""
 

@@ -120,6 +120,7 @@ OUTPUTS: Final[Mapping[str, Any]] = {
     "key remove": own.Removed,
     "key show": own.KeyEntry,
     "mcp add": McpServerDefinition,
+    "mcp install": own.McpClientEntry,
     "mcp list": list[McpServerDefinition],
     "mcp remove": own.Removed,
     "mcp set": McpServerDefinition,

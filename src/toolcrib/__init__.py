@@ -37,6 +37,7 @@ if TYPE_CHECKING:
         use_tools_with_ai,
     )
     from toolcrib.infrastructure.net import EgressPolicy
+    from toolcrib.interfaces.adapters import langchain, openai_agents, openai_functions, pydantic_ai
     from toolcrib.kinds.code.checks import code_tool
     from toolcrib.kinds.composite.shape import CompositeRoute
     from toolcrib.kinds.entity.importer import EntityOptions, entity
@@ -78,6 +79,10 @@ __all__ = [
     "WorkflowStep",
     "code_tool",
     "entity",
+    "langchain",
+    "openai_agents",
+    "openai_functions",
+    "pydantic_ai",
     "recorded_model",
     "tool",
     "tools_of",
@@ -111,12 +116,15 @@ _HOMES = {
     "tools_of": "toolcrib.kinds.python.functions",
     "use_tools_with_ai": "toolcrib.crib",
 }
+_ADAPTERS = {"langchain", "openai_agents", "openai_functions", "pydantic_ai"}
 
 
 def __getattr__(name: str) -> Any:
     if name not in __all__:
         msg = f"module {__name__!r} has no attribute {name!r}"
         raise AttributeError(msg)
+    if name in _ADAPTERS:
+        return import_module(f"toolcrib.interfaces.adapters.{name}")
     value = getattr(import_module(_HOMES.get(name, "toolcrib.contracts")), name)
     globals()[name] = value
     return value

@@ -42,6 +42,7 @@ if TYPE_CHECKING:
     from toolcrib.kinds.composite.shape import CompositeRoute
     from toolcrib.kinds.entity.importer import EntityOptions, entity
     from toolcrib.kinds.python.context import ToolContext
+    from toolcrib.kinds.python.files import File
     from toolcrib.kinds.python.functions import FunctionTool, tool, tools_of
     from toolcrib.llm import ScriptedModel
 
@@ -59,6 +60,7 @@ __all__ = [
     "DefinitionOptions",
     "EgressPolicy",
     "EntityOptions",
+    "File",
     "FunctionTool",
     "LLMConfig",
     "Limits",
@@ -99,6 +101,7 @@ _HOMES = {
     "DefinitionOptions": "toolcrib.crib",
     "EgressPolicy": "toolcrib.infrastructure.net",
     "EntityOptions": "toolcrib.kinds.entity.importer",
+    "File": "toolcrib.kinds.python.files",
     "FunctionTool": "toolcrib.kinds.python.functions",
     "Result": "toolcrib.core.runs",
     "RunStream": "toolcrib.crib",

@@ -115,7 +115,113 @@ async def prompt_with_image() -> list[dict[str, Any]]:
     return [{"role": "user", "content": pixel()}, {"role": "user", "content": "Please analyze the image above."}]
 
 
+def form(**properties: JsonObject) -> JsonObject:
+    """A schema of a form whose fields are all required."""
+    return {"type": "object", "properties": properties, "required": list(properties)}
+
+
+TEXT: JsonObject = {"type": "string"}
+
+
+@tool(name="test_elicitation", side_effects="none")
+async def elicitation(message: str, context: ToolContext) -> str:
+    """Tests elicitation."""
+    email: JsonObject = {"type": "string", "description": "User's email address"}
+    answer = await context.ask(
+        message, form(username={"type": "string", "description": "User's response"}, email=email)
+    )
+    return f"User response: {answer}"
+
+
+@tool(name="test_elicitation_sep1034_defaults", side_effects="none")
+async def elicitation_defaults(context: ToolContext) -> str:
+    """Tests elicitation with default values."""
+    wanted = form(
+        name={"type": "string", "default": "John Doe"},
+        age={"type": "integer", "default": 30},
+        score={"type": "number", "default": 95.5},
+        status={"type": "string", "enum": ["active", "inactive", "pending"], "default": "active"},
+        verified={"type": "boolean", "default": True},
+    )
+    return f"Elicitation completed: action=accept, content={await context.ask('Who are you?', wanted)}"
+
+
+@tool(name="test_elicitation_sep1330_enums", side_effects="none")
+async def elicitation_enums(context: ToolContext) -> str:
+    """Tests elicitation with choices."""
+    titled: list[JsonObject] = [{"const": f"value{n}", "title": f"Option {n}"} for n in (1, 2, 3)]
+    options = ["option1", "option2", "option3"]
+    wanted = form(
+        untitledSingle={"type": "string", "enum": options},
+        titledSingle={"type": "string", "oneOf": titled},
+        legacyEnum={"type": "string", "enum": ["opt1", "opt2"], "enumNames": ["Option One", "Option Two"]},
+        untitledMulti={"type": "array", "items": {"type": "string", "enum": options}},
+        titledMulti={"type": "array", "items": {"anyOf": titled}},
+    )
+    wanted.pop("required")
+    return f"Elicitation completed: action=accept, content={await context.ask('Which?', wanted)}"
+
+
+@tool(name="test_input_required_result_elicitation", side_effects="none")
+async def input_elicitation(context: ToolContext) -> str:
+    """Asks for a name."""
+    answer = await context.ask("What is your name?", form(name=TEXT), name="user_name")
+    return f"Hello, {answer['name']}!"
+
+
+@tool(name="test_input_required_result_request_state", side_effects="none")
+async def input_state(context: ToolContext) -> str:
+    """Asks to confirm."""
+    await context.ask("Please confirm", form(ok={"type": "boolean"}), name="confirm")
+    return "state-ok"
+
+
+@tool(name="test_input_required_result_tampered_state", side_effects="none")
+async def input_tampered(context: ToolContext) -> str:
+    """Asks to confirm."""
+    await context.ask("Please confirm", form(ok={"type": "boolean"}), name="confirm")
+    return "state-ok"
+
+
+@tool(name="test_input_required_result_multi_round", side_effects="none")
+async def input_rounds(context: ToolContext) -> str:
+    """Asks twice."""
+    name = await context.ask("Step 1: What is your name?", form(name=TEXT), name="step1")
+    color = await context.ask("Step 2: What is your favorite color?", form(color=TEXT), name="step2")
+    return f"{name['name']} likes {color['color']}"
+
+
+@tool(name="test_input_required_result_prompt", side_effects="none", mcp=McpOffer(show_as="prompt"))
+async def input_prompt(context: ToolContext) -> str:
+    """A prompt that needs input."""
+    answer = await context.ask("What context should the prompt use?", form(context=TEXT), name="user_context")
+    return f"Use this context: {answer['context']}"
+
+
+@tool(name="test_streaming_elicitation", side_effects="none")
+async def streaming_elicitation(context: ToolContext) -> str:
+    """Asks for a name."""
+    return f"Hello, {await context.ask('What is your name?')}!"
+
+
+@tool(name="test_logging_tool", side_effects="none")
+async def logging_tool(context: ToolContext) -> str:
+    """Logs."""
+    context.logger.info("working")
+    return "done"
+
+
 TOOLS: tuple[Any, ...] = (
+    streaming_elicitation,
+    logging_tool,
+    elicitation,
+    elicitation_defaults,
+    elicitation_enums,
+    input_elicitation,
+    input_state,
+    input_tampered,
+    input_rounds,
+    input_prompt,
     image_content,
     audio_content,
     embedded_resource,

@@ -197,6 +197,11 @@ class FunctionTool(Generic[P, R]):
         """Whether the function may tell something while it runs: it yields its output, or has a `ToolContext`."""
         return self.takes_context or self.yields is not None
 
+    @property
+    def is_async(self) -> bool:
+        """Whether it is an `async def` function."""
+        return self._is_async
+
     @cached_property
     def takes_context(self) -> bool:
         """Whether one of the function's parameters is a `ToolContext`."""

@@ -30,6 +30,7 @@ from toolcrib.infrastructure.net import HttpSession, NetworkError
 from toolcrib.infrastructure.secrets import Redactor
 from toolcrib.infrastructure.store import Doer, NoTransactions, Transactions
 from toolcrib.infrastructure.store.ports.transactions import Work
+from toolcrib.kinds.python.asking import Asker
 from toolcrib.kinds.python.context import ToolContext
 from toolcrib.kinds.python.functions import FunctionTool
 from toolcrib.kinds.python.shape import PythonImplementation
@@ -143,7 +144,7 @@ class PythonRuntime:
         """Call a function that tells something while it runs: it yields its output, or has a `ToolContext`."""
         tool, context = dispatch.tool, None
         if function.takes_context:
-            context = self._context_of(dispatch, live)
+            context = self._context_of(dispatch, live, function)
         try:
             values = function.values_of(dispatch.input, context)
         except ValidationError as refusal:
@@ -176,10 +177,11 @@ class PythonRuntime:
         outcome = Outcome(collected.output, metadata=metadata)
         return await self._with_files(dispatch, outcome, files) if files else outcome
 
-    def _context_of(self, dispatch: Dispatch, live: LiveCall) -> ToolContext:
+    def _context_of(self, dispatch: Dispatch, live: LiveCall, function: FunctionTool[..., object]) -> ToolContext:
         facts = dispatch.context
         return ToolContext(
             report=partial(_report, dispatch, live),
+            ask_caller=Asker(dispatch, is_async=function.is_async).ask,
             call_id=dispatch.call_id,
             tool=dispatch.tool.name,
             agent=[*facts.callers.values()][-1] if facts.callers else None,

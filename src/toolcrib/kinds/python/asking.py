@@ -48,7 +48,9 @@ class Asker:
         journal, position = self._dispatch.context.journal, self._dispatch.position
         answer = await journal.ask_caller(position, CallerQuestion(self._asked, question, schema, name))
         if answer is None:
-            message = f"tool {tool.name!r} asks: {question} There is no person to ask in a run that is part of another one"
+            message = (
+                f"tool {tool.name!r} asks: {question} There is no person to ask in a run that is part of another one"
+            )
             raise CallFailed(error(ErrorCode.VALIDATION_ERROR, Reason.QUESTION, message), effect="none")
         if kind is None:
             return answer

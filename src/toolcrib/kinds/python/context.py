@@ -101,8 +101,8 @@ class ToolContext(Struct, frozen=True):
             name: Of the question, for clients of MCP, which answer under it.
 
         Raises:
-            Exception: The call fails, with what the function asks as its error, if there is no person to ask: the run is
-                part of another one, without a conversation.
+            Exception: The call fails, with what the function asks as its error, if there is no person to ask: the run
+                is part of another one, without a conversation.
 
         Example:
             @tool(side_effects="reads")

@@ -3,7 +3,7 @@
 from collections.abc import Awaitable, Callable, Sequence
 from functools import partial
 from math import isfinite
-from typing import TYPE_CHECKING, Final, TypeAlias, cast
+from typing import TYPE_CHECKING, Any, Final, TypeAlias, cast
 
 from msgspec import structs
 from pydantic import ValidationError
@@ -30,12 +30,12 @@ from toolcrib.infrastructure.net import HttpSession, NetworkError
 from toolcrib.infrastructure.secrets import Redactor
 from toolcrib.infrastructure.store import Doer, NoTransactions, Transactions
 from toolcrib.infrastructure.store.ports.transactions import Work
-from toolcrib.kinds.python.asking import Asker
 from toolcrib.kinds.python.context import ToolContext
 from toolcrib.kinds.python.functions import FunctionTool
 from toolcrib.kinds.python.shape import PythonImplementation
 
 if TYPE_CHECKING:
+    from toolcrib.kinds.python.asking import Asker
     from toolcrib.kinds.python.files import File
 
 _MESSAGE_LENGTH: Final = 500
@@ -181,7 +181,7 @@ class PythonRuntime:
         facts = dispatch.context
         return ToolContext(
             report=partial(_report, dispatch, live),
-            ask_caller=Asker(dispatch, is_async=function.is_async).ask,
+            ask_caller=_asker(dispatch, function),
             call_id=dispatch.call_id,
             tool=dispatch.tool.name,
             agent=[*facts.callers.values()][-1] if facts.callers else None,
@@ -206,6 +206,20 @@ class PythonRuntime:
             raise InvalidDefinition(msg)
         doer = Doer(context.run_id, context.epoch, dispatch.idempotency_key, context.principal.id)
         return await self._transactions.transact(doer, work)
+
+
+def _asker(dispatch: Dispatch, function: FunctionTool[..., object]) -> Callable[[str, Any, str | None], Awaitable[Any]]:
+    """What asks for a call; it loads with the first question."""
+    made: list[Asker] = []
+
+    async def ask(question: str, answer_type: Any, name: str | None) -> Any:
+        if not made:
+            from toolcrib.kinds.python.asking import Asker  # noqa: PLC0415 - rarely needed
+
+            made.append(Asker(dispatch, is_async=function.is_async))
+        return await made[0].ask(question, answer_type, name)
+
+    return ask
 
 
 def _failure(tool: ToolRevision, problem: CallFailed | EgressDenied | NetworkError) -> CallFailed:

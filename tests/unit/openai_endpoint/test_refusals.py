@@ -22,10 +22,17 @@ JSON: Any = {"type": "json_schema", "json_schema": {"name": "Hats", "schema": {"
 async def test_the_models_are_the_agents_that_the_key_may_execute() -> None:
     async with endpoint() as served:
         await served.server.crib.save(agent("hidden", available_as=("workflow_step",)))
+        await served.server.crib.save(agent("draft", status="draft"))
         names = {key: [model.id async for model in served.client_of(key).models.list()] for key in ("owner", "reader")}
         model = await served.client.models.retrieve("clerk")
         messages: list[str] = []
-        for key, name in (("reader", "clerk"), ("stranger", "clerk"), ("owner", "hidden"), ("owner", "look")):
+        for key, name in (
+            ("reader", "clerk"),
+            ("stranger", "clerk"),
+            ("owner", "hidden"),
+            ("owner", "draft"),
+            ("owner", "look"),
+        ):
             with pytest.raises(openai.NotFoundError) as refused:
                 await served.client_of(key).chat.completions.create(model=name, messages=[user("Hello")])
             messages.append(refused.value.message.replace(name, "NAME"))

@@ -195,6 +195,19 @@ async def test_a_chat_is_told_of_an_approval_and_later_what_came_of_it() -> None
     assert served.desk.done == [("pay", "hat")]
 
 
+@pytest.mark.requirement("openai_endpoint.waiting")
+async def test_a_chat_is_told_later_that_the_run_was_cancelled() -> None:
+    async with endpoint(turn(("pay", "hat")), "You are welcome.") as served:
+        create = served.client.chat.completions.create
+        waits = await create(model="clerk", messages=[user("Pay the hat")])
+        told = str(waits.choices[0].message.content)
+        await served.server.crib.cancel(facts(waits)["run_id"])
+        await create(model="clerk", messages=[user("Pay the hat"), said(told), user("Thanks")])
+    assert "was cancelled" in served.prompts()[-1]
+    assert "waits" not in served.prompts()[-1]
+    assert served.desk.done == []
+
+
 @pytest.mark.requirement("openai_endpoint.waiting", "openai_endpoint.responses")
 async def test_a_conversation_that_waits_for_an_approval_takes_no_message() -> None:
     async with endpoint(turn(("pay", "hat")), "Paid.") as served:

@@ -100,6 +100,7 @@ async def create_chat_completion(body: ChatBody, crib: CribDep) -> Response:
         spoken = _spoken(agent)
         pieces, state = await _listen(crib, begun, spoken)
         if reply_of(state).finish == "error":
+            await pieces.aclose()
             return failed_run(state)
         usage = body.stream_options is not None and bool(body.stream_options.include_usage)
         return _stream(form.stream(crib, spoken, pieces, usage=usage), begun)

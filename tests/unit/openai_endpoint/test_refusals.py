@@ -88,6 +88,9 @@ async def test_items_and_formats_that_an_agent_does_not_have_are_refused() -> No
             await create(model="clerk", input=items)
         with pytest.raises(openai.BadRequestError, match="the role 'robot' is unknown"):
             await create(model="clerk", input=[{"role": "robot", "content": "x"}])  # pyright: ignore[reportArgumentType]
+        with pytest.raises(openai.BadRequestError, match="neither a text nor a list") as odd:
+            await create(model="clerk", input=[{"role": "user", "content": 7}])  # pyright: ignore[reportArgumentType]
+        assert odd.value.param == "input.0.content"
         with pytest.raises(openai.BadRequestError, match="needs the call_id"):
             await create(model="clerk", input=[{"type": "function_call_output", "output": "x"}])  # pyright: ignore[reportArgumentType]
         with pytest.raises(openai.NotFoundError) as unknown:

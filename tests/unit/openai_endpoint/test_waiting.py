@@ -19,6 +19,7 @@ from tests.unit.openai_endpoint.served import Endpoint, endpoint
 from tests.unit.openai_endpoint.test_chat import facts, said, user
 from tests.unit.server.client import checked
 from toolcrib import Crib, ScriptedModel
+from toolcrib.contracts import ModelError
 from toolcrib.llm import Message, Request, Response, ToolCall
 
 PICK: Any = {"type": "function", "function": {"name": "pick", "parameters": {"type": "object", "properties": {}}}}
@@ -208,6 +209,22 @@ async def test_a_chat_is_told_later_that_the_run_was_cancelled() -> None:
     assert "was cancelled" in served.prompts()[-1]
     assert "waits" not in served.prompts()[-1]
     assert served.desk.done == []
+
+
+@pytest.mark.requirement("openai_endpoint.waiting")
+async def test_a_chat_is_told_later_why_the_run_failed() -> None:
+    down = ModelError("auth", "the model is down")
+    async with endpoint(turn(("pay", "hat")), down, "You are welcome.") as served:
+        create = served.client.chat.completions.create
+        waits = await create(model="clerk", messages=[user("Pay the hat")])
+        [waiting] = (await served.server.get("/approvals", {"status": "waiting"}))["items"]
+        path = f"/api/v1/approvals/{waiting['approval_id']}/decide"
+        checked(await served.server.client_of("boss").post(path, json={"approved": True}), 200)
+        await served.server.finished(facts(waits)["run_id"])
+        told = str(waits.choices[0].message.content)
+        await create(model="clerk", messages=[user("Pay the hat"), said(told), user("Thanks")])
+    assert "The run failed: " in served.prompts()[-1]
+    assert "the model is down" in served.prompts()[-1]
 
 
 @pytest.mark.requirement("openai_endpoint.client_tools")

@@ -46,6 +46,8 @@ async def endpoint(
     model: ScriptedModel | None = None,
     prepare: Callable[[Crib], None] = lambda _: None,
     models: Mapping[str, LanguageModel] | None = None,
+    store: str = "memory://",
+    functions: bool = True,
 ) -> AsyncGenerator[Endpoint]:
     """A served agent `clerk`.
 
@@ -55,10 +57,12 @@ async def endpoint(
         model: Another model for it.
         prepare: Adds more to the crib.
         models: Other models of the crib.
+        store: Where it keeps everything.
+        functions: Whether it has the functions of the desk's tools; if not, the store must have tools and agent.
     """
     desk, model = Desk(), model or ScriptedModel(list(answers))
-    crib = Crib("memory://", models={MODEL: model, **(models or {})})
-    crib.add(*desk.tools)
+    crib = Crib(store, models={MODEL: model, **(models or {})})
+    crib.add(*(desk.tools if functions else ()))
     prepare(crib)
     app = create_app(crib, authenticate)
     headers = {"Authorization": "Bearer owner"}
@@ -67,7 +71,8 @@ async def endpoint(
         app.router.lifespan_context(app),
         httpx2.AsyncClient(transport=transport, base_url="http://crib", headers=headers) as http,
     ):
-        await crib.save(definition or agent(system_prompt=PROMPT))
+        if functions:
+            await crib.save(definition or agent(system_prompt=PROMPT))
         server = Server(app, crib, http)
         async with on_a_port(server.app) as url:
             base_url = url.removesuffix("/mcp") + "/v1"

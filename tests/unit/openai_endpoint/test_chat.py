@@ -5,6 +5,7 @@ import json
 from collections.abc import AsyncGenerator
 from typing import Any
 
+import openai
 import pytest
 from openai import OpenAI
 from pydantic_ai import Agent
@@ -15,6 +16,7 @@ from tests.docs.test_snippets import run, snippets
 from tests.unit.executions.house import agent, turn
 from tests.unit.openai_endpoint.served import PROMPT, endpoint
 from toolcrib import ScriptedModel
+from toolcrib.contracts import Limits, ModelError
 from toolcrib.llm import Event, Request
 
 
@@ -149,6 +151,59 @@ async def test_a_stream_is_made_of_data_lines_and_ends_with_done() -> None:
     assert all(line.startswith("data: ") for line in lines)
     assert lines[-1] == "data: [DONE]"
     assert all("usage" not in json.loads(line.removeprefix("data: ")) for line in lines[:-1])
+
+
+@pytest.mark.requirement("openai_endpoint.streaming", "openai_endpoint.responses")
+async def test_an_answer_that_a_limit_ended_says_so_in_each_form() -> None:
+    limited = agent(limits=Limits(max_iterations=1))
+    answers = [turn(("look", "hat"), text="I look."), "Perhaps here."]
+    async with endpoint(*answers * 4, definition=limited) as served:
+        create = served.client.chat.completions.create
+        whole = await create(model="clerk", messages=[user("Where?")])
+        chunks = [chunk async for chunk in await create(model="clerk", messages=[user("Where?")], stream=True)]
+        response = await served.client.responses.create(model="clerk", input="Where?")
+        async with served.client.responses.stream(model="clerk", input="Where?") as stream:
+            kinds = [event.type async for event in stream]
+    text = whole.choices[0].message.content or ""
+    assert whole.choices[0].finish_reason == chunks[-1].choices[0].finish_reason == "length"
+    assert text.startswith("Perhaps here.\n\nThe run ended early: limit max_iterations is 1")
+    assert "".join(chunk.choices[0].delta.content or "" for chunk in chunks) == f"I look.\n\n{text}"
+    assert (response.status, response.output_text) == ("incomplete", text)
+    assert response.incomplete_details is not None
+    assert response.incomplete_details.reason == "max_output_tokens"
+    assert kinds[-1] == "response.incomplete"
+
+
+@pytest.mark.requirement("openai_endpoint.streaming", "openai_endpoint.errors")
+async def test_a_stream_ends_with_the_error_of_a_run_that_fails_after_it_has_spoken() -> None:
+    heard = asyncio.Event()
+
+    class FailingModel(ScriptedModel):
+        async def stream(self, request: Request) -> AsyncGenerator[Event]:
+            if len(request.messages) > 1:
+                await heard.wait()
+            async for event in super().stream(request):
+                yield event
+
+    look, down = turn(("look", "hat"), text="I look."), ModelError("auth", "the model is down")
+    async with endpoint(model=FailingModel([look, down, look, down])) as served:
+        said_before: list[str] = []
+        chunks = await served.client.chat.completions.create(model="clerk", messages=[user("Where?")], stream=True)
+
+        async def listen() -> None:
+            async for chunk in chunks:
+                said_before.append(chunk.choices[0].delta.content or "")
+                if said_before[-1]:
+                    heard.set()
+
+        with pytest.raises(openai.APIError, match="the model is down"):
+            await listen()
+        stream = await served.client.responses.create(model="clerk", input="Where?", stream=True)
+        last = [event async for event in stream][-1]
+    assert "".join(said_before) == "I look."
+    assert last.type == "response.failed"
+    assert last.response.error is not None
+    assert "the model is down" in last.response.error.message
 
 
 @pytest.mark.requirement("openai_endpoint.formats")

@@ -22,10 +22,17 @@ JSON: Any = {"type": "json_schema", "json_schema": {"name": "Hats", "schema": {"
 async def test_the_models_are_the_agents_that_the_key_may_execute() -> None:
     async with endpoint() as served:
         await served.server.crib.save(agent("hidden", available_as=("workflow_step",)))
+        await served.server.crib.save(agent("draft", status="draft"))
         names = {key: [model.id async for model in served.client_of(key).models.list()] for key in ("owner", "reader")}
         model = await served.client.models.retrieve("clerk")
         messages: list[str] = []
-        for key, name in (("reader", "clerk"), ("stranger", "clerk"), ("owner", "hidden"), ("owner", "look")):
+        for key, name in (
+            ("reader", "clerk"),
+            ("stranger", "clerk"),
+            ("owner", "hidden"),
+            ("owner", "draft"),
+            ("owner", "look"),
+        ):
             with pytest.raises(openai.NotFoundError) as refused:
                 await served.client_of(key).chat.completions.create(model=name, messages=[user("Hello")])
             messages.append(refused.value.message.replace(name, "NAME"))
@@ -81,6 +88,9 @@ async def test_items_and_formats_that_an_agent_does_not_have_are_refused() -> No
             await create(model="clerk", input=items)
         with pytest.raises(openai.BadRequestError, match="the role 'robot' is unknown"):
             await create(model="clerk", input=[{"role": "robot", "content": "x"}])  # pyright: ignore[reportArgumentType]
+        with pytest.raises(openai.BadRequestError, match="neither a text nor a list") as odd:
+            await create(model="clerk", input=[{"role": "user", "content": 7}])  # pyright: ignore[reportArgumentType]
+        assert odd.value.param == "input.0.content"
         with pytest.raises(openai.BadRequestError, match="needs the call_id"):
             await create(model="clerk", input=[{"type": "function_call_output", "output": "x"}])  # pyright: ignore[reportArgumentType]
         with pytest.raises(openai.NotFoundError) as unknown:

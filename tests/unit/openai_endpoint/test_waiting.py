@@ -1,8 +1,10 @@
 """Runs that wait: for the client, for an answer, for a decision."""
 
+import asyncio
 import json
 from collections.abc import AsyncGenerator
 from contextlib import asynccontextmanager
+from pathlib import Path
 from typing import Any
 
 import openai
@@ -12,12 +14,13 @@ import pytest
 from tests.unit.agents.crm import DONE, Crm
 from tests.unit.agents.test_planning import LIVE
 from tests.unit.agents.test_small_models import ACME, SMALL, outline, said_of
-from tests.unit.executions.house import agent, turn
+from tests.unit.executions.house import agent, open_crib, turn
 from tests.unit.openai_endpoint.served import Endpoint, endpoint
 from tests.unit.openai_endpoint.test_chat import facts, said, user
 from tests.unit.server.client import checked
 from toolcrib import Crib, ScriptedModel
-from toolcrib.llm import Message, ToolCall
+from toolcrib.contracts import ModelError
+from toolcrib.llm import Message, Request, Response, ToolCall
 
 PICK: Any = {"type": "function", "function": {"name": "pick", "parameters": {"type": "object", "properties": {}}}}
 SHOW: Any = {"type": "function", "name": "show", "parameters": {}, "strict": False}
@@ -193,6 +196,87 @@ async def test_a_chat_is_told_of_an_approval_and_later_what_came_of_it() -> None
     assert "The hat is paid." in served.prompts()[-1]
     assert "waits" not in served.prompts()[-1]
     assert served.desk.done == [("pay", "hat")]
+
+
+@pytest.mark.requirement("openai_endpoint.waiting")
+async def test_a_chat_is_told_later_that_the_run_was_cancelled() -> None:
+    async with endpoint(turn(("pay", "hat")), "You are welcome.") as served:
+        create = served.client.chat.completions.create
+        waits = await create(model="clerk", messages=[user("Pay the hat")])
+        told = str(waits.choices[0].message.content)
+        await served.server.crib.cancel(facts(waits)["run_id"])
+        await create(model="clerk", messages=[user("Pay the hat"), said(told), user("Thanks")])
+    assert "was cancelled" in served.prompts()[-1]
+    assert "waits" not in served.prompts()[-1]
+    assert served.desk.done == []
+
+
+@pytest.mark.requirement("openai_endpoint.waiting")
+async def test_a_chat_is_told_later_why_the_run_failed() -> None:
+    down = ModelError("auth", "the model is down")
+    async with endpoint(turn(("pay", "hat")), down, "You are welcome.") as served:
+        create = served.client.chat.completions.create
+        waits = await create(model="clerk", messages=[user("Pay the hat")])
+        [waiting] = (await served.server.get("/approvals", {"status": "waiting"}))["items"]
+        path = f"/api/v1/approvals/{waiting['approval_id']}/decide"
+        checked(await served.server.client_of("boss").post(path, json={"approved": True}), 200)
+        await served.server.finished(facts(waits)["run_id"])
+        told = str(waits.choices[0].message.content)
+        await create(model="clerk", messages=[user("Pay the hat"), said(told), user("Thanks")])
+    assert "The run failed: " in served.prompts()[-1]
+    assert "the model is down" in served.prompts()[-1]
+
+
+@pytest.mark.requirement("openai_endpoint.client_tools")
+async def test_client_calls_of_a_nested_agent_come_out_of_the_outer_one() -> None:
+    ask = Message("assistant", (ToolCall("m1", "clerk", json.dumps({"message": "Which hat?"})),))
+    outer = agent("desk", tools=("clerk",))
+    async with endpoint(ask, turn(("pick", "hat")), "Red.", "The red one.") as served:
+        await served.server.crib.save(outer)
+        create = served.client.chat.completions.create
+        waiting = await create(model="desk", messages=[user("Which?")])
+        [call] = waiting.choices[0].message.tool_calls or []
+        with pytest.raises(openai.BadRequestError, match="has no call"):
+            await create(model="clerk", messages=[user("Which?"), tool(call.id, "red")])
+        answer = await create(model="desk", messages=[user("Which?"), tool(call.id, "red")])
+    assert (answer.choices[0].message.content, answer.id) == ("The red one.", waiting.id)
+
+
+@pytest.mark.requirement("openai_endpoint.waiting")
+async def test_a_run_for_which_the_server_lacks_a_function_waits_for_a_worker(tmp_path: Path) -> None:
+    url = f"sqlite:///{tmp_path / 'crib.db'}"
+    async with await open_crib(store=url):
+        pass
+    async with endpoint(store=url, functions=False) as served:
+        queued = await served.client.chat.completions.create(model="clerk", messages=[user("Look")])
+    text = str(queued.choices[0].message.content)
+    assert "lacks the Python function of look@1.0.0" in text
+    assert text.endswith(f"[Run {facts(queued)['run_id']} waits for a worker.]")
+    assert (facts(queued)["status"], queued.choices[0].finish_reason) == ("queued", "stop")
+
+
+@pytest.mark.requirement("openai_endpoint.errors")
+async def test_a_chat_whose_run_is_cancelled_meanwhile_is_a_conflict_that_is_not_repeated() -> None:
+    asked, go = asyncio.Event(), asyncio.Event()
+
+    class SlowModel(ScriptedModel):
+        async def request(self, request: Request) -> Response:
+            asked.set()
+            await go.wait()
+            return await super().request(request)
+
+    async with endpoint(model=SlowModel(["Hello."])) as served:
+        create = served.client.chat.completions.create
+        request = asyncio.create_task(create(model="clerk", messages=[user("Hello")]))
+        await asked.wait()
+        [run] = await served.server.crib.store.journal.runs("default")
+        await served.server.crib.cancel(run.run_id)
+        go.set()
+        with pytest.raises(openai.ConflictError, match="was cancelled") as cancelled:
+            await request
+        runs = await served.server.crib.store.journal.runs("default")
+    assert cancelled.value.code == "cancelled"
+    assert len(runs) == 1
 
 
 @pytest.mark.requirement("openai_endpoint.waiting", "openai_endpoint.responses")

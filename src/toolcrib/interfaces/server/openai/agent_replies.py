@@ -67,6 +67,16 @@ def reply_of(state: AgentResponse) -> AgentReply:
     return AgentReply(_wait(state), "stop", state)
 
 
+def outcome_of(state: AgentResponse) -> str:
+    """What came of a run that has ended, for the agent: its reply, or why there is none."""
+    reply = reply_of(state)
+    if reply.finish != "error":
+        return reply.text
+    if state.error is None or state.status == "cancelled":
+        return "The run was cancelled."
+    return f"The run failed: {state.error.message}"
+
+
 def waiting_run(text: str) -> str | None:
     """The run that a text of the assistant says to wait; null if it says so of none."""
     found = _NOTE.search(text)

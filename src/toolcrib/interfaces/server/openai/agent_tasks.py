@@ -24,11 +24,11 @@ from toolcrib.contracts import (
     Run,
     ToolRevision,
 )
-from toolcrib.core.policy import permits
+from toolcrib.core.policy import is_in_service, permits
 from toolcrib.crib import ActingCrib
 from toolcrib.interfaces.server.openai.agent_replies import (
     BegunRun,
-    reply_of,
+    outcome_of,
     run_and_call_of,
     run_of_response,
     waiting_run,
@@ -53,12 +53,11 @@ class AgentTask(NamedTuple):
 
 
 def may_execute(crib: ActingCrib, agent: ToolRevision) -> bool:
-    """Whether an agent is a model for a principal: available as a tool, not blocked or disabled, and granted."""
+    """Whether an agent is a model for a principal: available as a tool, in service (no draft), and granted."""
     definition = agent.definition
     return (
         isinstance(definition.implementation, AgentImplementation)
-        and agent.status != "blocked"
-        and definition.enabled
+        and is_in_service(agent)
         and "tool" in definition.available_as
         and permits(crib.principal.grants, definition.security())
     )
@@ -140,9 +139,9 @@ async def begin_chat(crib: ActingCrib, agent: ToolRevision, task: AgentTask) -> 
     run_id = waiting_run(task.last_reply)
     run = None if run_id is None else await _outermost_run(crib, agent, run_id)
     if run is not None and run.ended:
-        said = reply_of(await crib.executions.respond(run.run_id)).text
+        told = outcome_of(await crib.executions.respond(run.run_id))
         earlier: list[JsonObject] = list(task.context[EARLIER])
-        earlier[-1] = {**earlier[-1], "text": said}  # its note says that the run waits, which is no longer true
+        earlier[-1] = {**earlier[-1], "text": told}  # its note says that the run waits, which is no longer true
         task = task._replace(context={**task.context, EARLIER: earlier})
     return await _begin_without_conversation(crib, agent, task)
 

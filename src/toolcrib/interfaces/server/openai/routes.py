@@ -100,6 +100,7 @@ async def create_chat_completion(body: ChatBody, crib: CribDep) -> Response:
         spoken = _spoken(agent)
         pieces, state = await _listen(crib, begun, spoken)
         if reply_of(state).finish == "error":
+            await pieces.aclose()
             return failed_run(state)
         usage = body.stream_options is not None and bool(body.stream_options.include_usage)
         return _stream(form.stream(crib, spoken, pieces, usage=usage), begun)
@@ -157,13 +158,13 @@ def _response_of(form: ResponseFormat, state: AgentResponse) -> JsonObject:
 
 async def _drive(crib: ActingCrib, run_id: str) -> AgentResponse:
     """Drive a run until it has ended or waits; one for which this process lacks something stays queued."""
-    lacks: tuple[str, ...] = ()
     try:
-        await crib.resume(run_id)
+        told = (await crib.resume(run_id)).warnings
     except Unavailable as lack:
-        lacks = (str(lack),)
+        told = (str(lack),)
     state = await crib.executions.respond(run_id)
-    return state.model_copy(update={"warnings": (*state.warnings, *lacks)})
+    more = [warning for warning in told if warning not in state.warnings]
+    return state.model_copy(update={"warnings": (*state.warnings, *more)})
 
 
 async def _listen(

@@ -8,6 +8,7 @@ from typing import Any
 import httpx2
 from agents.tool_context import ToolContext
 from mcp.shared.exceptions import MCPError
+from openai import APIStatusError, AsyncOpenAI
 from pydantic_ai import ModelRetry, RunContext
 from pydantic_ai.exceptions import ToolFailed
 from pydantic_ai.models.test import TestModel
@@ -107,6 +108,17 @@ async def in_openai_agents(world: World, case: Case) -> str:
     return f"text, {code}" if code else "text"
 
 
+async def at_the_openai_endpoint(world: World, case: Case) -> str:
+    """A chat completion, with OpenAI's SDK."""
+    message: Any = {"role": "user", "content": case.arguments.get("message", "Hello")}
+    async with AsyncOpenAI(base_url=f"{world.url}/v1", api_key=case.key, max_retries=0) as client:
+        try:
+            answer = await client.chat.completions.create(model=case.tool, messages=[message])
+        except APIStatusError as refusal:
+            return f"{refusal.status_code}, {refusal.code}"
+    return f"200, {answer.choices[0].finish_reason}"
+
+
 def _code(text: str, waits: str = "") -> str:
     """The code at the beginning of what a model reads; of a run that waits, its status."""
     code, colon, _ = text.partition(":")
@@ -122,5 +134,6 @@ INTERFACES: Mapping[str, tuple[str, Interface]] = {
     "LangChain": ("LangChain", in_langchain),
     "pydantic-ai": ("pydantic-ai", in_pydantic_ai),
     "OpenAI Agents": ("OpenAI Agents", in_openai_agents),
+    "OpenAI endpoint": ("OpenAI endpoint", at_the_openai_endpoint),
 }
 """Each interface and its column in docs/outcomes.md."""

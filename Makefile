@@ -69,6 +69,7 @@ bench: $(READY) deps-bench ## Measure instructions and CPU of a call, a large ca
 	$(BIN)/python -m benchmarks.ratios
 	$(BIN)/python -m benchmarks.executor_call
 	$(BIN)/python -m benchmarks.catalogue
+	$(BIN)/python -m benchmarks.mcp_listing
 	$(BIN)/python -m benchmarks.growth
 	$(BIN)/python -m benchmarks.text_protocol
 	$(BIN)/python -m benchmarks.workflow_runs

@@ -315,6 +315,7 @@ if TYPE_CHECKING:
         ToolReview,
         VersionLife,
     )
+    from toolcrib.contracts.tools.mcp_servers import McpServerDefinition
     from toolcrib.contracts.tools.prompt_proposals import (
         PromptDifference,
         PromptRevision,
@@ -430,6 +431,7 @@ else:
                 "AdoptedTool Adoption Baseline ImportOutcome Loss LossEffect LossKind LossReport OperationImport "
                 "ProviderBaseline ToolProposal ToolReview VersionLife"
             ),
+            "toolcrib.contracts.tools.mcp_servers": "McpServerDefinition",
             "toolcrib.contracts.tools.prompt_proposals": (
                 "PromptDifference PromptRevision PromptTest ProposalSource ProposedText TextProposal TrialCall"
             ),
@@ -599,6 +601,7 @@ __all__ = [
     "MaxCost",
     "McpConnection",
     "McpOffer",
+    "McpServerDefinition",
     "McpTransport",
     "MemoryStrategy",
     "ModelDenied",

@@ -28,6 +28,7 @@ ProjectKind: TypeAlias = Literal[
     "handler",
     "agent",
     "workflow",
+    "mcp_server",
 ]
 """What a document describes, in the order in which documents are saved."""
 

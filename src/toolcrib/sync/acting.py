@@ -131,6 +131,11 @@ class ActingCrib(Facade):
         return NamedThings(self._acting_crib.conditions, self._loop)
 
     @cached_property
+    def mcp_servers(self) -> NamedThings[contracts.McpServerDefinition]:
+        """Virtual MCP servers."""
+        return NamedThings(self._acting_crib.mcp_servers, self._loop)
+
+    @cached_property
     def connections(self) -> Connections:
         """Connections to providers."""
         return Connections(self._acting_crib.connections, self._loop)

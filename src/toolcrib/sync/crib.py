@@ -31,6 +31,7 @@ if TYPE_CHECKING:
         JsonSchema,
         Limits,
         LLMConfig,
+        McpServerDefinition,
         Principal,
         ResponseFormat,
         ToolDefinition,
@@ -639,4 +640,41 @@ class Crib(ActingCrib):
                 cast("Any", self._crib.workflow), name, output_type=output_type, steps=steps, limits=limits, **options
             ),
             self._loop,
+        )
+
+    def mcp_server(
+        self,
+        name: str,
+        tools: Sequence[str],
+        *,
+        excluded_tools: Sequence[str] = (),
+        offer: Literal["tools", "search"] = "tools",
+        title: str | None = None,
+        description: str = "",
+    ) -> McpServerDefinition:
+        """Define a virtual MCP server: a selection of tools at `/mcp/servers/{name}`. It is saved before the next call.
+
+        Args:
+            name: The end of its address.
+            tools: Names, patterns of names (`crm.*`), groups (`group:crm/deals`) and tags (`tag:deals`).
+            excluded_tools: The same, for tools that are taken out again.
+            offer: `search` lists `search_tools` and `call_tool` in place of the tools.
+            title: What people see in place of the name.
+            description: What it is for; instructions for the clients' model.
+
+        Raises:
+            InvalidDefinition: A field is not of its type.
+
+        Example:
+            server = crib.mcp_server("crm", ["search_deals", "tag:crm"], description="Find and change deals.")
+            print(server.path)
+        """
+        return self._loop.call(
+            self._crib.mcp_server,
+            name,
+            tools,
+            excluded_tools=excluded_tools,
+            offer=offer,
+            title=title,
+            description=description,
         )

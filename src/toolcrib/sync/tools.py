@@ -16,6 +16,7 @@ from toolcrib.sync.event_loop import EventLoopThread, Facade
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping, Sequence
+    from collections.abc import Set as AbstractSet
     from datetime import datetime
 
     from toolcrib.contracts import (
@@ -211,6 +212,7 @@ class ToolListing(Facade):
         text: str | None = None,
         facets: Mapping[Facet, str | None] | None = None,
         fits: Callable[[ToolRevision], bool] = lambda _: True,
+        among: AbstractSet[str] | None = None,
     ) -> ToolsPage:
         """The tools that come after a name.
 
@@ -220,15 +222,24 @@ class ToolListing(Facade):
             text: Text to find in name, title, description or tags.
             facets: What a tool must have: category, tag, kind of implementation, status; null for any.
             fits: What else must be true of it.
+            among: Only tools with these names; null for all.
 
         Example:
             page = crib.listing.page(text="deals", facets={"kind": "python"}, limit=20)
             print([each.name for each in page.items], page.more)
         """
-        return self._loop.run(self._tool_listing.page, after=after, limit=limit, text=text, facets=facets, fits=fits)
+        return self._loop.run(
+            self._tool_listing.page, after=after, limit=limit, text=text, facets=facets, fits=fits, among=among
+        )
 
     def search(
-        self, query: str, *, limit: int = 10, group: str | None = None, status: LifeCycle | None = "active"
+        self,
+        query: str,
+        *,
+        limit: int = 10,
+        group: str | None = None,
+        status: LifeCycle | None = "active",
+        among: AbstractSet[str] | None = None,
     ) -> Sequence[tuple[ToolRevision, Hit]]:
         """The tools that do what a query says, best first.
 
@@ -237,12 +248,13 @@ class ToolListing(Facade):
             limit: At most so many.
             group: Only tools of this group, or of those below it: `crm` for `crm/deals`.
             status: Tools in another life-cycle state are left out; null for tools in any.
+            among: Only tools with these names; null for all.
 
         Example:
             for found, hit in crib.listing.search("move deals to another stage", limit=3):
                 print(found.name, hit.score)
         """
-        return self._loop.run(self._tool_listing.search, query, limit=limit, group=group, status=status)
+        return self._loop.run(self._tool_listing.search, query, limit=limit, group=group, status=status, among=among)
 
 
 class NamedThings(Facade, Generic[ItemT]):

@@ -19,6 +19,7 @@ from benchmarks.growth import (
     stores,
     waiting_kb,
 )
+from benchmarks.mcp_listing import page_calls
 
 FUNCTION_CALLS, DEFINITION_CALLS, OPERATION_CALLS = 276, 256, 1402
 """Python calls per tool that is added, and per operation that is imported; what is saved, is to be written here too."""
@@ -47,6 +48,11 @@ async def test_a_call_costs_the_same_among_many_tools(kind: str, many: int):
     async with stores() as urls:
         few, found = await call_calls(urls[kind](), 10), await call_calls(urls[kind](), many)
     assert found <= few * GROWTH[kind]
+
+
+@pytest.mark.requirement("benchmarks.flat")
+async def test_a_page_of_tools_for_an_mcp_client_costs_the_same_among_many_tools():
+    assert await page_calls(2_000) <= await page_calls(250) * 1.01
 
 
 @pytest.mark.requirement("benchmarks.flat")

@@ -63,6 +63,11 @@ SESSION: Final = """
     handler list
     handler show deals.find
     handler remove deals.find
+    mcp set crm --tool crm.* --exclude tag:old --offer search --title CRM
+    mcp add crm-server.yaml
+    mcp list
+    mcp show crm
+    mcp remove crm
     reference list
     reference sync
     reference show crm deal_stages

@@ -27,6 +27,7 @@ WAITING: Final[dict[str, Any]] = {
 FILES: Final[dict[str, Any]] = {
     "sums.yaml": WAITING,
     "is-won.yaml": {"name": "is_won", "parameters": ["stage"], "expression": "${stage == 'Won'}"},
+    "crm-server.yaml": {"kind": "mcp_server", "name": "crm", "tools": ["crm.*"]},
     "find.yaml": {"kind": "handler", "name": "deals.find", "tool": "search_deals"},
     "quote.yaml": {
         "kind": "tool",

@@ -97,7 +97,7 @@ class Place:
 
 async def rows(crib: Crib) -> set[tuple[str, ...]]:
     """What a store has: kind, name, version, content hash and life-cycle state."""
-    kinds: Sequence[Any] = ("provider", "fragment", "account", "condition", "tool", "workflow_step")
+    kinds: Sequence[Any] = ("provider", "fragment", "account", "condition", "tool", "workflow_step", "mcp_server")
     found = [each for kind in kinds for each in await crib.store.definitions.revisions(kind, "default")]
     return {(each.kind, each.name, each.version, each.content_hash, each.status) for each in found}
 
@@ -266,6 +266,19 @@ async def test_workflows_with_conditions_and_step_handlers(tmp_path: Path) -> No
         await place.apply(first, text + SPELL)
         async with place.copied(first) as copy:
             assert (await copy.invoke("order", {"word": "it"})).output == {"two": "i---t"}
+
+
+async def test_virtual_mcp_servers_are_applied_exported_and_removed(tmp_path: Path) -> None:
+    place = Place(tmp_path)
+    text = "kind: mcp_server\nname: words\ntitle: Words\ntools: [spell, 'tag:words']\noffer: search\n---\n"
+    async with place.crib("first") as first:
+        await place.apply(first, text + SPELL)
+        async with place.copied(first) as copy:
+            server = await copy.mcp_servers.get("words")
+        await place.apply(first, SPELL)
+        left = await first.mcp_servers.list()
+    assert (server.tools, server.offer, server.excluded_tools) == (("spell", "tag:words"), "search", ())
+    assert left == []
 
 
 async def test_keys_and_budgets_are_needs_and_not_exported(tmp_path: Path) -> None:

@@ -16,6 +16,15 @@ KINDS = {
         "output_mapping": {},
         "enabled": True,
     },
+    "mcp_servers": {
+        "name": "tone",
+        "title": "CRM",
+        "description": "",
+        "tools": ["crm.*"],
+        "excluded_tools": ["crm.delete_*"],
+        "offer": "search",
+        "enabled": True,
+    },
     "conditions": {
         "name": "tone",
         "description": "",

@@ -14,7 +14,7 @@ import orjson
 
 from toolcrib.contracts import AgenticImplementation, Json, JsonSchema, NotFound, ToolRevision
 from toolcrib.contracts.specs.agents import GROUP, TAG
-from toolcrib.core.registry import RealmIndex, Registry, means_many
+from toolcrib.core.registry import Registry, means_many
 from toolcrib.core.runs import RunContext
 
 _NOT_IN_MODEL_NAME = re.compile(r"[^A-Za-z0-9_-]")
@@ -142,19 +142,4 @@ async def _look_up(
 
 def matching(ref: str, registry: Registry, realm: str, owner: str) -> Sequence[ToolRevision]:
     """The tools that a pattern, a group or a tag means now. Its owner is never among them, and no agent is."""
-    realm_index = registry.index(realm)
-    if ref.startswith(GROUP):
-        found = _of_group(realm_index, ref.removeprefix(GROUP))
-    elif ref.startswith(TAG):
-        found = list(realm_index.page(after="", among=[realm_index.having("tag", ref.removeprefix(TAG))]))
-    else:
-        found = realm_index.like(ref)
-    agents = realm_index.having("kind", "agent")
-    return [tool for tool in found if tool.name != owner and tool.name not in agents]
-
-
-def _of_group(realm_index: RealmIndex, group: str) -> Sequence[ToolRevision]:
-    """A group may also be all of a category, or any tag in it."""
-    category, _, tag = group.partition("/")
-    among = [realm_index.having("category", category), *([realm_index.having("tag", tag)] if tag else [])]
-    return list(realm_index.page(after="", among=among))
+    return [tool for tool in registry.index(realm).meant_by(ref) if tool.name != owner]

@@ -140,6 +140,11 @@ class ActingCrib:
         return tool_parts.NamedThings(self._parts.conditions, self._actor, self.clock, self._catalogue.check_condition)
 
     @cached_property
+    def mcp_servers(self) -> tool_parts.NamedThings[contracts.McpServerDefinition]:
+        """Virtual MCP servers."""
+        return tool_parts.NamedThings(self._parts.mcp_servers, self._actor, self.clock)
+
+    @cached_property
     def connections(self) -> provider_parts.Connections:
         """Connections to providers."""
         return provider_parts.Connections(self._parts, self._actor)

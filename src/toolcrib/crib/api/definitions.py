@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any, Literal, TypeAlias, TypedDict, TypeVar, U
 from pydantic import ValidationError
 
 from toolcrib import agents, contracts
-from toolcrib.contracts import AllocatedTool, InvalidDefinition, ToolDefinition
+from toolcrib.contracts import AllocatedTool, InvalidDefinition, McpServerDefinition, ToolDefinition
 from toolcrib.crib import container
 from toolcrib.crib.api.handles import Agent, AgenticTool, CompositeTool, WorkflowHandle
 from toolcrib.kinds.python.functions import FunctionTool, as_function_tool
@@ -154,11 +154,13 @@ def agent_definition(
     try:
         return contracts.AgentDefinition.model_validate({"name": name, "llm": llm, "tools": tuple(tools), **given})
     except ValidationError as problem:
-        found = problem.errors()[0]
-        place = ".".join(map(str, found["loc"]))
-        message = found["msg"].removeprefix("Value error, ")
-        msg = ": ".join(filter(None, (f"agent {name!r}", place, message)))
-        raise InvalidDefinition(msg) from None
+        raise _refusal(f"agent {name!r}", problem) from None
+
+
+def _refusal(owner: str, problem: ValidationError) -> InvalidDefinition:
+    found = problem.errors()[0]
+    place = ".".join(map(str, found["loc"]))
+    return InvalidDefinition(": ".join(filter(None, (owner, place, found["msg"].removeprefix("Value error, ")))))
 
 
 def workflow_definition(
@@ -557,6 +559,42 @@ class Definer:
         definition = workflow_definition(name, steps, limits, **options)
         self._catalogue.add(definition.tool(), owner=self.principal)
         return WorkflowHandle(self._as_handle_crib(), definition, wanted)
+
+    def mcp_server(
+        self,
+        name: str,
+        tools: Sequence[str],
+        *,
+        excluded_tools: Sequence[str] = (),
+        offer: Literal["tools", "search"] = "tools",
+        title: str | None = None,
+        description: str = "",
+    ) -> McpServerDefinition:
+        """Define a virtual MCP server: a selection of tools at `/mcp/servers/{name}`. It is saved before the next call.
+
+        Args:
+            name: The end of its address.
+            tools: Names, patterns of names (`crm.*`), groups (`group:crm/deals`) and tags (`tag:deals`).
+            excluded_tools: The same, for tools that are taken out again.
+            offer: `search` lists `search_tools` and `call_tool` in place of the tools.
+            title: What people see in place of the name.
+            description: What it is for; instructions for the clients' model.
+
+        Raises:
+            InvalidDefinition: A field is not of its type.
+
+        Example:
+            server = crib.mcp_server("crm", ["search_deals", "tag:crm"], description="Find and change deals.")
+            print(server.path)
+        """
+        content = {"title": title, "description": description, "offer": offer}
+        content |= {"name": name, "tools": tuple(tools), "excluded_tools": tuple(excluded_tools)}
+        try:
+            definition = McpServerDefinition.model_validate(content)
+        except ValidationError as problem:
+            raise _refusal(f"MCP server {name!r}", problem) from None
+        self._catalogue.add(definition, owner=self.principal)
+        return definition
 
     def _as_handle_crib(self) -> HandleCrib:
         return cast("HandleCrib", self)

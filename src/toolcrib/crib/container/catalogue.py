@@ -22,6 +22,7 @@ from toolcrib.contracts import (
     Implementation,
     InvalidDefinition,
     InvalidInput,
+    McpServerDefinition,
     NotFound,
     PermissionDenied,
     Principal,
@@ -66,7 +67,7 @@ if TYPE_CHECKING:
 
 _logger = logging.getLogger("toolcrib.tools")
 
-Addition: TypeAlias = ToolDefinition | FunctionTool[..., Any]
+Addition: TypeAlias = ToolDefinition | FunctionTool[..., Any] | McpServerDefinition
 """What a program adds: a definition, or a function with one."""
 _CALLED: Final[Mapping[type[Implementation], str]] = {
     AgenticImplementation: "agentic tool",
@@ -88,6 +89,7 @@ class StoredDefinitions:
     accounts: Named[ServiceAccount]
     steps: Named[StepRegistration]
     conditions: Named[ConditionBinding]
+    mcp_servers: Named[McpServerDefinition]
 
     @classmethod
     def of(cls, definitions: Definitions) -> Self:
@@ -99,6 +101,7 @@ class StoredDefinitions:
             Named(definitions, "account", ServiceAccount),
             Named(definitions, "workflow_step", StepRegistration),
             Named(definitions, "condition", ConditionBinding),
+            Named(definitions, "mcp_server", McpServerDefinition),
         )
 
 
@@ -130,6 +133,7 @@ class Catalogue:
         self._registry, self._providers = stored.registry, stored.providers
         self._fragments, self._accounts = stored.fragments, stored.accounts
         self._steps, self._conditions = stored.steps, stored.conditions
+        self._mcp_servers = stored.mcp_servers
         self._functions = functions
         self._models = models
         self._commands = commands
@@ -155,6 +159,8 @@ class Catalogue:
             InvalidDefinition: One of them could not run.
         """
         for addition in additions:
+            if type(addition) is McpServerDefinition:
+                continue
             definition = addition if isinstance(addition, ToolDefinition) else addition.definition
             if type(definition.implementation) not in _CALLED:
                 check_tool(definition)
@@ -229,6 +235,7 @@ class Catalogue:
         await self._accounts.refresh(realm)
         await self._steps.refresh(realm)
         await self._conditions.refresh(realm)
+        await self._mcp_servers.refresh(realm)
         self._realms[realm] = changes
 
     async def renew(self, realm: str) -> None:
@@ -453,6 +460,9 @@ class Catalogue:
 
     async def _try_to_save(self, added: Addition, owner: Principal) -> None:
         """Save what was added, or keep why it cannot be saved."""
+        if type(added) is McpServerDefinition:
+            await self._save_mcp_server(added, owner)
+            return
         place = (owner.realm, added.name if isinstance(added, ToolDefinition) else added.definition.name)
         self._refused.pop(place, None)
         self._told.discard(place)
@@ -462,7 +472,11 @@ class Catalogue:
             _logger.warning("%r was added and cannot be saved: %s", place[1], problem)
             self._refused[place] = problem
 
-    async def _save_added(self, added: Addition, owner: Principal) -> None:
+    async def _save_mcp_server(self, added: McpServerDefinition, owner: Principal) -> None:
+        if self._mcp_servers.find(owner.realm, added.name) != added:
+            await self._mcp_servers.save(added, realm=owner.realm, made_by=owner.id, at=self._clock.now())
+
+    async def _save_added(self, added: ToolDefinition | FunctionTool[..., Any], owner: Principal) -> None:
         if isinstance(added, ToolDefinition):
             await self.save(added, owner)
             return

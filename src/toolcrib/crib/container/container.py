@@ -19,6 +19,7 @@ from toolcrib import agents, workflows
 from toolcrib.contracts import (
     DELEGATES,
     Json,
+    McpServerDefinition,
     Principal,
     PromptFragment,
     RunKind,
@@ -188,6 +189,11 @@ class CribServices:
     def conditions(self) -> Named[ConditionBinding]:
         """The conditions that workflows name."""
         return self.definitions.stored.conditions
+
+    @property
+    def mcp_servers(self) -> Named[McpServerDefinition]:
+        """The virtual MCP servers."""
+        return self.definitions.stored.mcp_servers
 
     @property
     def catalogue(self) -> Catalogue:

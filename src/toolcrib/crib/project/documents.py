@@ -17,6 +17,7 @@ from toolcrib.contracts import (
     Implementation,
     InvalidDefinition,
     JsonObject,
+    McpServerDefinition,
     NotFound,
     PromptFragment,
     ProviderDefinition,
@@ -57,6 +58,7 @@ SHAPE_OF: Final[Mapping[ProjectKind, type[Contract]]] = {
     "handler": StepRegistration,
     "agent": AgentDefinition,
     "workflow": WorkflowDefinition,
+    "mcp_server": McpServerDefinition,
 }
 """The contract whose fields a document of each kind has, beside `kind`."""
 TOOL_KINDS: Final[frozenset[ProjectKind]] = frozenset({"tool", "agent", "workflow", "function"})

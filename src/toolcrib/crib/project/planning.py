@@ -39,6 +39,7 @@ SHOWN: Final[tuple[DefinitionKind, ...]] = (
     "condition",
     "tool",
     "workflow_step",
+    "mcp_server",
 )
 """What plans name, in this order; baselines and ownership are kept beside it."""
 _VERSION: Final = "1.0.0"
@@ -210,6 +211,8 @@ async def _remove(shadow: Crib, what: StoredName) -> None:
             await shadow.accounts.remove(name)
         case "condition":
             await shadow.conditions.remove(name)
+        case "mcp_server":
+            await shadow.mcp_servers.remove(name)
         case _:
             await shadow.steps.remove(name)
 

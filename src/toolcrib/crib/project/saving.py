@@ -14,6 +14,7 @@ from toolcrib.contracts import (
     AgentDefinition,
     Contract,
     InvalidInput,
+    McpServerDefinition,
     PromptFragment,
     ProviderDefinition,
     ServiceAccount,
@@ -29,6 +30,7 @@ from toolcrib.crib.project.documents import InvalidProject, Project, ProjectDocu
 from toolcrib.crib.project.importing import AddressImports, losses_of
 from toolcrib.crib.project.saved import Pin, SavedProject, StoredName
 from toolcrib.infrastructure.store import DefinitionKind
+from toolcrib.kinds.python.functions import FunctionTool
 
 _MOST_ROUNDS: Final = 20
 _NOT_SAVED: Final = frozenset({"project", "secret", "key", "budget"})
@@ -164,6 +166,9 @@ class _Saver:
             case StepRegistration():
                 await crib.steps.save(body)
                 return "workflow_step"
+            case McpServerDefinition():
+                await crib.mcp_servers.save(body)
+                return "mcp_server"
             case _:
                 raise TypeError(f"{type(body).__name__} is not stored")
 
@@ -243,5 +248,5 @@ def functions_of(application: str, crib: Crib) -> Functions:
         crib: The crib.
     """
     added = (addition for addition, _ in crib.additions)
-    functions = [each.definition for each in added if not isinstance(each, ToolDefinition)]
+    functions = [each.definition for each in added if isinstance(each, FunctionTool)]
     return Functions(application, {each.name: each for each in functions})

@@ -11,6 +11,7 @@ Example:
 """
 
 from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Set as AbstractSet
 from dataclasses import dataclass
 from itertools import islice
 from typing import Generic, get_args
@@ -53,6 +54,7 @@ class ToolListing:
         text: str | None = None,
         facets: Mapping[Facet, str | None] | None = None,
         fits: Callable[[ToolRevision], bool] = lambda _: True,
+        among: AbstractSet[str] | None = None,
     ) -> ToolsPage:
         """The tools that come after a name.
 
@@ -62,6 +64,7 @@ class ToolListing:
             text: Text to find in name, title, description or tags.
             facets: What a tool must have: category, tag, kind of implementation, status; null for any.
             fits: What else must be true of it.
+            among: Only tools with these names; null for all.
 
         Example:
             page = await crib.listing.page(text="deals", facets={"kind": "python"}, limit=20)
@@ -69,8 +72,9 @@ class ToolListing:
         """
         who = await self._actor.authorize(newest=True)
         realm_index = self._registry.index(who.realm)
-        among = [realm_index.having(facet, value) for facet, value in (facets or {}).items() if value is not None]
-        found = realm_index.page(after=after, among=[*among, *self._visibility.of(who)], text=text)
+        sets = [realm_index.having(facet, value) for facet, value in (facets or {}).items() if value is not None]
+        sets += [] if among is None else [among]
+        found = realm_index.page(after=after, among=[*sets, *self._visibility.of(who)], text=text)
         items = list(islice((tool for tool in found if fits(tool)), limit + 1))
         return ToolsPage(items[:limit], len(items) > limit)
 
@@ -81,6 +85,7 @@ class ToolListing:
         limit: int = 10,
         group: str | None = None,
         status: LifeCycle | None = "active",
+        among: AbstractSet[str] | None = None,
     ) -> Sequence[tuple[ToolRevision, Hit]]:
         """The tools that do what a query says, best first.
 
@@ -89,6 +94,7 @@ class ToolListing:
             limit: At most so many.
             group: Only tools of this group, or of those below it: `crm` for `crm/deals`.
             status: Tools in another life-cycle state are left out; null for tools in any.
+            among: Only tools with these names; null for all.
 
         Example:
             for found, hit in await crib.listing.search("move deals to another stage", limit=3):
@@ -98,10 +104,10 @@ class ToolListing:
         realm_index = self._registry.index(who.realm)
         index = await realm_index.ensure_search()
         states = get_args(LifeCycle) if status is None else (status,)
-        among = frozenset[str]().union(*(realm_index.having("status", state) for state in states))
-        for visible in self._visibility.of(who):
-            among &= visible
-        hits = index.find(query, limit=limit, group=group, among=among)
+        names = frozenset[str]().union(*(realm_index.having("status", state) for state in states))
+        for wanted in [*self._visibility.of(who), *([] if among is None else [among])]:
+            names &= wanted
+        hits = index.find(query, limit=limit, group=group, among=names)
         found = ((realm_index.find(hit.name, None), hit) for hit in hits)
         return [(tool, hit) for tool, hit in found if tool is not None]
 

@@ -11,7 +11,7 @@ from typing import Annotated, Final
 
 import typer
 
-from toolcrib.interfaces.cli.admin import keys, mcp, providers, serve, settings, store
+from toolcrib.interfaces.cli.admin import keys, mcp, mcp_servers, providers, serve, settings, store
 from toolcrib.interfaces.cli.agents import agents, evaluations, models, named
 from toolcrib.interfaces.cli.demo import demo
 from toolcrib.interfaces.cli.project import project
@@ -84,6 +84,9 @@ app = typer.Typer(
     context_settings=dict(HELP),
 )
 
+_GROUPS: Final[dict[str, type[CommandGroup]]] = {"mcp": mcp_servers.McpCommands, "tool": ToolCommands}
+"""Groups that find their commands in a way of their own."""
+
 for name, group in (
     ("account", named.accounts_app),
     ("agent", agents.app),
@@ -97,6 +100,7 @@ for name, group in (
     ("handler", named.handlers_app),
     ("instance", instances.app),
     ("key", keys.app),
+    ("mcp", mcp_servers.app),
     ("model", models.app),
     ("provider", providers.app),
     ("reference", providers.reference_app),
@@ -108,7 +112,7 @@ for name, group in (
     ("upgrade", replay.app),
     ("workflow", workflows.app),
 ):
-    app.add_typer(group, name=name, cls=ToolCommands if name == "tool" else CommandGroup)
+    app.add_typer(group, name=name, cls=_GROUPS.get(name, CommandGroup))
 
 
 @app.callback()
@@ -124,7 +128,6 @@ for name, made, example in (
     ("export", project.export, "toolcrib export definitions"),
     ("guard", mcp.guard, "toolcrib guard --approve 'write_*' -- mcp-server-files /data"),
     ("init", project.init, "toolcrib init shop"),
-    ("mcp", mcp.mcp, "toolcrib mcp shop.tools:crib"),
     ("prune", store.prune, "toolcrib prune --older-than 30d --dry-run"),
     ("replay", replay.replay, "toolcrib replay run.bundle"),
     ("schema", settings.schema, "toolcrib schema Run"),

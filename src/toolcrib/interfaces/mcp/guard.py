@@ -82,7 +82,9 @@ async def guard(crib: Crib, guarded: GuardedServer) -> AsyncGenerator[tuple[Serv
             name = guarded.name_of(tool)
             if name is not None:
                 await _save(crib, tool, needs_approval=_matches(name, guarded.approve))
-        yield McpServer(lambda _: crib, self_approval=True, name_of=guarded.name_of).build(), imported
+        server = McpServer(lambda _: crib, self_approval=True, name_of=guarded.name_of)
+        async with server.changes:
+            yield server.build(), imported
 
 
 async def serve_guard(crib: Crib, guarded: GuardedServer) -> None:

@@ -1,25 +1,32 @@
 """The MCP server over HTTP, at `/mcp` of the server.
 
+A virtual server is at `/mcp/servers/{name}`, and a single tool at `/mcp/tools/{name}`.
+
 Requests of protocol revision 2026-07-28 need no session. Clients of older revisions get one, which is bound to the
 principal that began it. The SDK is imported and started by the first request.
 """
 
 import asyncio
 import contextlib
+from collections.abc import Mapping
+from functools import partial
 from ipaddress import ip_address
 from typing import TYPE_CHECKING, Any, Final, cast
 from urllib.parse import urlsplit
 
 from starlette.types import Receive, Scope, Send
 
-from toolcrib.contracts import PermissionDenied, Principal, Unavailable
+from toolcrib.contracts import McpServerDefinition, NotFound, PermissionDenied, Principal, Unavailable
 from toolcrib.contracts.base.errors import missing_extra
 from toolcrib.crib import Crib
 
 if TYPE_CHECKING:
     from mcp.server.streamable_http_manager import StreamableHTTPSessionManager
 
+    from toolcrib.interfaces.mcp.server import McpServer
+
 PATH: Final = "/mcp"
+PATHS: Final = (PATH, f"{PATH}/servers/{{server}}", f"{PATH}/tools/{{tool}}")
 _LOCAL: Final = frozenset({"localhost", "127.0.0.1", "::1"})
 
 
@@ -44,10 +51,32 @@ class McpEndpoint:
 
         Raises:
             PermissionDenied: It comes from a page of another site.
+            NotFound: There is no such virtual server, or no such tool for the principal.
         """
         _refuse_foreign_origin(scope)
         manager = await self._started()
-        await manager.handle_request({**scope, "user": _user(scope)}, receive, send)
+        from toolcrib.interfaces.mcp.server import SERVED  # noqa: PLC0415 - see the module
+
+        server = await self._server(scope)
+        SERVED.set(server)
+        state = {**scope["state"], "mcp_server_of": partial(self._server, scope)}
+        await manager.handle_request({**scope, "state": state, "user": _user(scope)}, receive, send)
+
+    async def _server(self, scope: Scope) -> McpServerDefinition | None:
+        """The virtual server that the address names; for that of a tool, one that has only this tool."""
+        names: Mapping[str, str] = scope["path_params"]
+        if not names:
+            return None
+        from toolcrib.interfaces.mcp.offers import ToolOffers, find_server  # noqa: PLC0415 - see the module
+
+        crib = self._crib.acting_as(cast("Principal", scope["state"]["principal"]))
+        if "server" in names:
+            return await find_server(crib, names["server"])
+        tool = names["tool"]
+        if not await ToolOffers(crib).has(tool):
+            msg = f"there is no tool {tool[:100]!r} for this key; an MCP client lists the tools at {PATH}"
+            raise NotFound(msg)
+        return McpServerDefinition(name=tool, tools=(tool,))
 
     async def close(self) -> None:
         """End all sessions."""
@@ -69,26 +98,30 @@ class McpEndpoint:
 
     async def _serve(self, ready: asyncio.Event) -> None:
         """Own the task group of the SDK, which one task must enter and leave."""
-        manager = _manager(self._crib, self_approval=self.self_approval)
-        async with manager.run():
+        try:
+            from mcp.server.streamable_http_manager import StreamableHTTPSessionManager  # noqa: PLC0415 - see above
+
+            server = _server_for(self._crib, self_approval=self.self_approval)
+        except ImportError as problem:
+            raise Unavailable(missing_extra("the MCP server", problem.name, "mcp")) from problem
+        manager = StreamableHTTPSessionManager(server.build())
+        async with manager.run(), server.changes:
             self._manager = manager
             ready.set()
             await self._stop.wait()
         self._manager = None
 
 
-def _manager(crib: Crib, *, self_approval: bool) -> "StreamableHTTPSessionManager":
-    try:
-        from mcp.server.streamable_http_manager import StreamableHTTPSessionManager  # noqa: PLC0415 - see the module
-
-        from toolcrib.interfaces.mcp.server import Context, McpServer  # noqa: PLC0415 - see the module
-    except ImportError as problem:
-        raise Unavailable(missing_extra("the MCP server", problem.name, "mcp")) from problem
+def _server_for(crib: Crib, *, self_approval: bool) -> "McpServer":
+    from toolcrib.interfaces.mcp.server import Context, McpServer  # noqa: PLC0415 - see the module
 
     def crib_of(ctx: Context) -> Any:
         return crib.acting_as(cast("Principal", cast("Any", ctx.request).state.principal))
 
-    return StreamableHTTPSessionManager(McpServer(crib_of, self_approval=self_approval).build())
+    async def server_of(ctx: Context) -> McpServerDefinition | None:
+        return await cast("Any", ctx.request).state.mcp_server_of()
+
+    return McpServer(crib_of, self_approval=self_approval, server_of=server_of)
 
 
 def _user(scope: Scope) -> Any:

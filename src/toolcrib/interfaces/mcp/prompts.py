@@ -19,16 +19,16 @@ _MOST: Final = 100
 
 
 class McpPrompts:
-    """The prompts of a crib.
+    """The prompts that a client is offered.
 
     Args:
-        offers: The tools that are offered as prompts.
+        offers: What the client is offered.
     """
 
     def __init__(self, offers: ToolOffers) -> None:
         self._offers = offers
 
-    async def list(self, crib: ActingCrib) -> types.ListPromptsResult:
+    async def list(self) -> types.ListPromptsResult:
         """The prompts that the principal may use."""
         prompts = [
             types.Prompt(
@@ -37,21 +37,21 @@ class McpPrompts:
                 description=each.tool.definition.description,
                 arguments=_arguments(each.tool.definition.input_schema),
             )
-            for each in await self._offers.all(crib, "prompt")
+            for each in await self._offers.all("prompt")
         ]
         return types.ListPromptsResult(prompts=prompts)
 
-    async def get(self, crib: ActingCrib, name: str, arguments: Mapping[str, str]) -> types.GetPromptResult:
+    async def get(self, name: str, arguments: Mapping[str, str]) -> types.GetPromptResult:
         """The messages of a prompt.
 
         Raises:
             InvalidInput: There is no such prompt for this principal, the arguments do not fit, or the tool has failed.
         """
-        tool = await self._offers.find(crib, name, "prompt")
+        tool = await self._offers.find(name, "prompt")
         if tool is None:
             msg = f"there is no prompt {name[:100]!r}; prompts/list has those there are"
             raise InvalidInput(msg)
-        result = await crib.invoke(f"{tool.name}@{tool.content_hash}", parse_arguments(tool, arguments))
+        result = await self._offers.crib.invoke(f"{tool.name}@{tool.content_hash}", parse_arguments(tool, arguments))
         if not result.ok:
             msg = f"run {result.run_id} of {tool.name!r} has no output: {why(result)}"
             raise InvalidInput(msg)
@@ -60,7 +60,7 @@ class McpPrompts:
         envelope = result.envelopes[-1] if result.envelopes else None
         attached = {} if envelope is None else {each.url: each for each in envelope.attachments}
         listed = _listed(whole.get("messages", output))
-        messages = [await _message(crib, result.run_id, each, attached) for each in listed]
+        messages = [await _message(self._offers.crib, result.run_id, each, attached) for each in listed]
         description = whole.get("description") or tool.definition.description
         return types.GetPromptResult(description=str(description), messages=messages)
 

@@ -21,6 +21,8 @@ from toolcrib.kinds.mcp.shape import McpImplementation
 Contents: TypeAlias = types.TextResourceContents | types.BlobResourceContents
 
 _RUN: Final = re.compile(r"toolcrib://runs/(?P<run_id>run_[0-9a-z]{1,64})(?:/attachments/(?P<digest>[0-9a-f]{64}))?")
+OPEN: Final = frozenset({"queued", "running", "awaiting_approval", "awaiting_client", "awaiting_answer"})
+"""Statuses of runs that have not ended."""
 _PAGE: Final = 50
 _JSON: Final = "application/json"
 
@@ -42,26 +44,26 @@ _TEMPLATES: Final = (
 
 
 class McpResources:
-    """The resources of a crib.
+    """The resources that a client is offered.
 
     Args:
-        offers: The tools that are offered as resources.
+        offers: What the client is offered.
     """
 
     def __init__(self, offers: ToolOffers) -> None:
         self._offers = offers
+        self._crib = offers.crib
 
-    async def page(self, crib: ActingCrib, cursor: str | None) -> types.ListResourcesResult:
+    async def page(self, cursor: str | None) -> types.ListResourcesResult:
         """The resources of tools, then the runs of the principal, newest first.
 
         Args:
-            crib: Acts as the client's principal.
             cursor: Id of a run: only older ones. Null for the beginning.
         """
-        who = await crib.authorize()
-        runs = await crib.store.journal.runs(who.realm, made_by=who.id, before=cursor, limit=_PAGE + 1)
+        who = await self._crib.authorize()
+        runs = await self._crib.store.journal.runs(who.realm, made_by=who.id, before=cursor, limit=_PAGE + 1)
         shown = runs[:_PAGE]
-        resources = [] if cursor is not None else await self._fixed(crib)
+        resources = [] if cursor is not None else await self._fixed()
         resources += [
             types.Resource(
                 uri=f"toolcrib://runs/{run.run_id}",
@@ -70,11 +72,12 @@ class McpResources:
                 mime_type=_JSON,
             )
             for run in shown
+            if await self._offers.runs_of(run.request.tool_name)
         ]
         more = len(runs) > _PAGE
         return types.ListResourcesResult(resources=resources, next_cursor=shown[-1].run_id if more else None)
 
-    async def templates(self, crib: ActingCrib) -> types.ListResourceTemplatesResult:
+    async def templates(self) -> types.ListResourceTemplatesResult:
         """The addresses of runs and of their attachments, and those of tools with variables."""
         found = [
             types.ResourceTemplate(
@@ -84,12 +87,12 @@ class McpResources:
                 description=each.tool.definition.description,
                 mime_type=offer_of(each.tool).mime_type,
             )
-            for each in await self._offers.all(crib, "resource")
+            for each in await self._offers.all("resource")
             if offer_of(each.tool).variables
         ]
         return types.ListResourceTemplatesResult(resource_templates=[*found, *_TEMPLATES])
 
-    async def read(self, crib: ActingCrib, uri: str) -> types.ReadResourceResult:
+    async def read(self, uri: str) -> types.ReadResourceResult:
         """The contents of a resource.
 
         Raises:
@@ -98,29 +101,56 @@ class McpResources:
         """
         found = _RUN.fullmatch(uri)
         if found is None:
-            contents = await self._call(crib, uri)
-        elif found["digest"] is not None:
-            contents = [await _attachment(crib, uri, found["run_id"], found["digest"])]
+            contents = await self._call(uri)
+            return types.ReadResourceResult(contents=list(contents))
+        run_id = found["run_id"]
+        await self._check_run(run_id)
+        if found["digest"] is not None:
+            contents = [await _attachment(self._crib, uri, run_id, found["digest"])]
         else:
-            state = await crib.executions.respond(found["run_id"])
+            state = await self._crib.executions.respond(run_id)
             text = state.model_dump_json(exclude_none=True)
             contents = [types.TextResourceContents(uri=uri, mime_type=_JSON, text=text)]
         return types.ReadResourceResult(contents=list(contents))
 
-    async def find(self, crib: ActingCrib, uri: str) -> ToolRevision | None:
+    async def open_state(self, uri: str) -> str | None:
+        """The state of a run that has not ended, as JSON; null if it has, or if the address is not one of a run.
+
+        Raises:
+            NotFound: There is no such run for this principal.
+            PermissionDenied: The run belongs to another principal.
+        """
+        found = _RUN.fullmatch(uri)
+        if found is None or found["digest"] is not None:
+            return None
+        await self._check_run(found["run_id"])
+        state = await self._crib.executions.respond(found["run_id"])
+        return state.model_dump_json(exclude_none=True) if state.status in OPEN else None
+
+    async def find(self, uri: str) -> ToolRevision | None:
         """The tool behind an address or behind a template; null if none is offered."""
-        for each in await self._offers.all(crib, "resource"):
+        for each in await self._offers.all("resource"):
             offer = offer_of(each.tool)
             if uri == offer.uri or offer.arguments_of(uri) is not None:
                 return each.tool
         return None
 
-    async def _fixed(self, crib: ActingCrib) -> list[types.Resource]:
-        offered = await self._offers.all(crib, "resource")
+    async def _check_run(self, run_id: str) -> None:
+        """Refuse a run of a tool that the virtual server does not select."""
+        if self._offers.server is None:
+            return
+        run = await self._crib.executions.run_for(run_id, self._crib.principal, "read")
+        if not await self._offers.runs_of(run.request.tool_name):
+            msg = f"run {run_id} is of a tool that this MCP server does not offer; read it at another address"
+            raise NotFound(msg)
+
+    async def _fixed(self) -> list[types.Resource]:
+        offered = await self._offers.all("resource")
         return [_resource(each) for each in offered if not offer_of(each.tool).variables]
 
-    async def _call(self, crib: ActingCrib, uri: str) -> Sequence[Contents]:
-        tool = await self.find(crib, uri)
+    async def _call(self, uri: str) -> Sequence[Contents]:
+        crib = self._crib
+        tool = await self.find(uri)
         arguments = None if tool is None else offer_of(tool).arguments_of(uri)
         if tool is None or arguments is None:
             msg = f"there is no resource {uri[:200]!r}; list resources and templates for those there are"

@@ -18,7 +18,7 @@ from toolcrib.contracts.base.base import release
 from toolcrib.contracts.schemas import contract_schemas
 from toolcrib.crib import Crib
 from toolcrib.crib.maintenance import maintenance_loop
-from toolcrib.interfaces.mcp.http import PATH, McpEndpoint
+from toolcrib.interfaces.mcp.http import PATHS, McpEndpoint
 from toolcrib.interfaces.server.agents import agents, executions, named
 from toolcrib.interfaces.server.http.caller_rights import BEARER
 from toolcrib.interfaces.server.http.errors import ErrorView, on_http_error, on_invalid_request, on_toolcrib_error
@@ -117,7 +117,8 @@ def create_app(
     openai.router.add_to(app.router, openai.PREFIX, needs_key, openai.ERRORS)
     app.state.error_dialects = {f"{openai.PREFIX}/": openai_error}
     app.add_api_route(f"{_PREFIX}/schemas", _schemas, tags=["schemas"], dependencies=[needs_key], responses=_ERRORS)
-    app.router.routes.append(Route(PATH, app.state.mcp))
+    for path in PATHS:
+        app.router.routes.append(Route(path, app.state.mcp))
     app.add_api_route("/health", _health, tags=["health"])
     return app
 

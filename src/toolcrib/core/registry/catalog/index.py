@@ -14,6 +14,7 @@ from itertools import islice
 from typing import Any, Final, Literal, TypeAlias
 
 from toolcrib.contracts import ToolRevision
+from toolcrib.contracts.specs.agents import GROUP, TAG
 from toolcrib.core.registry.catalog.search import ToolSearch
 from toolcrib.core.registry.checks.versions import newest
 
@@ -171,6 +172,25 @@ class RealmIndex:
         start = next((place for place, character in enumerate(pattern) if character in "*?["), len(pattern))
         begun = self._names_with_prefix(pattern[:start])
         return [self._current[name] for name in begun if fnmatchcase(name, pattern)]
+
+    def meant_by(self, ref: str) -> Sequence[ToolRevision]:
+        """The current revisions that a reference means: by name, pattern, group (`group:crm/deals`) or `tag:deals`.
+
+        A group may also be all of a category, or any tag in it. An agent is meant by its name only.
+        """
+        if ref.startswith(GROUP):
+            category, _, tag = ref.removeprefix(GROUP).partition("/")
+            among = [self.having("category", category), *([self.having("tag", tag)] if tag else [])]
+            found = list(self.page(after="", among=among))
+        elif ref.startswith(TAG):
+            found = list(self.page(after="", among=[self.having("tag", ref.removeprefix(TAG))]))
+        elif "*" in ref:
+            found = self.like(ref)
+        else:
+            named = self.find(ref, None)
+            return [] if named is None else [named]
+        agents = self.having("kind", "agent")
+        return [tool for tool in found if tool.name not in agents]
 
     def page(
         self, *, after: str, among: Sequence[AbstractSet[str]] = (), text: str | None = None

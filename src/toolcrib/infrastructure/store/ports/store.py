@@ -16,11 +16,21 @@ from toolcrib.infrastructure.store.ports.records import ApprovalStore, Conversat
 from toolcrib.infrastructure.store.ports.retention import RetentionStore
 
 DefinitionKind: TypeAlias = Literal[
-    "tool", "provider", "baseline", "fragment", "account", "workflow_step", "condition", "draft", "project"
+    "tool",
+    "provider",
+    "baseline",
+    "fragment",
+    "account",
+    "workflow_step",
+    "condition",
+    "draft",
+    "project",
+    "mcp_server",
 ]
 """`baseline`: what a provider offered under a tool's name when it was last adopted. `workflow_step`, `condition`: the
 workflow vocabulary. `draft`: a workflow that is not published, under the name that it would have.
-`project`: what a folder of definitions has made, so that only this is removed with its documents."""
+`project`: what a folder of definitions has made, so that only this is removed with its documents.
+`mcp_server`: a virtual MCP server."""
 
 
 @dataclass(frozen=True, slots=True)

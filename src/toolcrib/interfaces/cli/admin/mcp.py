@@ -21,6 +21,10 @@ Scopes = Annotated[
         "--scope", metavar="URI", help="What the client may do, such as ai://tools/crm/*/execute; all if not given."
     ),
 ]
+Server = Annotated[
+    str | None,
+    typer.Option("--server", metavar="NAME", help="A virtual server, whose tools are served; all tools if not given."),
+]
 Name = Annotated[str, typer.Option(help="The server's name in the store.")]
 Command = Annotated[
     list[str],
@@ -42,7 +46,7 @@ Accept = Annotated[
 ]
 
 
-def mcp(app: Application = None, *, scope: Scopes = None, store: Store = DEFAULT_STORE) -> None:
+def mcp(app: Application = None, *, server: Server = None, scope: Scopes = None, store: Store = DEFAULT_STORE) -> None:
     """Serve the tools to one MCP client on standard input and output.
 
     An MCP client starts this command. A call that needs approval waits in the inbox of the store; with the setting
@@ -61,7 +65,8 @@ def mcp(app: Application = None, *, scope: Scopes = None, store: Store = DEFAULT
     settings = load_settings({"store": store}).settings
     crib = Crib.from_settings(settings) if app is None else load_crib(app, store=store)
     who = crib.principal if scope is None else OWNER.model_copy(update={"id": "mcp", "grants": tuple(scope)})
-    asyncio.run(serve_stdio(crib, crib.acting_as(who), self_approval=settings.server.self_approval))
+    self_approval = settings.server.self_approval
+    asyncio.run(serve_stdio(crib, crib.acting_as(who), self_approval=self_approval, server_name=server))
 
 
 def guard(

@@ -18,6 +18,7 @@ from toolcrib.contracts import (
     ImpactReport,
     JsonObject,
     JsonSchema,
+    McpServerDefinition,
     OpenQuestion,
     PromptDifference,
     PromptFragment,
@@ -59,7 +60,7 @@ from toolcrib.interfaces.cli.render import documents as own
 
 PROTOCOLS: Final[Mapping[str, str]] = {
     "guard": "MCP messages to the client that has started it",
-    "mcp": "MCP messages to the client that has started it",
+    "mcp serve": "MCP messages to the client that has started it",
 }
 """Commands whose standard output is a protocol of another program; they have no `--json`."""
 OUTPUTS: Final[Mapping[str, Any]] = {
@@ -118,6 +119,11 @@ OUTPUTS: Final[Mapping[str, Any]] = {
     "key list": list[own.KeyEntry],
     "key remove": own.Removed,
     "key show": own.KeyEntry,
+    "mcp add": McpServerDefinition,
+    "mcp list": list[McpServerDefinition],
+    "mcp remove": own.Removed,
+    "mcp set": McpServerDefinition,
+    "mcp show": McpServerDefinition,
     "model add": own.InstallableModel,
     "model list": list[own.InstallableModel],
     "model remove": own.Removed,

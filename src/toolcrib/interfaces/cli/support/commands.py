@@ -242,6 +242,8 @@ class Resource(Generic[T]):
     """What the commands over things of one kind need to know of it. A command that has no function is not made."""
 
     noun: str
+    group: str = ""
+    """Name of the group of commands; the noun if empty."""
     name: Any
     """The argument that names one: an `Annotated` type."""
     list: "Callable[[Crib], Awaitable[Iterable[T]]]"
@@ -267,7 +269,7 @@ class Resource(Generic[T]):
             made = make()
             if made is not None:
                 text, end = usual[verb]
-                example = f"toolcrib {noun} {verb}{self.help.examples.get(verb, end)}"
+                example = f"toolcrib {self.group or noun} {verb}{self.help.examples.get(verb, end)}"
                 command(app, verb, example=example, text=self.help.texts.get(verb, text))(made)
 
     def _list(self) -> Callable[..., None]:

@@ -15,7 +15,7 @@ if TYPE_CHECKING:
 _COMPLETED: Final = 50
 _MOST: Final = 1000
 NamedKind: TypeAlias = Literal[
-    "account", "agent", "condition", "draft", "fragment", "handler", "provider", "secret", "workflow"
+    "account", "agent", "condition", "draft", "fragment", "handler", "mcp_server", "provider", "secret", "workflow"
 ]
 """Things whose names are completed."""
 DEFAULT_STORE: Final = None
@@ -93,6 +93,7 @@ def names_of(kind: NamedKind) -> Callable[[str], list[str]]:
                     "condition": crib.conditions,
                     "fragment": crib.fragments,
                     "handler": crib.steps,
+                    "mcp_server": crib.mcp_servers,
                 }
                 return [each.name for each in await named[kind].list()]
 

@@ -1,4 +1,4 @@
-"""Routes of resources kept by name: prompt fragments, service accounts, steps and conditions of workflows."""
+"""Routes of resources kept by name: prompt fragments, service accounts, workflow steps, conditions, MCP servers."""
 
 from collections.abc import Awaitable, Callable
 from dataclasses import dataclass
@@ -6,7 +6,7 @@ from typing import Annotated, Any, Final, Generic, NamedTuple
 
 from fastapi import Body, Depends
 
-from toolcrib.contracts import InvalidInput, PromptFragment, ServiceAccount
+from toolcrib.contracts import InvalidInput, McpServerDefinition, PromptFragment, ServiceAccount
 from toolcrib.contracts.workflows import ConditionBinding, StepRegistration
 from toolcrib.core.policy import permits
 from toolcrib.core.registry import ItemT
@@ -44,15 +44,19 @@ class NamedResource(Generic[ItemT]):
         """Of what a caller needs a grant for."""
         return f"ai://{self.plural}/{name}/{verb}"
 
+    @property
+    def _title(self) -> str:
+        return self.noun.title().replace("_", "")
+
     def body(self) -> type[ItemT]:
         """The contract as it is sent."""
-        made: Any = type(f"{self.noun.title()}Body", (self.contract,), {"__doc__": self.texts.body})
+        made: Any = type(f"{self._title}Body", (self.contract,), {"__doc__": self.texts.body})
         made.model_config["defer_build"] = False  # as a route does for bodies that it names itself
         return made
 
     def page(self) -> type[ListView[ItemT]]:
         """The response with all resources that the caller may see."""
-        made: Any = type(f"{self.noun.title()}Page", (ListView[self.contract],), {"__doc__": self.texts.page})
+        made: Any = type(f"{self._title}Page", (ListView[self.contract],), {"__doc__": self.texts.page})
         return made
 
 
@@ -157,6 +161,19 @@ RESOURCES: Final[tuple[NamedResource[Any], ...]] = (
             "Conditions by name.",
             "Give a condition a name. Published workflows keep the one that they were checked with.",
             "Take a condition out. Published workflows keep it; new ones cannot name it any more.",
+        ),
+    ),
+    NamedResource(
+        noun="mcp_server",
+        plural="mcp_servers",
+        tag="mcp",
+        contract=McpServerDefinition,
+        things=lambda crib: crib.mcp_servers,
+        texts=ResourceTexts(
+            "A virtual MCP server, as its author sends it.",
+            "Virtual MCP servers by name.",
+            "Store a virtual MCP server. Its clients are offered the new selection from their next request on.",
+            "Take a virtual MCP server out; its address is not found any more.",
         ),
     ),
 )

@@ -104,6 +104,7 @@ _PLURALS: Final[Mapping[DefinitionKind, str]] = MappingProxyType(
         "workflow_step": "steps",
         "condition": "conditions",
         "draft": "workflows",
+        "mcp_server": "mcp_servers",
     }
 )
 """Of security URIs, for what is no tool."""

@@ -159,7 +159,7 @@ class Catalogue:
             InvalidDefinition: One of them could not run.
         """
         for addition in additions:
-            if type(addition) is McpServerDefinition:
+            if isinstance(addition, McpServerDefinition):
                 continue
             definition = addition if isinstance(addition, ToolDefinition) else addition.definition
             if type(definition.implementation) not in _CALLED:
@@ -460,7 +460,7 @@ class Catalogue:
 
     async def _try_to_save(self, added: Addition, owner: Principal) -> None:
         """Save what was added, or keep why it cannot be saved."""
-        if type(added) is McpServerDefinition:
+        if isinstance(added, McpServerDefinition):
             await self._save_mcp_server(added, owner)
             return
         place = (owner.realm, added.name if isinstance(added, ToolDefinition) else added.definition.name)

@@ -65,7 +65,7 @@ format: $(READY) ## Format the code and fix what can be fixed safely
 docs: $(READY) ## Build the documentation into build/site, without a warning
 	@$(BIN)/python -m tools.docs.site
 
-bench: $(READY) deps-bench ## Measure instructions and CPU of a call, a large catalogue, reading calls from text, workflows, durable steps, and the agent loop beside its peers
+bench: $(READY) deps-bench ## Measure instructions and CPU of a call, a large catalogue, reading calls from text, workflows, durable steps, an MCP gateway and the agent loop beside their peers
 	$(BIN)/python -m benchmarks.ratios
 	$(BIN)/python -m benchmarks.executor_call
 	$(BIN)/python -m benchmarks.catalogue
@@ -74,6 +74,7 @@ bench: $(READY) deps-bench ## Measure instructions and CPU of a call, a large ca
 	$(BIN)/python -m benchmarks.text_protocol
 	$(BIN)/python -m benchmarks.workflow_runs
 	$(BIN)/python -m benchmarks.durable_steps
+	$(BIN)/python -m benchmarks.mcp_gateway
 	$(BIN)/python -m benchmarks.agent_loop $(ARGS)
 
 agent-suites: $(READY) ## Play AgentDojo's and BFCL's tasks on agents, live and from the recorded runs (ARGS="bfcl --limit 9")

@@ -37,10 +37,12 @@ if TYPE_CHECKING:
         use_tools_with_ai,
     )
     from toolcrib.infrastructure.net import EgressPolicy
+    from toolcrib.interfaces.adapters import langchain, openai_agents, openai_functions, pydantic_ai
     from toolcrib.kinds.code.checks import code_tool
     from toolcrib.kinds.composite.shape import CompositeRoute
     from toolcrib.kinds.entity.importer import EntityOptions, entity
     from toolcrib.kinds.python.context import ToolContext
+    from toolcrib.kinds.python.files import File
     from toolcrib.kinds.python.functions import FunctionTool, tool, tools_of
     from toolcrib.llm import ScriptedModel
 
@@ -58,6 +60,7 @@ __all__ = [
     "DefinitionOptions",
     "EgressPolicy",
     "EntityOptions",
+    "File",
     "FunctionTool",
     "LLMConfig",
     "Limits",
@@ -78,6 +81,10 @@ __all__ = [
     "WorkflowStep",
     "code_tool",
     "entity",
+    "langchain",
+    "openai_agents",
+    "openai_functions",
+    "pydantic_ai",
     "recorded_model",
     "tool",
     "tools_of",
@@ -94,6 +101,7 @@ _HOMES = {
     "DefinitionOptions": "toolcrib.crib",
     "EgressPolicy": "toolcrib.infrastructure.net",
     "EntityOptions": "toolcrib.kinds.entity.importer",
+    "File": "toolcrib.kinds.python.files",
     "FunctionTool": "toolcrib.kinds.python.functions",
     "Result": "toolcrib.core.runs",
     "RunStream": "toolcrib.crib",
@@ -111,12 +119,15 @@ _HOMES = {
     "tools_of": "toolcrib.kinds.python.functions",
     "use_tools_with_ai": "toolcrib.crib",
 }
+_ADAPTERS = {"langchain", "openai_agents", "openai_functions", "pydantic_ai"}
 
 
 def __getattr__(name: str) -> Any:
     if name not in __all__:
         msg = f"module {__name__!r} has no attribute {name!r}"
         raise AttributeError(msg)
+    if name in _ADAPTERS:
+        return import_module(f"toolcrib.interfaces.adapters.{name}")
     value = getattr(import_module(_HOMES.get(name, "toolcrib.contracts")), name)
     globals()[name] = value
     return value

@@ -407,6 +407,9 @@ def missing(old: Any, new: Any, path: str = "") -> list[str]:
     if isinstance(old, dict) and isinstance(new, dict):
         then, now = cast("dict[str, Any]", old), cast("dict[str, Any]", new)
         return [found for key, value in then.items() for found in missing(value, now.get(key), f"{path}/{key}")]
+    if isinstance(old, list) and isinstance(new, list) and len(cast("list[Any]", old)) == len(cast("list[Any]", new)):
+        pairs = enumerate(zip(cast("list[Any]", old), cast("list[Any]", new), strict=True))
+        return [found for place, (before, after) in pairs for found in missing(before, after, f"{path}/{place}")]
     return [] if old == new else [f"{path}: {old!r} became {new!r}"]
 
 

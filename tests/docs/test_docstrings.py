@@ -122,6 +122,8 @@ def exported() -> Iterator[Documented]:
     """Every name of `toolcrib` and of `toolcrib.testing`."""
     for name in (*toolcrib.__all__, *sorted(set(testing.__all__) - set(toolcrib.__all__))):
         value = getattr(toolcrib if name in toolcrib.__all__ else testing, name)
+        if inspect.ismodule(value):
+            continue  # an adapter, whose own names are shown
         if inspect.isclass(value) and issubclass(value, BaseModel | Record):
             blocks = examples_of(sys.modules[value.__module__].__doc__)
             yield Documented(name, tuple(block for block in blocks if re.search(rf"\b{name}\b", block)))

@@ -57,5 +57,5 @@ async def test_calls_that_lack_a_secret_are_not_sent_and_use_no_budget():
         made = [(await crib.call("pay", {"amount": 1})).status for _ in range(2)]
 
     assert [each.error.code for each in lacking if each.error] == [ErrorCode.AUTH_REQUIRED] * 3
-    assert "TOOLCRIB_RELEASED_ENV" in str(lacking[0].error)
+    assert "${env:PAY_TOKEN}, which is not set or not released" in str(lacking[0].error)
     assert made == ["success", "denied"]

@@ -19,7 +19,7 @@ from toolcrib.contracts import (
     ToolEnvelope,
     ToolRevision,
 )
-from toolcrib.core.executor import Dispatch, LiveCall, Outcome
+from toolcrib.core.executor import CallerQuestion, Dispatch, LiveCall, Outcome
 from toolcrib.core.runs import TokenHub
 
 Behaviour: TypeAlias = Callable[[Dispatch], Outcome | Awaitable[Outcome]]
@@ -94,6 +94,11 @@ class RecordingJournal:
         await asyncio.sleep(0)
         self.requests.append(request)
         return self.decide(request)
+
+    async def ask_caller(self, position: str, question: CallerQuestion) -> str | None:
+        """Nobody answers."""
+        del position, question
+        return None
 
     async def hand_off(self, prepared: ToolEnvelope) -> ClientResult:
         """Let `perform` act."""

@@ -1,10 +1,13 @@
 """The tools, resources and prompts that the conformance suite of MCP asks a server for, as tools of a crib."""
 
 import asyncio
+import base64
 from typing import Any
 
-from toolcrib import ToolContext, tool
+from toolcrib import File, ToolContext, tool
 from toolcrib.contracts import JsonObject, McpOffer
+
+PIXEL = "iVBORw0KGgoAAAANSUhEUgAAAAEAAAABCAYAAAAfFcSJAAAADUlEQVR42mP8z8DwHwAFBQIAX8jx0gAAAABJRU5ErkJggg=="
 
 
 @tool(name="test_simple_text", side_effects="none")
@@ -56,7 +59,176 @@ async def prompt_with_arguments(arg1: str, arg2: str) -> str:
     return f"Prompt with arguments: arg1='{arg1}', arg2='{arg2}'"
 
 
+def pixel() -> File:
+    """A red PNG."""
+    return File(base64.b64decode(PIXEL), "image/png")
+
+
+@tool(name="test_image_content", side_effects="none")
+async def image_content() -> File:
+    """Tests image content response."""
+    return pixel()
+
+
+@tool(name="test_audio_content", side_effects="none")
+async def audio_content() -> File:
+    """Tests audio content response."""
+    return File(b"RIFF$\x00\x00\x00WAVEfmt ", "audio/wav")
+
+
+@tool(name="test_embedded_resource", side_effects="none")
+async def embedded_resource() -> File:
+    """Tests embedded resource content response."""
+    return File("This is an embedded resource content.", "text/plain", name="test://embedded-resource")
+
+
+@tool(name="test_multiple_content_types", side_effects="none")
+async def multiple_content_types() -> list[Any]:
+    """Tests response with multiple content types."""
+    data = File('{"test":"data","value":123}', "application/json", name="test://mixed-content-resource")
+    return ["Multiple content types test:", pixel(), data]
+
+
+@tool(
+    name="static_binary",
+    side_effects="none",
+    mcp=McpOffer(show_as="resource", uri="test://static-binary", mime_type="image/png"),
+)
+async def static_binary() -> File:
+    """A static binary resource for testing."""
+    return pixel()
+
+
+@tool(name="test_prompt_with_embedded_resource", side_effects="none", mcp=McpOffer(show_as="prompt"))
+async def prompt_with_embedded_resource(resourceUri: str) -> list[dict[str, Any]]:  # noqa: N803 - the suite's name
+    """A prompt that includes an embedded resource."""
+    file = File("Embedded resource content for testing.", "text/plain", name=resourceUri)
+    return [
+        {"role": "user", "content": file},
+        {"role": "user", "content": "Please process the embedded resource above."},
+    ]
+
+
+@tool(name="test_prompt_with_image", side_effects="none", mcp=McpOffer(show_as="prompt"))
+async def prompt_with_image() -> list[dict[str, Any]]:
+    """A prompt that includes image content."""
+    return [{"role": "user", "content": pixel()}, {"role": "user", "content": "Please analyze the image above."}]
+
+
+def form(**properties: JsonObject) -> JsonObject:
+    """A schema of a form whose fields are all required."""
+    return {"type": "object", "properties": properties, "required": list(properties)}
+
+
+TEXT: JsonObject = {"type": "string"}
+
+
+@tool(name="test_elicitation", side_effects="none")
+async def elicitation(message: str, context: ToolContext) -> str:
+    """Tests elicitation."""
+    email: JsonObject = {"type": "string", "description": "User's email address"}
+    answer = await context.ask(
+        message, form(username={"type": "string", "description": "User's response"}, email=email)
+    )
+    return f"User response: {answer}"
+
+
+@tool(name="test_elicitation_sep1034_defaults", side_effects="none")
+async def elicitation_defaults(context: ToolContext) -> str:
+    """Tests elicitation with default values."""
+    wanted = form(
+        name={"type": "string", "default": "John Doe"},
+        age={"type": "integer", "default": 30},
+        score={"type": "number", "default": 95.5},
+        status={"type": "string", "enum": ["active", "inactive", "pending"], "default": "active"},
+        verified={"type": "boolean", "default": True},
+    )
+    return f"Elicitation completed: action=accept, content={await context.ask('Who are you?', wanted)}"
+
+
+@tool(name="test_elicitation_sep1330_enums", side_effects="none")
+async def elicitation_enums(context: ToolContext) -> str:
+    """Tests elicitation with choices."""
+    titled: list[JsonObject] = [{"const": f"value{n}", "title": f"Option {n}"} for n in (1, 2, 3)]
+    options = ["option1", "option2", "option3"]
+    wanted = form(
+        untitledSingle={"type": "string", "enum": options},
+        titledSingle={"type": "string", "oneOf": titled},
+        legacyEnum={"type": "string", "enum": ["opt1", "opt2"], "enumNames": ["Option One", "Option Two"]},
+        untitledMulti={"type": "array", "items": {"type": "string", "enum": options}},
+        titledMulti={"type": "array", "items": {"anyOf": titled}},
+    )
+    wanted.pop("required")
+    return f"Elicitation completed: action=accept, content={await context.ask('Which?', wanted)}"
+
+
+@tool(name="test_input_required_result_elicitation", side_effects="none")
+async def input_elicitation(context: ToolContext) -> str:
+    """Asks for a name."""
+    answer = await context.ask("What is your name?", form(name=TEXT), name="user_name")
+    return f"Hello, {answer['name']}!"
+
+
+@tool(name="test_input_required_result_request_state", side_effects="none")
+async def input_state(context: ToolContext) -> str:
+    """Asks to confirm."""
+    await context.ask("Please confirm", form(ok={"type": "boolean"}), name="confirm")
+    return "state-ok"
+
+
+@tool(name="test_input_required_result_tampered_state", side_effects="none")
+async def input_tampered(context: ToolContext) -> str:
+    """Asks to confirm."""
+    await context.ask("Please confirm", form(ok={"type": "boolean"}), name="confirm")
+    return "state-ok"
+
+
+@tool(name="test_input_required_result_multi_round", side_effects="none")
+async def input_rounds(context: ToolContext) -> str:
+    """Asks twice."""
+    name = await context.ask("Step 1: What is your name?", form(name=TEXT), name="step1")
+    color = await context.ask("Step 2: What is your favorite color?", form(color=TEXT), name="step2")
+    return f"{name['name']} likes {color['color']}"
+
+
+@tool(name="test_input_required_result_prompt", side_effects="none", mcp=McpOffer(show_as="prompt"))
+async def input_prompt(context: ToolContext) -> str:
+    """A prompt that needs input."""
+    answer = await context.ask("What context should the prompt use?", form(context=TEXT), name="user_context")
+    return f"Use this context: {answer['context']}"
+
+
+@tool(name="test_streaming_elicitation", side_effects="none")
+async def streaming_elicitation(context: ToolContext) -> str:
+    """Asks for a name."""
+    return f"Hello, {await context.ask('What is your name?')}!"
+
+
+@tool(name="test_logging_tool", side_effects="none")
+async def logging_tool(context: ToolContext) -> str:
+    """Logs."""
+    context.logger.info("working")
+    return "done"
+
+
 TOOLS: tuple[Any, ...] = (
+    streaming_elicitation,
+    logging_tool,
+    elicitation,
+    elicitation_defaults,
+    elicitation_enums,
+    input_elicitation,
+    input_state,
+    input_tampered,
+    input_rounds,
+    input_prompt,
+    image_content,
+    audio_content,
+    embedded_resource,
+    multiple_content_types,
+    static_binary,
+    prompt_with_embedded_resource,
+    prompt_with_image,
     simple_text,
     with_progress,
     error_handling,

@@ -1,11 +1,14 @@
 """Fixtures for pytest: `crib`, `frozen_clock`, `scripted` and `recorded_models`.
 
-They work in synchronous tests, with pytest-asyncio and with anyio (on asyncio). pytest loads this module where Toolcrib
+They work in synchronous tests, with pytest-asyncio and with anyio (on asyncio). An `async def` test that uses one of
+them runs without such a plugin too. pytest loads this module where Toolcrib
 is installed; it imports nothing else of Toolcrib until a test uses a fixture.
 """
 
 from __future__ import annotations
 
+import asyncio
+import inspect
 import re
 from collections.abc import Callable, Generator
 from contextlib import ExitStack
@@ -47,6 +50,18 @@ def pytest_addoption(parser: pytest.Parser) -> None:
         default="once",
         help="recorded_models: record models if there is no file (once), never (none), or again (all)",
     )
+
+
+_FIXTURES = frozenset({"crib", "frozen_clock", "scripted", "recorded_models"})
+
+
+def pytest_pyfunc_call(pyfuncitem: pytest.Function) -> bool | None:
+    """Run an `async def` test that uses one of the fixtures, if no other plugin does."""
+    test = pyfuncitem.obj
+    if not inspect.iscoroutinefunction(test) or _FIXTURES.isdisjoint(pyfuncitem.fixturenames):
+        return None
+    asyncio.run(test(**{name: pyfuncitem.funcargs[name] for name in inspect.signature(test).parameters}))
+    return True
 
 
 @pytest.fixture

@@ -2,6 +2,7 @@
 
 from collections.abc import AsyncGenerator
 from contextlib import asynccontextmanager
+from operator import methodcaller
 from typing import Any
 
 import pytest
@@ -46,7 +47,10 @@ async def test_an_address_given_in_code_may_be_a_local_one():
         )
         result = await agent("go")
         again = await agent("go")
+        drawn = methodcaller("_repr_html_")(await crib.trace(result.run_id))
 
+    assert "cost in US dollars" not in drawn
+    assert (result.cost_unknown, result.cost_usd) == (True, None)
     assert result.output == again.output == {"summary": "hello"}
     assert result.summary.cost_unknown
     assert [call["body"]["model"] for call in asked] == ["local", "local"]

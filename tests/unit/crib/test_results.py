@@ -11,6 +11,7 @@ from rich.console import Console
 
 from toolcrib import Crib, Result, RunNotCompleted, ScriptedModel, tool
 from toolcrib.contracts import AgentDefinition, LLMConfig, PinnedHandle, PinSelector, Principal, ToolEnvelope
+from toolcrib.contracts.base.display import html_table
 from toolcrib.llm import Message, Text, ToolCall, ToolResult
 from toolcrib.testing import approve, new_crib
 
@@ -102,6 +103,7 @@ async def test_a_run_that_waits_has_its_approvals_also_those_of_nested_runs():
         done = await approve(crib, waiting)
         after = await boss.result(waiting.run_id)
 
+    assert [part for message in waiting.messages for part in message.parts if isinstance(part, ToolResult)] == []
     assert (waiting.ok, waiting.output, waiting.stop_reason) == (False, None, None)
     assert (asked.name, asked.input, asked.run_id != waiting.run_id) == ("pay", {"amount": 5}, True)
     assert (caught.value.status, caught.value.run_id, caught.value.error) == ("awaiting_approval", waiting.run_id, None)
@@ -238,3 +240,51 @@ async def test_what_is_large_is_shown_in_short():
     assert len(drawn_by(result)) < 10_000
     assert repr(result).startswith(f"Result(name='big', run_id='{result.run_id}', status='completed', output=[")
     assert "ann" in shown[-1]
+
+
+async def test_a_trace_shows_nested_steps_failures_and_no_more_than_200_rows():
+    @tool(side_effects="none")
+    async def check(number: int) -> int:
+        """Fails for odd numbers."""
+        if number % 2:
+            raise ValueError(f"odd {number}")
+        return number
+
+    items = {"items": "${input.numbers}", "on_item_error": "continue"}
+    each = {"name": "each", "tool": "check", "for_each": items, "input": {"number": "${item}"}}
+    async with crib_with() as crib:
+        crib.add(check)
+        numbers = {"type": "object", "properties": {"numbers": {"type": "array", "items": {"type": "integer"}}}}
+        inner = crib.workflow("inner", input_schema=numbers, steps=[each])
+        outer = crib.workflow(
+            "outer",
+            input_schema=numbers,
+            steps=[{"name": "sub", "tool": "inner", "input": {"numbers": "${input.numbers}"}}],
+        )
+        many = drawn_by(await crib.trace((await inner(numbers=list(range(230)))).run_id))
+        nested = drawn_by(await crib.trace((await outer(numbers=[1])).run_id))
+    assert "more steps: " in many
+    assert many.count("<tr>") <= 220
+    assert "odd 1" in nested
+    assert "padding-left:1.5em" in nested
+
+
+async def test_what_a_model_was_told_of_a_call_that_failed_or_was_never_made():
+    @tool(side_effects="none")
+    async def count(text: str) -> int:
+        """Count letters."""
+        return len(text)
+
+    answers = (calling("find_tools", "{}"), calling("find", "{}"), calling("find", " " * 2_000_000), "Sorry.")
+    async with crib_with(*answers) as crib:
+        desk = crib.agent("desk", model=MODEL, tools=[find, count], max_tools_in_context=1)
+        result = await desk("Find it")
+    told = [part for message in result.messages for part in message.parts if isinstance(part, ToolResult)]
+    assert [each.is_error for each in told] == [True, True, True]
+    assert "find_tools" in told[0].text
+    assert "characters" in told[2].text
+    assert result.cost_unknown is False
+
+
+def test_facts_without_rows_are_one_table():
+    assert html_table("Nothing", [("a", 1)]).count("<table>") == 1

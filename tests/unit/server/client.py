@@ -23,7 +23,8 @@ from toolcrib.llm import LanguageModel
 STRANGER = Principal(id="stranger", realm="elsewhere")
 READER = Principal(id="reader", grants=("ai://tools/utility/search/execute",))
 BOSS = Principal(id="boss")
-PRINCIPALS = {"owner": OWNER, "stranger": STRANGER, "reader": READER, "boss": BOSS}
+COLLEAGUE = Principal(id="colleague", grants=("ai://agents/*/execute", "ai://tools/*/*/execute"))
+PRINCIPALS = {"owner": OWNER, "stranger": STRANGER, "reader": READER, "boss": BOSS, "colleague": COLLEAGUE}
 """Who a bearer token stands for, in tests that are not about keys."""
 
 PLAN = """{

@@ -116,6 +116,29 @@ async def test_pause(crib, frozen_clock):
     run(pytester, tests, "-p", "no:anyio", ini=options).assert_outcomes(passed=2)
 
 
+@pytest.mark.parametrize("plugins", [("-p", "no:asyncio", "-p", "no:anyio"), ("-p", "no:asyncio"), ()])
+def test_asynchronous_tests_that_use_the_fixtures_need_no_plugin(pytester: pytest.Pytester, plugins: tuple[str, ...]):
+    tests = """
+@pytest.fixture
+def crib(frozen_clock):
+    from toolcrib.testing import new_crib
+    return new_crib(clock=frozen_clock)
+
+@pytest.mark.parametrize("text", ["a", "b"])
+async def test_use(crib, scripted, text):
+    await use(crib, scripted)
+
+class TestPause:
+    async def test_pause(self, crib, frozen_clock):
+        await pause(crib, frozen_clock)
+
+async def test_failing(crib):
+    assert crib is None
+"""
+    ini = "" if plugins else "asyncio_default_fixture_loop_scope = function"
+    run(pytester, tests, *plugins, ini=ini).assert_outcomes(passed=3, failed=1)
+
+
 def test_the_fixtures_work_with_anyio(pytester: pytest.Pytester):
     tests = """
 pytestmark = pytest.mark.anyio

@@ -14,7 +14,7 @@ from toolcrib.agents.prepare.agentic_tool import Setup
 from toolcrib.contracts import ErrorCode, Json, JsonObject, JsonSchema, ModelError, Reason
 from toolcrib.contracts.runs.executions import ChangePreview, Choice, OpenQuestion, QuestionReason, answer_signal
 from toolcrib.core.executor import error
-from toolcrib.core.runs import QUESTION_ASKED, BudgetExhausted, RunContext, RunEnd, question_key
+from toolcrib.core.runs import QUESTION_ASKED, BudgetExhausted, RunEnd, may_ask, question_key
 from toolcrib.llm.base.quirks import profile_of
 
 YES: Final = "yes"
@@ -71,11 +71,6 @@ class Unanswered(Exception):
         self.question = question
 
 
-def may_ask(context: RunContext) -> bool:
-    """Whether a run may wait for an answer: somebody has started it, or is at the other end of its conversation."""
-    return context.request.parent_run_id is None or context.request.conversation_id is not None
-
-
 async def ask_person(setup: Setup, position: str, draft: QuestionDraft) -> str:
     """Ask, and wait for the answer: the value of a choice, or words.
 
@@ -95,7 +90,7 @@ async def ask_person(setup: Setup, position: str, draft: QuestionDraft) -> str:
         known = question.model_dump(mode="json")
         await context.emit(question_key(position), QUESTION_ASKED, known)
     question = OpenQuestion.model_validate(known)
-    if not may_ask(context):
+    if not may_ask(context.request):
         raise Unanswered(question)
     signal = await context.wait_signal(answer_signal(position), status="awaiting_answer")
     if signal is None:

@@ -21,7 +21,7 @@ CallStatus: TypeAlias = Literal["success", "error", "skipped", "denied"]
 SideEffects: TypeAlias = Literal["none", "reads", "writes"]
 EFFECTS: Final[tuple[SideEffects, ...]] = ("none", "reads", "writes")
 """Least first."""
-AttachmentKind: TypeAlias = Literal["blob", "image", "table"]
+AttachmentKind: TypeAlias = Literal["blob", "image", "table", "file"]
 
 
 YIELDED: Final = "yielded"
@@ -29,13 +29,15 @@ YIELDED: Final = "yielded"
 
 
 class Attachment(Record):
-    """A payload beside the output: the full text of a truncated output, an image, a table."""
+    """A payload beside the output: the full text of a truncated output, an image, a table, another file."""
 
     kind: AttachmentKind
     url: str
     """`blob:sha256:…` inside the crib; a server shows the path at which it can be fetched."""
     content_type: str | None = None
     bytes: int | None = None
+    name: str | None = None
+    """A file name, or the address that a file has elsewhere."""
 
     @property
     def digest(self) -> str | None:

@@ -9,15 +9,16 @@ from typing import Final, Literal, TypeAlias
 
 from pydantic import Field
 
-from toolcrib.contracts.base.base import Contract, Json, JsonObject, Timestamp, Usd
+from toolcrib.contracts.base.base import Contract, Json, JsonObject, JsonSchema, Timestamp, Usd
 from toolcrib.contracts.base.envelope import AgentOutputs, ToolEnvelope
 from toolcrib.contracts.base.errors import ToolError
 from toolcrib.contracts.runs.runs import ClientResult, RunStatus, StopReason
 from toolcrib.contracts.specs.models_and_limits import Usage
 
-QuestionReason: TypeAlias = Literal["unclear", "unsure", "wide", "irreversible"]
+QuestionReason: TypeAlias = Literal["unclear", "unsure", "wide", "irreversible", "tool"]
 """unclear: the task is ambiguous. unsure: the interpretation of the task is not confirmed. wide: more items
-would change than the tool's author allows without a question. irreversible: the change could not be undone."""
+would change than the tool's author allows without a question. irreversible: the change could not be undone.
+tool: a tool needs it."""
 
 _SIGNAL: Final = "answer:"
 LONGEST_ANSWER: Final = 20_000
@@ -68,6 +69,10 @@ class OpenQuestion(Contract):
     assumptions: tuple[str, ...] = ()
     """The assumptions that were made, one sentence each."""
     preview: ChangePreview | None = None
+    answer_schema: JsonSchema | None = None
+    """What an answer has to fit, as JSON; null for words."""
+    name: str | None = None
+    """As the tool that asks calls it; MCP clients answer under it."""
 
 
 class Answer(Contract):

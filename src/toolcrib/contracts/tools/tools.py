@@ -18,7 +18,7 @@ import re
 from collections.abc import Mapping
 from functools import cached_property
 from typing import Final, Literal, TypeAlias
-from urllib.parse import quote, unquote
+from urllib.parse import unquote
 
 from pydantic import Field
 
@@ -114,10 +114,6 @@ class McpOffer(Contract):
         """The arguments that an address stands for; null if it is not one of this resource."""
         found = self._pattern.fullmatch(uri)
         return None if found is None else {name: unquote(value) for name, value in found.groupdict().items()}
-
-    def uri_of(self, arguments: Mapping[str, str]) -> str:
-        """The address for arguments."""
-        return _VARIABLE.sub(lambda found: quote(arguments[found[1]], safe=""), self.uri or "")
 
     @cached_property
     def _pattern(self) -> re.Pattern[str]:

@@ -18,6 +18,7 @@ if TYPE_CHECKING:
         BlobSink,
         BrokenOff,
         CallContext,
+        CallerQuestion,
         CallFailed,
         CallJournal,
         CallRequest,
@@ -42,7 +43,8 @@ else:
             "toolcrib.core.executor.fallbacks": "MAX_DEPTH check_nesting cost_of facts_of",
             "toolcrib.core.executor.pipeline": "ExecutionRules Executor",
             "toolcrib.core.executor.ports": (
-                "BlobSink BrokenOff CallContext CallFailed CallJournal CallRequest Clock Dispatch Dispatcher LiveCall "
+                "BlobSink BrokenOff CallContext CallFailed CallJournal CallRequest CallerQuestion Clock Dispatch "
+                "Dispatcher LiveCall "
                 "Outcome Progress Results SecretResolver Tools"
             ),
             "toolcrib.core.executor.retries": "has_acted is_repeatable may_run_twice",
@@ -57,6 +59,7 @@ __all__ = [
     "CallFailed",
     "CallJournal",
     "CallRequest",
+    "CallerQuestion",
     "Clock",
     "Denied",
     "Dispatch",

@@ -315,7 +315,11 @@ class EnvelopeBuilder:
         return {"run_id": nested[-1]["run_id"], **metadata, **used}
 
     def _redact_attachments(self, attachments: tuple[Attachment, ...]) -> tuple[Attachment, ...]:
-        return tuple(item.model_copy(update={"url": self.redactor.text(item.url)}) for item in attachments)
+        text = self.redactor.text
+        return tuple(
+            item.model_copy(update={"url": text(item.url), "name": None if item.name is None else text(item.name)})
+            for item in attachments
+        )
 
     def _clean(self, companion: JsonObject) -> JsonObject:
         """An object that accompanies the output; what in it is not JSON is left out, and named."""

@@ -17,6 +17,7 @@ from toolcrib.contracts import (
     FailedCall,
     Json,
     JsonObject,
+    JsonSchema,
     Principal,
     RetryPolicy,
     RunResult,
@@ -76,6 +77,19 @@ class LiveCall(Protocol):
         ...
 
 
+class CallerQuestion(Struct, frozen=True):
+    """What a call asks before it can go on."""
+
+    number: int
+    """Which question of the call it is, from 1."""
+    text: str
+    """For a person."""
+    schema: JsonSchema | None = None
+    """What the answer has to fit as JSON; null for words."""
+    name: str | None = None
+    """As the tool calls the question."""
+
+
 class CallJournal(Protocol):
     """How a call is made durable, asked about, handed over and delegated: the side of the run that a call sees."""
 
@@ -93,6 +107,13 @@ class CallJournal(Protocol):
 
     async def hand_off(self, prepared: ToolEnvelope) -> ClientResult:
         """Let a client perform a prepared call. May suspend the run instead of returning."""
+        ...
+
+    async def ask_caller(self, position: str, question: CallerQuestion) -> str | None:
+        """Ask who has started the run, or is at the other end of its conversation; null if there is nobody.
+
+        May suspend the run instead of returning; the call is then made again from its start, and asks again.
+        """
         ...
 
     def find_client_call(self, position: str) -> ToolEnvelope | None:

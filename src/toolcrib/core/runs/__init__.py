@@ -24,6 +24,7 @@ if TYPE_CHECKING:
         Branch,
         client_signal,
         decision_on,
+        may_ask,
         open_question,
         question_key,
         read_tree,
@@ -97,8 +98,8 @@ else:
             "toolcrib.core.runs.interrupts.client_calls": "signals_for",
             "toolcrib.core.runs.interrupts.recovery": "InterruptedCalls as_settled in_doubt settlement_of",
             "toolcrib.core.runs.interrupts.signals": (
-                "Branch QUESTION_ASKED client_signal decision_on open_question question_key read_tree tellers_of "
-                "waiting_approvals waiting_at waiting_handoffs waiting_question"
+                "Branch QUESTION_ASKED client_signal decision_on may_ask open_question question_key read_tree "
+                "tellers_of waiting_approvals waiting_at waiting_handoffs waiting_question"
             ),
             "toolcrib.core.runs.interrupts.suspension": (
                 "EndedRuns RunEnd Suspended end_after end_of_failed_call in_format turn_run_id"
@@ -182,6 +183,7 @@ __all__ = [
     "in_doubt",
     "in_format",
     "listen",
+    "may_ask",
     "open_question",
     "outputs_of",
     "outside_call",

@@ -5,15 +5,34 @@ turn.
 """
 
 from collections.abc import Sequence
+from contextlib import suppress
+from typing import Final
 
-from toolcrib.contracts import ClientResult, Conflict, InvalidInput, Json, OpenQuestion, Principal, Signal, ToolEnvelope
+import orjson
+from pydantic_core import from_json
+
+from toolcrib.contracts import (
+    ClientResult,
+    Conflict,
+    InvalidInput,
+    Json,
+    JsonSchema,
+    OpenQuestion,
+    Principal,
+    Signal,
+    ToolEnvelope,
+)
 from toolcrib.contracts.runs.executions import LONGEST_ANSWER, Answer, answer_signal
 from toolcrib.core.engines import Engine
 from toolcrib.core.executor import Clock
+from toolcrib.core.registry.schema.validation import compile_schema
 from toolcrib.core.runs import Result, client_signal, open_question, read_tree, waiting_at, waiting_handoffs
 from toolcrib.crib.container.access import Actor
 from toolcrib.crib.container.container import CribServices
 from toolcrib.infrastructure.store import Journal
+
+_SHOWN: Final = 500
+"""Characters of a schema in an error."""
 
 
 class Questions:
@@ -87,7 +106,7 @@ class Questions:
             raise Conflict(msg)
         signal = Signal(
             name=answer_signal(question.position),
-            payload=Answer(answer=_value(question, answer)).payload(),
+            payload=Answer(answer=_value(question, answer.strip())).payload(),
             made_by=who.id,
             at=self._parts.outside.clock.now(),
         )
@@ -99,14 +118,34 @@ class Questions:
 
 
 def _value(question: OpenQuestion, answer: str) -> str:
-    """The value of the choice that an answer names, else its words."""
-    folded = answer.strip().casefold()
+    """The value of the choice that an answer names, JSON that fits the schema of the answer, else its words.
+
+    Raises:
+        InvalidInput: It does not fit the schema.
+    """
+    if question.answer_schema is not None:
+        return _as_asked(question.answer_schema, answer)
+    folded = answer.casefold()
     named = (
         choice.value
         for choice in question.choices
         if folded in {choice.value.casefold(), choice.label.strip().casefold()}
     )
-    return next(named, answer.strip())
+    return next(named, answer)
+
+
+def _as_asked(schema: JsonSchema, answer: str) -> str:
+    """The JSON that an answer is, or its words as a JSON text."""
+    compiled = compile_schema(schema)
+    meant: list[Json] = [answer]
+    with suppress(ValueError):
+        meant.insert(0, from_json(answer, allow_inf_nan=False))
+    fits = next((value for value in meant if not compiled.problems(value)), None)
+    if fits is None and compiled.problems(None):
+        problems = "; ".join(map(str, compiled.problems(meant[0])))
+        shape = orjson.dumps(schema).decode()[:_SHOWN]
+        raise InvalidInput(f"the answer does not fit what is asked: {problems}; answer with JSON of the schema {shape}")
+    return orjson.dumps(fits).decode()
 
 
 class Handoffs:

@@ -10,5 +10,5 @@
 Each call out of the crib is a run of the principal for whom the crib acts: with visibility, policy, approvals and the
 journal. Each module needs the extra of its name.
 
-    from toolcrib.interfaces.adapters import langchain
+    from toolcrib import langchain
 """

@@ -1,6 +1,6 @@
 """LangChain: tools of a crib as `StructuredTool`s, and LangChain's tools in a crib.
 
-from toolcrib.interfaces.adapters import langchain
+from toolcrib import langchain
 
 agent = create_agent(model, await langchain.load(crib.acting_as(ann), "search_deals"))
 crib.add(*langchain.tools(DuckDuckGoSearchRun(), side_effects="reads"))
@@ -62,7 +62,7 @@ async def load(crib: ActingCrib, *names: str, raise_errors: bool = False) -> lis
         InvalidDefinition: A tool has an argument with a name that LangChain keeps for itself.
 
     Example:
-        from toolcrib.interfaces.adapters import langchain
+        from toolcrib import langchain
 
         [search] = await langchain.load(crib, "search_deals")
         print(await search.ainvoke({"company": "Acme"}))
@@ -118,7 +118,7 @@ def tools(*originals: BaseTool, **options: Unpack[ToolOptions]) -> list[Function
 
     Example:
         from langchain_core.tools import StructuredTool
-        from toolcrib.interfaces.adapters import langchain
+        from toolcrib import langchain
 
         def exchange_rate(currency: str) -> float:
             "Look up a rate."

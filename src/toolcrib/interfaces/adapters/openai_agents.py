@@ -1,6 +1,6 @@
 """OpenAI Agents SDK: tools of a crib as `FunctionTool`s, and its function tools in a crib.
 
-from toolcrib.interfaces.adapters import openai_agents
+from toolcrib import openai_agents
 
 agent = Agent("desk", tools=await openai_agents.load(crib.acting_as(ann), "search_deals"))
 crib.add(*openai_agents.tools(exchange_rate, side_effects="reads"))
@@ -43,7 +43,7 @@ async def load(crib: ActingCrib, *names: str) -> list[FunctionTool]:
         NotFound: There is no such tool, or the principal may not execute it.
 
     Example:
-        from toolcrib.interfaces.adapters import openai_agents
+        from toolcrib import openai_agents
 
         [search] = await openai_agents.load(crib, "search_deals")
         print(search.params_json_schema)
@@ -90,7 +90,7 @@ def tools(*originals: FunctionTool, **options: Unpack[ToolOptions]) -> list[Crib
 
     Example:
         from agents import function_tool
-        from toolcrib.interfaces.adapters import openai_agents
+        from toolcrib import openai_agents
 
         @function_tool
         def exchange_rate(currency: str) -> float:

@@ -1,6 +1,6 @@
 """pydantic-ai: the tools of a crib as a toolset, and pydantic-ai's toolsets in a crib.
 
-from toolcrib.interfaces.adapters import pydantic_ai
+from toolcrib import pydantic_ai
 
 agent = Agent(model, toolsets=[pydantic_ai.CribToolset(crib.acting_as(ann), "search_deals")])
 crib.add(*await pydantic_ai.tools(FunctionToolset([exchange_rate]), side_effects="reads"))
@@ -56,7 +56,7 @@ class CribToolset(AbstractToolset[Any]):
     Example:
         from pydantic_ai import Agent
         from pydantic_ai.models.test import TestModel
-        from toolcrib.interfaces.adapters import pydantic_ai
+        from toolcrib import pydantic_ai
 
         agent = Agent(TestModel(), toolsets=[pydantic_ai.CribToolset(crib, "search_deals")])
         print((await agent.run("Which deals has Acme?")).output)
@@ -127,7 +127,7 @@ async def tools(
 
     Example:
         from pydantic_ai.toolsets import FunctionToolset
-        from toolcrib.interfaces.adapters import pydantic_ai
+        from toolcrib import pydantic_ai
 
         def exchange_rate(currency: str) -> float:
             "Look up a rate."

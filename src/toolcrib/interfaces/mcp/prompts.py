@@ -9,9 +9,10 @@ from typing import Any, Final, cast
 
 import mcp_types as types
 
-from toolcrib.contracts import InvalidInput, Json, JsonObject, JsonSchema, ToolRevision
+from toolcrib.contracts import Attachment, InvalidInput, Json, JsonObject, JsonSchema, ToolRevision
+from toolcrib.crib import ActingCrib
 from toolcrib.interfaces.mcp.offers import ToolOffers, parse_arguments
-from toolcrib.interfaces.mcp.results import as_text, why
+from toolcrib.interfaces.mcp.results import as_text, block_of, file_in, why
 
 _MOST: Final = 100
 """Values of one completion, as the protocol limits them."""
@@ -56,7 +57,10 @@ class McpPrompts:
             raise InvalidInput(msg)
         output = result.summary.output
         whole = cast("JsonObject", output) if isinstance(output, dict) and "messages" in output else {}
-        messages = [_message(each) for each in _listed(whole.get("messages", output))]
+        envelope = result.envelopes[-1] if result.envelopes else None
+        attached = {} if envelope is None else {each.url: each for each in envelope.attachments}
+        listed = _listed(whole.get("messages", output))
+        messages = [await _message(self._offers.crib, result.run_id, each, attached) for each in listed]
         description = whole.get("description") or tool.definition.description
         return types.GetPromptResult(description=str(description), messages=messages)
 
@@ -94,8 +98,13 @@ def _listed(output: Json) -> Sequence[Json]:
     return cast("Sequence[Json]", output) if isinstance(output, list) else [output]
 
 
-def _message(value: Json) -> types.PromptMessage:
+async def _message(
+    crib: ActingCrib, run_id: str, value: Json, attached: Mapping[str, Attachment]
+) -> types.PromptMessage:
     given = cast("JsonObject", value) if isinstance(value, dict) else {}
     said: JsonObject = given if "content" in given else {"content": value}
     role = "assistant" if said.get("role") == "assistant" else "user"
-    return types.PromptMessage(role=role, content=types.TextContent(type="text", text=as_text(said["content"])))
+    file = file_in(said["content"], attached)
+    if file is not None:
+        return types.PromptMessage(role=role, content=await block_of(crib, run_id, file))
+    return types.PromptMessage(role=role, content=types.TextContent(text=as_text(said["content"])))

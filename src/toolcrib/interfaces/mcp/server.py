@@ -48,7 +48,7 @@ from toolcrib.interfaces.mcp.prompts import McpPrompts, complete
 from toolcrib.interfaces.mcp.resources import OPEN, McpResources
 from toolcrib.interfaces.mcp.results import failure, result_of
 from toolcrib.interfaces.mcp.tool_search import CALL, SEARCH, meant_call, refuse, search_pair, search_tools
-from toolcrib.interfaces.mcp.waiting import AnswerForm, answer, explain_wait, form_of, run_of_state
+from toolcrib.interfaces.mcp.waiting import AnswerForm, answer, explain_wait, form_of, run_of_state, state_of
 
 Context: TypeAlias = ServerRequestContext[Any, Any]
 CribOf: TypeAlias = Callable[[Context], ActingCrib]
@@ -149,10 +149,10 @@ class McpServer:
             msg = f"there is no tool {params.name[:100]!r}; tools/list lists those that this key may call"
             raise MCPError(types.INVALID_PARAMS, msg)
         if params.request_state is not None:
-            result = await self._carry_on(crib, tool, params.request_state, params.input_responses or {})
+            result = await self._carry_on(crib, tool, params.request_state)
         else:
             result = await _run(ctx, crib, tool, called.arguments or {})
-        return await self._finish(ctx, crib, tool, result)
+        return await self._finish(ctx, crib, tool, result, dict(params.input_responses or {}))
 
     async def list_resources(
         self, ctx: Context, params: types.PaginatedRequestParams | None
@@ -246,24 +246,29 @@ class McpServer:
         return await self.changes.listen(ctx, params, lambda: self._offers(ctx))
 
     async def _finish(
-        self, ctx: Context, crib: ActingCrib, tool: ToolRevision, result: Result
+        self, ctx: Context, crib: ActingCrib, tool: ToolRevision, result: Result, given: dict[str, types.InputResponse]
     ) -> types.CallToolResult | types.InputRequiredResult:
-        """The result of a run, after the client was asked what the run asks."""
+        """The result of a run, after it got the answers that are given and the client was asked what else it asks."""
         while result.status in OPEN:
             form = await form_of(crib, result.run_id, self_approval=self._self_approval)
-            if form is None or not _can_ask(ctx):
+            answered = None if form is None else given.pop(form.request_key, None)
+            if form is None or (answered is None and not _can_ask(ctx)):
                 return failure(await explain_wait(crib, result), result)
-            if ctx.protocol_version in MODERN_PROTOCOL_VERSIONS:
-                return types.InputRequiredResult(input_requests={form.key: form.request()}, request_state=result.run_id)
-            given = await ctx.session.elicit_form(form.message, dict(form.schema), ctx.request_id)
-            if not await self._answer(crib, result.run_id, form, given):
+            if answered is None and ctx.protocol_version in MODERN_PROTOCOL_VERSIONS:
+                return types.InputRequiredResult(
+                    input_requests={form.request_key: form.request()}, request_state=state_of(result.run_id, form)
+                )
+            if answered is None:
+                answered = await ctx.session.elicit_form(form.message, dict(form.schema), ctx.request_id)
+            if not isinstance(answered, types.ElicitResult):
+                continue  # it is the answer to something else
+            if not await self._answer(crib, result.run_id, form, answered):
                 return failure(await explain_wait(crib, result), result)
             result = await crib.resume(result.run_id)
         return await result_of(crib, tool, result, protocol=ctx.protocol_version)
 
-    async def _carry_on(
-        self, crib: ActingCrib, tool: ToolRevision, state: str, responses: types.InputResponses
-    ) -> Result:
+    async def _carry_on(self, crib: ActingCrib, tool: ToolRevision, state: str) -> Result:
+        """The run that the state of a request names, as it stands."""
         run_id = run_of_state(state)
         try:
             run = None if run_id is None else await crib.executions.run_for(run_id, crib.principal, "execute")
@@ -272,10 +277,6 @@ class McpServer:
         if run is None or run_id is None or run.request.tool_name != tool.name:
             msg = "request_state names no run of this tool; leave it out to make a new call"
             raise MCPError(types.INVALID_PARAMS, msg)
-        form = await form_of(crib, run_id, self_approval=self._self_approval)
-        given = None if form is None else responses.get(form.key)
-        if form is not None and isinstance(given, types.ElicitResult):
-            await self._answer(crib, run_id, form, given)
         return await crib.resume(run_id)
 
     async def _answer(self, crib: ActingCrib, run_id: str, form: AnswerForm, given: types.ElicitResult) -> bool:

@@ -10,6 +10,7 @@ A question can always be answered. A decision is asked for only if the operator 
 
 import re
 from dataclasses import dataclass
+from hashlib import sha256
 from typing import Final, Literal, cast
 
 import mcp_types as types
@@ -22,7 +23,9 @@ from toolcrib.interfaces.mcp.results import as_text
 
 _LONGEST_INPUT: Final = 2_000
 """Characters of a call's arguments in a form."""
-_STATE: Final = re.compile(r"(?P<run_id>run_[0-9a-z]{1,64})")
+_FIELDS: Final = frozenset({"string", "number", "integer", "boolean", "array"})
+"""Types of the fields that a form may have; a list is a choice of several."""
+_STATE: Final = re.compile(r"(?P<run_id>run_[0-9a-z]{1,64})(?:/[0-9a-f]{16})?")
 
 
 @dataclass(frozen=True, slots=True)
@@ -34,7 +37,23 @@ class AnswerForm:
     """The position of a question, or the id of an approval."""
     message: str
     schema: JsonSchema
-    """Of the answer: an object of texts."""
+    """Of the answer: an object."""
+    wraps: bool | None = None
+    """Whether the object has the answer in `answer`, as JSON; if not, it is the answer. Null for words and choices."""
+
+    name: str | None = None
+    """Under which a client answers; null for the key."""
+
+    @property
+    def request_key(self) -> str:
+        """The key of the request and of its response."""
+        return self.name or self.key
+
+    def answer_in(self, content: JsonObject) -> str:
+        """The answer that a filled in form has, as text."""
+        if self.wraps is None:
+            return str(content.get("answer") or content.get("choice") or "")
+        return orjson.dumps(content.get("answer") if self.wraps else content).decode()
 
     def request(self) -> types.ElicitRequest:
         """The form as a request to a client."""
@@ -95,9 +114,13 @@ async def answer(crib: ActingCrib, run_id: str, form: AnswerForm, given: types.E
     elif given.action == "decline":
         await crib.cancel(run_id, reason="the user declined to answer")
     else:
-        text = content.get("answer") or content.get("choice") or ""
-        await crib.questions.leave(run_id, str(text), position=form.key)
+        await crib.questions.leave(run_id, form.answer_in(content), position=form.key)
     return True
+
+
+def state_of(run_id: str, form: AnswerForm) -> str:
+    """The state of a request: the run, and a digest of what it asks."""
+    return f"{run_id}/{sha256(form.key.encode()).hexdigest()[:16]}"
 
 
 def run_of_state(state: str) -> str | None:
@@ -107,6 +130,11 @@ def run_of_state(state: str) -> str | None:
 
 
 def _ask(question: OpenQuestion) -> AnswerForm:
+    wanted = None if question.answer_schema is None else _flat(question.answer_schema)
+    if wanted is not None:
+        wraps = wanted.get("type") != "object"
+        schema = {"type": "object", "properties": {"answer": wanted}, "required": ["answer"]} if wraps else wanted
+        return AnswerForm("question", question.position, question.question, schema, wraps, question.name)
     properties: JsonObject = {"answer": {"type": "string", "title": "Answer", "description": "In your own words"}}
     if question.choices:
         choices: Json = [{"const": choice.value, "title": choice.label} for choice in question.choices]
@@ -114,7 +142,7 @@ def _ask(question: OpenQuestion) -> AnswerForm:
     required: Json = [] if question.choices else ["answer"]
     assumed = "".join(f"\n{each}" for each in question.assumptions)
     schema: JsonSchema = {"type": "object", "properties": properties, "required": required}
-    return AnswerForm("question", question.position, question.question + assumed, schema)
+    return AnswerForm("question", question.position, question.question + assumed, schema, name=question.name)
 
 
 def _decide(approval: WaitingApproval) -> AnswerForm:
@@ -131,3 +159,18 @@ def _decide(approval: WaitingApproval) -> AnswerForm:
         message,
         {"type": "object", "properties": properties, "required": ["decision"]},
     )
+
+
+def _flat(schema: JsonSchema) -> JsonSchema | None:
+    """A schema as forms have them, without references and nested objects; null if there is none."""
+    definitions = cast("JsonObject", schema.get("$defs", {}))
+
+    def inline(part: JsonSchema) -> JsonSchema:
+        target = str(part.get("$ref", "")).removeprefix("#/$defs/")
+        return {**cast("JsonSchema", definitions.get(target, {})), **{k: v for k, v in part.items() if k != "$ref"}}
+
+    whole = {key: value for key, value in inline(schema).items() if key != "$defs"}
+    if whole.get("type") != "object":
+        return whole if whole.get("type") in _FIELDS else None
+    fields = {name: inline(part) for name, part in cast("dict[str, JsonSchema]", whole.get("properties", {})).items()}
+    return {**whole, "properties": fields} if all(part.get("type") in _FIELDS for part in fields.values()) else None

@@ -24,6 +24,8 @@ from toolcrib.interfaces.server.http.caller_rights import BEARER
 from toolcrib.interfaces.server.http.errors import ErrorView, on_http_error, on_invalid_request, on_toolcrib_error
 from toolcrib.interfaces.server.http.keys import Authenticator
 from toolcrib.interfaces.server.http.middleware import Authentication, BodyCap, Failures
+from toolcrib.interfaces.server.openai import routes as openai
+from toolcrib.interfaces.server.openai.error_bodies import openai_error
 from toolcrib.interfaces.server.runs import calls, runs
 from toolcrib.interfaces.server.tools import agentic, imports, providers, tools
 from toolcrib.interfaces.server.views.run_views import Health
@@ -112,6 +114,8 @@ def create_app(
     needs_key = Security(BEARER)
     for part in _PARTS:
         part.add_to(app.router, _PREFIX, needs_key, _ERRORS)
+    openai.router.add_to(app.router, openai.PREFIX, needs_key, openai.ERRORS)
+    app.state.error_dialects = {f"{openai.PREFIX}/": openai_error}
     app.add_api_route(f"{_PREFIX}/schemas", _schemas, tags=["schemas"], dependencies=[needs_key], responses=_ERRORS)
     for path in PATHS:
         app.router.routes.append(Route(path, app.state.mcp))

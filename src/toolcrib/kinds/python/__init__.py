@@ -15,7 +15,7 @@ if TYPE_CHECKING:
 def _open_runtime(parts: "RuntimeParts") -> "Runtime":
     from toolcrib.kinds.python.runtime import PythonRuntime
 
-    return PythonRuntime(parts.session, parts.transactions)
+    return PythonRuntime(parts.session, parts.transactions, parts.blobs)
 
 
 KIND = KindSpec(PythonImplementation, open_runtime=_open_runtime)

@@ -2,15 +2,17 @@
 
 import logging
 from collections.abc import Awaitable, Callable, Mapping
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any, TypeVar, overload
 
 from msgspec import Struct
 
-from toolcrib.contracts import Json
+from toolcrib.contracts import InvalidInput, Json, JsonSchema
 from toolcrib.infrastructure.store.ports.transactions import Doer, NoTransactions, Work
 
 if TYPE_CHECKING:
     from toolcrib.infrastructure.net import HttpSession
+
+AnswerT = TypeVar("AnswerT")
 
 
 async def no_transaction(work: Work) -> Json:
@@ -21,6 +23,13 @@ async def no_transaction(work: Work) -> Json:
 def report_nothing(done: float, total: float | None, message: str) -> None:
     """There are no followers."""
     del done, total, message
+
+
+async def refuse_to_ask(question: str, answer_type: Any, name: str | None) -> Any:
+    """Refuse: there is no run."""
+    del answer_type, name
+    msg = f"{question!r} cannot be asked outside of a run; call the tool by the crib"
+    raise InvalidInput(msg)
 
 
 class ToolContext(Struct, frozen=True):
@@ -66,6 +75,46 @@ class ToolContext(Struct, frozen=True):
 
     report: Callable[[float, float | None, str], None] = report_nothing
     """Shows progress; call `progress` instead."""
+
+    ask_caller: "Callable[[str, Any, str | None], Awaitable[Any]]" = refuse_to_ask
+    """Asks who has started the run; call `ask` instead."""
+
+    @overload
+    async def ask(self, question: str, *, name: str | None = None) -> str: ...
+    @overload
+    async def ask(self, question: str, answer_type: type[AnswerT], *, name: str | None = None) -> AnswerT: ...
+    @overload
+    async def ask(self, question: str, answer_type: JsonSchema, *, name: str | None = None) -> Any: ...
+    async def ask(self, question: str, answer_type: Any = str, *, name: str | None = None) -> Any:
+        """Ask who has started the run, or is at the other end of its conversation, and wait for the answer: for days.
+
+        The run waits as `awaiting_answer`, without holding a process. It is answered over REST, on the command line, in
+        Python, or in the form that an MCP client shows. Then the function is called again from its start, and each
+        `ask` that was answered returns its answer at once: ask the same questions in the same order, and do nothing
+        before that must not be done twice. Only an `async def` function may ask, and only one that reads, or writes
+        with `idempotent=True`.
+
+        Args:
+            question: For a person, at most 2,000 characters.
+            answer_type: What the answer has to be: `str` for words; `bool`, `int`, an `Enum`, a pydantic model; or a
+                JSON Schema, for JSON.
+            name: Of the question, for clients of MCP, which answer under it.
+
+        Raises:
+            Exception: The call fails, with what the function asks as its error, if there is no person to ask: the run
+                is part of another one, without a conversation.
+
+        Example:
+            @tool(side_effects="reads")
+            async def pick_deal(company: str, context: ToolContext) -> str:
+                stage = await context.ask(f"Which stage of {company}?")
+                return f"{company}: {stage}"
+
+            crib.add(pick_deal)
+            waiting = await crib.invoke("pick_deal", {"company": "Acme"})
+            print((await crib.questions.answer(waiting.run_id, "negotiation")).output)
+        """
+        return await self.ask_caller(question, answer_type, name)
 
     def progress(self, done: float, total: float | None = None, message: str = "") -> None:
         """Tell how far the call has come. Those who follow the run see it as the event `progress`.

@@ -8,7 +8,7 @@ the tool. Stored names are never imported. Pydantic makes the schemas, which are
 import inspect
 import operator
 from collections.abc import Callable, Coroutine, Mapping
-from functools import cached_property, update_wrapper
+from functools import cached_property, partial, update_wrapper
 from types import CoroutineType
 from typing import (
     TYPE_CHECKING,
@@ -72,6 +72,7 @@ from toolcrib.kinds.python.signatures import (
 )
 
 if TYPE_CHECKING:
+    from toolcrib.kinds.python.files import File
     from toolcrib.kinds.python.generators import Collected, Shows, Yields
 
 P = ParamSpec("P")
@@ -196,6 +197,11 @@ class FunctionTool(Generic[P, R]):
         """Whether the function may tell something while it runs: it yields its output, or has a `ToolContext`."""
         return self.takes_context or self.yields is not None
 
+    @property
+    def is_async(self) -> bool:
+        """Whether it is an `async def` function."""
+        return self._is_async
+
     @cached_property
     def takes_context(self) -> bool:
         """Whether one of the function's parameters is a `ToolContext`."""
@@ -246,21 +252,25 @@ class FunctionTool(Generic[P, R]):
 
         return yields_of(self._name, self._inner, hint)
 
-    def collected(self, most_bytes: int | None, live: "Shows | None" = None) -> "Collected":
-        """Where a call of a function that `yields` collects its output; see `Collected`."""
+    def collected(
+        self, most_bytes: int | None, live: "Shows | None" = None, files: "list[File] | None" = None
+    ) -> "Collected":
+        """Where a call of a function that `yields` collects its output and its files; see `Collected`."""
         from toolcrib.kinds.python.generators import Collected  # noqa: PLC0415 - rarely needed
 
-        return Collected(cast("Yields", self.yields), self._element_as_json, most_bytes, live)
+        return Collected(cast("Yields", self.yields), partial(self._element_as_json, files), most_bytes, live)
 
     async def collect(self, values: JsonObject, collected: "Collected") -> "Collected":
         """Call a function that `yields`, and take all that it yields."""
         await collected.collect(await self.begin(values))
         return collected
 
-    def _element_as_json(self, value: object) -> Json:
+    def _element_as_json(self, files: "list[File] | None", value: object) -> Json:
         if type(value) is str:
             return value
-        return self._serialize_element(value, mode="json", by_alias=True, warnings=False, fallback=self._to_json)
+        return self._serialize_element(
+            value, mode="json", by_alias=True, warnings=False, fallback=self._to_json, context=files
+        )
 
     def begin(self, values: JsonObject) -> Coroutine[Any, Any, Any]:
         """Call the function with its keyword arguments: what is still to await, for its result as it returns it."""
@@ -273,11 +283,18 @@ class FunctionTool(Generic[P, R]):
             return _awaited(call(**values))
         return _call_beside(call, values)
 
-    def as_json(self, result: object) -> Json:
-        """What the function has returned, as JSON."""
+    def as_json(self, result: object, files: "list[File] | None" = None) -> Json:
+        """What the function has returned, as JSON.
+
+        Args:
+            result: As the function returned it.
+            files: Gets the files in it, which the JSON only describes.
+        """
         if type(result) is self._single:
             return result
-        return self._serialize(result, mode="json", by_alias=True, warnings=False, fallback=self._to_json)
+        return self._serialize(
+            result, mode="json", by_alias=True, warnings=False, fallback=self._to_json, context=files
+        )
 
     def _to_json(self, value: object) -> Json:
         """What JSON has no form for: numbers and arrays of other libraries (NumPy); else text, if that will do."""

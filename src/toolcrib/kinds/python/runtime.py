@@ -1,13 +1,15 @@
 """Executes Python functions that the application added: found by content hash, never imported by name."""
 
-from collections.abc import Awaitable, Callable
+from collections.abc import Awaitable, Callable, Sequence
 from functools import partial
 from math import isfinite
-from typing import Final, TypeAlias
+from typing import TYPE_CHECKING, Any, Final, TypeAlias, cast
 
+from msgspec import structs
 from pydantic import ValidationError
 
 from toolcrib.contracts import (
+    Attachment,
     EgressDenied,
     ErrorCode,
     Fenced,
@@ -16,10 +18,11 @@ from toolcrib.contracts import (
     JsonObject,
     Reason,
     ToolRevision,
+    Unavailable,
 )
 from toolcrib.contracts.base.envelope import YIELDED
 from toolcrib.contracts.base.errors import StoreUnavailable
-from toolcrib.core.executor import BrokenOff, CallFailed, Dispatch, LiveCall, Outcome, Progress, error
+from toolcrib.core.executor import BlobSink, BrokenOff, CallFailed, Dispatch, LiveCall, Outcome, Progress, error
 from toolcrib.core.executor.envelope import legible
 from toolcrib.core.policy import filters_of, screen
 from toolcrib.core.providers.request_errors import count_request, network_failure
@@ -30,6 +33,10 @@ from toolcrib.infrastructure.store.ports.transactions import Work
 from toolcrib.kinds.python.context import ToolContext
 from toolcrib.kinds.python.functions import FunctionTool
 from toolcrib.kinds.python.shape import PythonImplementation
+
+if TYPE_CHECKING:
+    from toolcrib.kinds.python.asking import Asker
+    from toolcrib.kinds.python.files import File
 
 _MESSAGE_LENGTH: Final = 500
 """Characters of a progress message that are shown."""
@@ -44,10 +51,14 @@ class PythonRuntime:
     Args:
         session: The way out that functions are given.
         transactions: Of the store, for functions that write in its database; without, they are refused.
+        blobs: Keep the files that functions return; without, they are only described.
     """
 
-    def __init__(self, session: HttpSession, transactions: Transactions | None = None) -> None:
+    def __init__(
+        self, session: HttpSession, transactions: Transactions | None = None, blobs: BlobSink | None = None
+    ) -> None:
         self._session = session
+        self._blobs = blobs
         self._transactions = transactions or NoTransactions()
         self._functions: dict[str, FunctionTool[..., object]] = {}
         self._own: dict[str, OwnTool] = {}
@@ -104,26 +115,47 @@ class PythonRuntime:
             values = function.values_of(dispatch.input, None)
         except ValidationError as refusal:
             raise _invalid(tool, refusal) from refusal
+        files: list[File] = []
         try:
-            return Outcome(function.as_json(await function.begin(values)))
+            output = function.as_json(await function.begin(values), files)
         except (CallFailed, EgressDenied, NetworkError) as problem:
             raise _failure(tool, problem) from None
+        return await self._with_files(dispatch, Outcome(output), files) if files else Outcome(output)
+
+    async def _with_files(self, dispatch: Dispatch, outcome: Outcome, files: "Sequence[File]") -> Outcome:
+        """The outcome with its files as attachments; bytes that cannot be kept are a warning."""
+        attachments: dict[str, Attachment] = {}
+        metadata = dict(outcome.metadata)
+        for file in files:
+            attachment = file.as_attachment()
+            if self._blobs is None or attachment.url in attachments:
+                continue
+            made_by, kind = dispatch.context.principal.id, file.media_type
+            try:
+                await self._blobs.put(file.data, realm=dispatch.tool.realm, made_by=made_by, content_type=kind)
+            except Unavailable as problem:
+                lost = f"the file {file!r} could not be kept: {problem}"
+                metadata["warnings"] = [*metadata.get("warnings", ()), lost]
+            else:
+                attachments[attachment.url] = attachment
+        return structs.replace(outcome, attachments=tuple(attachments.values()), metadata=metadata)
 
     async def _run_live(self, dispatch: Dispatch, function: FunctionTool[..., object], live: LiveCall) -> Outcome:
         """Call a function that tells something while it runs: it yields its output, or has a `ToolContext`."""
         tool, context = dispatch.tool, None
         if function.takes_context:
-            context = self._context_of(dispatch, live)
+            context = self._context_of(dispatch, live, function)
         try:
             values = function.values_of(dispatch.input, context)
         except ValidationError as refusal:
             raise _invalid(tool, refusal) from refusal
-        collected = None
+        collected, files = None, cast("list[File]", [])
+        most = tool.definition.max_output_bytes
         try:
             if function.yields is None:
-                return Outcome(function.as_json(await function.begin(values)))
-            most = tool.definition.max_output_bytes
-            collected = function.collected(most, live if _shows_output(dispatch) else None)
+                output = function.as_json(await function.begin(values), files)
+                return await self._with_files(dispatch, Outcome(output), files) if files else Outcome(output)
+            collected = function.collected(most, live if _shows_output(dispatch) else None, files)
             await function.collect(values, collected)
         except (CallFailed, EgressDenied, NetworkError) as problem:
             failure = _failure(tool, problem)
@@ -142,12 +174,14 @@ class PythonRuntime:
                 "max_output_bytes, or yield less"
             )
             metadata["warnings"] = [warning]
-        return Outcome(collected.output, metadata=metadata)
+        outcome = Outcome(collected.output, metadata=metadata)
+        return await self._with_files(dispatch, outcome, files) if files else outcome
 
-    def _context_of(self, dispatch: Dispatch, live: LiveCall) -> ToolContext:
+    def _context_of(self, dispatch: Dispatch, live: LiveCall, function: FunctionTool[..., object]) -> ToolContext:
         facts = dispatch.context
         return ToolContext(
             report=partial(_report, dispatch, live),
+            ask_caller=_asker(dispatch, function),
             call_id=dispatch.call_id,
             tool=dispatch.tool.name,
             agent=[*facts.callers.values()][-1] if facts.callers else None,
@@ -172,6 +206,20 @@ class PythonRuntime:
             raise InvalidDefinition(msg)
         doer = Doer(context.run_id, context.epoch, dispatch.idempotency_key, context.principal.id)
         return await self._transactions.transact(doer, work)
+
+
+def _asker(dispatch: Dispatch, function: FunctionTool[..., object]) -> Callable[[str, Any, str | None], Awaitable[Any]]:
+    """What asks for a call; it loads with the first question."""
+    made: list[Asker] = []
+
+    async def ask(question: str, answer_type: Any, name: str | None) -> Any:
+        if not made:
+            from toolcrib.kinds.python.asking import Asker  # noqa: PLC0415 - rarely needed
+
+            made.append(Asker(dispatch, is_async=function.is_async))
+        return await made[0].ask(question, answer_type, name)
+
+    return ask
 
 
 def _failure(tool: ToolRevision, problem: CallFailed | EgressDenied | NetworkError) -> CallFailed:

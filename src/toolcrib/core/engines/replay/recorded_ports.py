@@ -10,6 +10,7 @@ from collections.abc import Awaitable, Callable, Mapping, Sequence
 from contextvars import ContextVar
 from datetime import datetime
 from decimal import Decimal
+from itertools import count
 from typing import Final, cast
 
 from toolcrib.contracts import (
@@ -24,6 +25,7 @@ from toolcrib.contracts import (
     JsonObject,
     LimitReached,
     ModelStarted,
+    OpenQuestion,
     Principal,
     ProgressMade,
     RateLimit,
@@ -41,6 +43,7 @@ from toolcrib.core.engines.replay.recording import RunSegment
 from toolcrib.core.executor import (
     BlobSink,
     CallContext,
+    CallerQuestion,
     CallFailed,
     CallRequest,
     Dispatch,
@@ -64,6 +67,7 @@ from toolcrib.core.policy import (
     take_call,
 )
 from toolcrib.core.policy.permissions import Accounts
+from toolcrib.core.runs.interrupts.signals import question_key
 
 _REFUSALS: Final = (Reason.BUDGET_EXCEEDED, Reason.BUDGET_UNKNOWN)
 _LIMITS: Final[Mapping[str, tuple[Reason, StopReason]]] = {
@@ -384,12 +388,33 @@ class _Outcomes:
                 raise _original_failure(dispatch, entry.event.instead_of)
         if definition.implementation.kind in DELEGATES and self._has_nested(run_id, position):
             return await self._delegates.dispatch(dispatch)
+        await self._ask_again(dispatch)
         found = self._stage.outcome(run_id, position)
         if found is None:
             await never()
         entry, event = cast("tuple[RunEvent, CallFinished]", found)
         await self._stage.score.turn(entry)
         raise _Given(dispatch, event.envelope)
+
+    async def _ask_again(self, dispatch: Dispatch) -> None:
+        """Ask what the call has asked by the end of this life; suspends the run as it was then.
+
+        A question is asked when it is its turn, and one of an earlier life at once, for its answer.
+        """
+        run_id, position = dispatch.context.run_id, dispatch.position
+        life = self._stage.life(run_id)
+        for number in count(1):
+            key = question_key(f"{position}.ask{number}")
+            entry = life.find("progress_made", key)
+            before = (each.event for each in life.before if isinstance(each.event, ProgressMade))
+            asked = entry.event if entry is not None else next((each for each in before if each.key == key), None)
+            if not isinstance(asked, ProgressMade):
+                return
+            if entry is not None:
+                await self._stage.score.turn(entry)
+            was = OpenQuestion.model_validate(asked.data)
+            question = CallerQuestion(number, was.question, was.answer_schema, was.name)
+            await dispatch.context.journal.ask_caller(position, question)
 
     def _has_nested(self, run_id: str, position: str) -> bool:
         """Whether the nested runs of a call are in the recording, if it had any."""

@@ -31,6 +31,7 @@ from toolcrib.contracts import (
     JsonObject,
     LimitReached,
     ModelError,
+    OpenQuestion,
     ProgressMade,
     Reason,
     Run,
@@ -43,9 +44,10 @@ from toolcrib.contracts import (
     ToolRevision,
     idempotency_key,
 )
+from toolcrib.contracts.runs.executions import answer_signal
 from toolcrib.contracts.runs.forks import Fork
 from toolcrib.contracts.runs.recordings import Recorded
-from toolcrib.core.executor import CallContext, CallRequest, Lanes, LiveCall, has_acted
+from toolcrib.core.executor import CallContext, CallerQuestion, CallRequest, Lanes, LiveCall, has_acted
 from toolcrib.core.executor.approval import confirm, request_of
 from toolcrib.core.executor.envelope import EnvelopeBuilder
 from toolcrib.core.policy import Budget, CallPolicy
@@ -57,6 +59,7 @@ from toolcrib.core.runs.context.waits import RunWaits
 from toolcrib.core.runs.forks.recording import Recording
 from toolcrib.core.runs.interrupts.approvals import Question, RunApprovals, request_for
 from toolcrib.core.runs.interrupts.client_calls import ClientCalls
+from toolcrib.core.runs.interrupts.signals import QUESTION_ASKED, may_ask, question_key
 from toolcrib.core.runs.interrupts.suspension import EndedRuns, RunEnd, Suspended
 from toolcrib.core.runs.journal.history import ONE_CALL, History, nested_facts, spending_on_calls
 from toolcrib.core.runs.journal.log import RunLog
@@ -555,6 +558,23 @@ class RunContext:
         for child_id, place in list(self.open_children.items()):
             if place == position or place.startswith(f"{position}."):
                 await self._abandon(child_id)
+
+    async def ask_caller(self, position: str, question: CallerQuestion) -> str | None:
+        """Ask who has started the run, or is at the other end of its conversation; null if there is nobody."""
+        if not may_ask(self.request):
+            return None
+        place = f"{position}.ask{question.number}"
+        asked = OpenQuestion(
+            run_id=self.run_id,
+            position=place,
+            question=question.text,
+            reason="tool",
+            answer_schema=question.schema,
+            name=question.name,
+        )
+        await self.emit(question_key(place), QUESTION_ASKED, asked.model_dump(mode="json"))
+        signal = await self._special.waits.signal(answer_signal(place), None, None, "awaiting_answer")
+        return None if signal is None else str(signal.payload["answer"])
 
     async def hand_off(self, prepared: ToolEnvelope) -> ClientResult:
         """Let a client perform a prepared call."""

@@ -15,6 +15,7 @@ from toolcrib.contracts import (
     Run,
     RunEvent,
     RunFinished,
+    RunRequest,
     Signal,
     ToolEnvelope,
     approval_signal,
@@ -69,6 +70,11 @@ def waiting_handoffs(events: Iterable[RunEvent], signals: Collection[str]) -> Se
         for position, handoff in history.handoffs.items()
         if position not in settled and client_signal(position) not in signals
     ]
+
+
+def may_ask(request: RunRequest) -> bool:
+    """Whether a run may wait for an answer: somebody has started it, or is at the other end of its conversation."""
+    return request.parent_run_id is None or request.conversation_id is not None
 
 
 def question_key(position: str) -> str:

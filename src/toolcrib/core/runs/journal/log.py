@@ -32,7 +32,7 @@ from toolcrib.contracts import (
     ToolRevision,
     read_event,
 )
-from toolcrib.core.executor import CallContext, Clock, Lanes
+from toolcrib.core.executor import CallContext, CallerQuestion, Clock, Lanes
 from toolcrib.core.policy import Budget, CallPolicy
 from toolcrib.infrastructure.store import RunChange
 
@@ -200,6 +200,11 @@ class NullJournal:
     async def confirm(self, request: ApprovalRequested) -> ApprovalDecision | None:
         """Refuse: nothing could be resumed."""
         raise _no_run(request.name)
+
+    async def ask_caller(self, position: str, question: CallerQuestion) -> str | None:
+        """Nobody is asked: nothing could be resumed."""
+        del position, question
+        return None
 
     async def hand_off(self, prepared: ToolEnvelope) -> ClientResult:
         """Refuse: nothing could be resumed."""

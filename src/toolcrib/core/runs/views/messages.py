@@ -53,7 +53,7 @@ def _results(
     found: list[ToolResult] = []
     for number, call in enumerate(calls, start=1):
         position = f"t{turn}.c{number}"
-        envelope, note = envelopes.get(position), notes.get(position)
+        envelope, note = envelopes.get(position), notes.get(position, notes.get(f"{position}.refused"))
         if envelope is not None and envelope.error is not None:
             failure = {"error": envelope.error.code.value, "message": envelope.error.message}
             found.append(ToolResult(call.id, call.name, orjson.dumps(failure).decode(), is_error=True))

@@ -3,15 +3,16 @@
 A merge patch (RFC 7396) removes fields that are null, replaces other fields, and merges objects.
 """
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from http import HTTPStatus
-from typing import Any, Final, TypeVar, cast
+from typing import Any, Final, TypeAlias, TypeVar, cast
 
 from fastapi.exceptions import RequestValidationError
 from fastapi.responses import Response
 from pydantic import ValidationError
 from starlette.exceptions import HTTPException
 from starlette.requests import Request
+from starlette.types import Receive, Scope, Send
 
 from toolcrib.contracts import Contract, InvalidInput, JsonObject, ModelError, ToolcribError
 
@@ -38,12 +39,41 @@ _ADVICE: Final[Mapping[int, str]] = {
 }
 
 
+ErrorDialect: TypeAlias = Callable[[int, ErrorDetail, Mapping[str, str]], Response]
+"""Makes the response of an error, with a status and headers, for clients that expect another body."""
+
+
+class ErrorResponse(Response):
+    """An error, in the dialect of the path: `app.state.error_dialects` has the dialects by the beginnings of paths.
+
+    Args:
+        status: Of the response.
+        detail: What went wrong.
+        headers: Further headers.
+    """
+
+    def __init__(self, status: int, detail: ErrorDetail, headers: Mapping[str, str] | None = None) -> None:
+        body = ErrorView(error=detail).model_dump_json()
+        super().__init__(body, status_code=status, media_type="application/json", headers=headers)
+        self._detail = detail
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        """Send it."""
+        application = scope.get("app")
+        dialects = {} if application is None else getattr(application.state, "error_dialects", {})
+        path = scope["path"].removeprefix(scope.get("root_path", ""))  # where the application is mounted
+        found = next((dialects[start] for start in dialects if path.startswith(start)), None)
+        if found is None:
+            await super().__call__(scope, receive, send)
+        else:
+            await found(self.status_code, self._detail, self.headers)(scope, receive, send)
+
+
 def error_response(
     status: int, code: str, message: str, details: JsonObject | None = None, headers: Mapping[str, str] | None = None
 ) -> Response:
     """An error response."""
-    view = ErrorView(error=ErrorDetail(code=code, message=message, details=details))
-    return Response(view.model_dump_json(), status_code=status, media_type="application/json", headers=headers)
+    return ErrorResponse(status, ErrorDetail(code=code, message=message, details=details), headers)
 
 
 def explain(error: ToolcribError) -> Response:

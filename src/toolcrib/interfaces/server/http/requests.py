@@ -6,7 +6,7 @@ and keeps large integers exact.
 
 import json
 from collections.abc import Callable, Coroutine, Iterator, Mapping, Sequence
-from typing import Annotated, Any, TypeAlias, get_type_hints
+from typing import Annotated, Any, ClassVar, TypeAlias, get_type_hints
 
 from fastapi import Header, Request, Response
 from fastapi.dependencies.models import Dependant
@@ -47,6 +47,8 @@ class JsonRoute(APIRoute):
         **options: The others of `APIRoute`.
     """
 
+    refuses_unknown_queries: ClassVar[bool] = True
+
     def __init__(
         self, path: str, endpoint: Callable[..., Any], *, methods: Sequence[str] | None = None, **options: Any
     ) -> None:
@@ -71,7 +73,8 @@ class JsonRoute(APIRoute):
         """The route's handler behind the strict reader."""
         handle = super().get_route_handler()
         known = frozenset(_query_names(self.dependant))
-        strict = self.include_in_schema  # others are for browsers, whom authorization servers give what they like
+        # A route outside of the schema is for browsers, whom authorization servers give what they like.
+        strict = self.include_in_schema and self.refuses_unknown_queries
 
         async def read(received: Request) -> Response:
             request = _JsonRequest(received.scope, received.receive)
@@ -87,6 +90,12 @@ class JsonRoute(APIRoute):
         return read
 
 
+class LenientJsonRoute(JsonRoute):
+    """A route for clients of another API, which may send query parameters that mean nothing here."""
+
+    refuses_unknown_queries = False
+
+
 class Routes(APIRouter):
     """Routes of a subject, which read JSON bodies. They are made once, when an application has them added.
 
@@ -95,11 +104,13 @@ class Routes(APIRouter):
     Args:
         prefix: What their paths begin with.
         tags: Their subjects in the OpenAPI document.
+        route: How they read requests.
     """
 
-    def __init__(self, prefix: str = "", tags: tuple[str, ...] = ()) -> None:
+    def __init__(self, prefix: str = "", tags: tuple[str, ...] = (), route: type[JsonRoute] = JsonRoute) -> None:
         super().__init__(prefix=prefix)
         self._tags = tags
+        self._route = route
         self._declared: list[tuple[str, Callable[..., Any], dict[str, Any]]] = []
 
     def add_api_route(self, path: str, endpoint: Callable[..., Any], **options: Any) -> None:
@@ -122,7 +133,7 @@ class Routes(APIRouter):
                 "tags": [*self._tags, *(options.get("tags") or ())],
                 "dependencies": [dependency, *(options.get("dependencies") or ())],
                 "responses": {**responses, **(options.get("responses") or {})},
-                "route_class_override": JsonRoute,
+                "route_class_override": self._route,
             }
             app.add_api_route(f"{prefix}{self.prefix}{path}", endpoint, **{**options, **more})
 

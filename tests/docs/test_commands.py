@@ -23,7 +23,7 @@ pytestmark = pytest.mark.requirement("docs.commands")
 
 ROOT: Final = Path(__file__).parents[2]
 NOT_RUN: Final = {
-    r"mcp\b|guard\b": "speaks MCP to the client that has started it; tests/unit/mcp_server does",
+    r"mcp( serve)?( -| \S+:|$)|guard\b": "speaks MCP to the client that has started it; tests/unit/mcp_server does",
     r"up\b|worker\b": "serves until it is stopped; the tests of the server and of workers start it",
     r"demo\b": "the tests of the demonstration run it",
     r"model add": "downloads a model",
@@ -88,6 +88,7 @@ def folder(prepared: tuple[Path, Mapping[str, str]], tmp_path: Path, monkeypatch
     shutil.copytree(prepared[0], copy)
     (copy / "examples").symlink_to(ROOT / "examples")
     monkeypatch.setenv("COLUMNS", "120")
+    monkeypatch.setenv("HOME", str(tmp_path))
     monkeypatch.setenv("TOOLCRIB_SECRET_SHOP_URL", f"sqlite:///{copy / 'shop.db'}")
     monkeypatch.setenv("TOOLCRIB_MASTER_KEYS", MASTER_KEYS)
     monkeypatch.delenv("TOOLCRIB_STORE", raising=False)

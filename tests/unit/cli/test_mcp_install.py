@@ -9,7 +9,7 @@ import pytest
 from typer.testing import CliRunner
 
 from toolcrib.contracts import Conflict, InvalidInput
-from toolcrib.interfaces.cli.admin.mcp_clients import ClientFile, ClientName, Launch, Machine, entry_of
+from toolcrib.interfaces.cli.admin.mcp_clients import ClientFile, ClientFiles, ClientName, Launch, entry_of
 from toolcrib.interfaces.cli.app import app
 from toolcrib.interfaces.cli.support.json_edit import read_json
 
@@ -55,10 +55,10 @@ def install(*words: str, store: str | None = None) -> Any:
 )
 def test_each_platform_has_its_places(client: ClientName, linux: str, darwin: str, windows: str) -> None:
     home = Path("/home/ann")
-    assert Machine("linux", {"HOME": str(home)}).file_of(client) == home / linux
-    assert Machine("darwin", {"HOME": str(home)}).file_of(client) == home / darwin
+    assert ClientFiles("linux", {"HOME": str(home)}).file_of(client) == home / linux
+    assert ClientFiles("darwin", {"HOME": str(home)}).file_of(client) == home / darwin
     environment = {"USERPROFILE": str(home), "APPDATA": str(home / "Roaming")}
-    assert Machine("win32", environment).file_of(client) == home / windows
+    assert ClientFiles("win32", environment).file_of(client) == home / windows
 
 
 def test_the_entries_refer_to_the_key_and_never_have_it(home: Path) -> None:
@@ -78,7 +78,7 @@ def test_the_entries_refer_to_the_key_and_never_have_it(home: Path) -> None:
 
 @pytest.mark.parametrize("client", ["claude-code", "claude-desktop", "cursor", "vscode", "codex"])
 def test_an_entry_is_added_found_changed_and_removed_beside_others(home: Path, client: ClientName) -> None:
-    path = Machine("linux", {"HOME": str(home)}).file_of(client)
+    path = ClientFiles("linux", {"HOME": str(home)}).file_of(client)
     other = '# mine\nmodel = "o"\n\n[mcp_servers.mail]\ncommand = "mail"\n'
     if client != "codex":
         section = "servers" if client == "vscode" else "mcpServers"
@@ -130,7 +130,7 @@ def test_comments_of_an_editor_stay_and_a_written_key_is_not_shown(home: Path) -
     ],
 )
 def test_a_broken_file_is_refused_and_left_as_it_is(home: Path, client: ClientName, content: str, problem: str) -> None:
-    path = Machine("linux", {"HOME": str(home)}).file_of(client)
+    path = ClientFiles("linux", {"HOME": str(home)}).file_of(client)
     path.parent.mkdir(parents=True, exist_ok=True)
     path.write_text(content)
     refused = install(client, "--yes")

@@ -32,7 +32,7 @@ _HIDDEN: Final = "…"
 
 
 @dataclass(frozen=True, slots=True)
-class Machine:
+class ClientFiles:
     """Where configurations are searched for."""
 
     platform: str
@@ -96,7 +96,7 @@ class Launch:
 
 
 @dataclass(frozen=True, slots=True)
-class Entry:
+class ServerEntry:
     """What is written for a server."""
 
     content: JsonObject
@@ -104,7 +104,7 @@ class Entry:
     """What VS Code asks the person for, and keeps in its own storage."""
 
 
-def entry_of(client: ClientName, name: str, launch: Launch) -> Entry:
+def entry_of(client: ClientName, name: str, launch: Launch) -> ServerEntry:
     """The entry of a client for a server.
 
     Raises:
@@ -124,7 +124,7 @@ def entry_of(client: ClientName, name: str, launch: Launch) -> Entry:
         return f"${{env:{variable}}}" if client == "cursor" else f"${{{variable}}}"
 
     if client == "codex":
-        return Entry(_codex(launch))
+        return ServerEntry(_codex(launch))
     typed = client in {"claude-code", "vscode"}
     if launch.url:
         content: JsonObject = {"type": "http"} if typed else {}
@@ -136,7 +136,7 @@ def entry_of(client: ClientName, name: str, launch: Launch) -> Entry:
         content |= {"command": launch.command[0], "args": list(launch.command[1:])}
         if launch.variables:
             content["env"] = {variable: reference(variable) for variable in launch.variables}
-    return Entry(content, tuple(inputs.values()))
+    return ServerEntry(content, tuple(inputs.values()))
 
 
 def _codex(launch: Launch) -> JsonObject:
@@ -187,7 +187,7 @@ class ClientFile:
         found = self._section().get(name)
         return cast("JsonObject", found) if isinstance(found, dict) else None
 
-    def with_entry(self, name: str, entry: Entry) -> str:
+    def with_entry(self, name: str, entry: ServerEntry) -> str:
         """The text with an entry."""
         if self.client == "codex":
             return self._edit_toml(name, entry.content)

@@ -17,7 +17,7 @@ if TYPE_CHECKING:
 
 _SERVE: Final = "serve"
 
-app = CommandApp("Serve tools to MCP clients that start a command, and manage virtual MCP servers.")
+app = CommandApp("Serve MCP clients that start a command; manage virtual servers.")
 
 Name = Annotated[
     str,
@@ -89,8 +89,8 @@ def install(
     from toolcrib.interfaces.cli.admin import mcp_clients as clients
     from toolcrib.interfaces.cli.render.documents import McpClientEntry
 
-    machine = clients.Machine(sys.platform, os.environ)
-    file = clients.ClientFile.read(client, machine.file_of(client, Path.cwd() if project else None))
+    files = clients.ClientFiles(sys.platform, os.environ)
+    file = clients.ClientFile.read(client, files.file_of(client, Path.cwd() if project else None))
     before, entry = file.entry(name), None
     if not remove:
         launch = clients.http_launch(url, server, key_env) if url else clients.command_launch(store, server)
@@ -144,7 +144,7 @@ class McpCommands(CommandGroup):
 
 
 def _print_server(found: "McpServerDefinition") -> None:
-    print(f"virtual MCP server {found.name} is at {found.path} of toolcrib up, and toolcrib mcp --server {found.name}")
+    print(f"virtual MCP server {found.name} is at {found.path} of toolcrib up, and toolcrib mcp serve --server {found.name}")
 
 
 @command(app, "set", example="toolcrib mcp set crm --tool 'crm.*' --exclude 'crm.delete_*'")
@@ -212,4 +212,4 @@ SERVERS: "Resource[McpServerDefinition]" = Resource(
     help=HelpTexts({}, {"show": " crm", "add": " crm-server.yaml", "remove": " crm"}, group="mcp"),
 )
 SERVERS.add_to(app)
-command(app, _SERVE, example="toolcrib mcp shop.tools:crib")(mcp.mcp)
+command(app, _SERVE, example="toolcrib mcp serve shop.tools:crib")(mcp.mcp)

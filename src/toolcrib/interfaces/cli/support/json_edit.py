@@ -147,7 +147,7 @@ def _parse(text: str, *, comments: bool) -> _Node:
     node = reader.value(reader.skip(0), 0)
     end = reader.skip(node.end)
     if end != len(text):
-        raise reader.fault(end, "the document goes on after its value")
+        raise reader.fault(end, "text follows the document")
     return node
 
 

@@ -74,7 +74,7 @@ def test_whatever_a_file_has_only_the_member_changes(
         ('{"a": }', "a value is expected"),
         ('{"a" 1}', "a colon is expected"),
         ("{a: 1}", "a name in double quotes"),
-        ('{"a": 1}\nx', "line 2: the document goes on"),
+        ('{"a": 1}\nx', "line 2: text follows the document"),
         ('{"a": 1, "a": 2}', "'a' is there twice"),
         ('{"a": 1,}', "a comma before the end"),
         ('{\n// no\n"a": 1}', "a comment"),

@@ -78,7 +78,7 @@ def install(
     yes: Yes = False,
     store: Store = DEFAULT_STORE,
 ) -> "McpClientEntry":
-    """Write an entry for the server into the configuration of an MCP client.
+    """Write the server into an MCP client's configuration.
 
     The change is shown first, and a question is asked. Other entries stay as they are. No secret is written.
     """

@@ -10,19 +10,19 @@ import signal
 import subprocess
 from collections.abc import Iterator
 from pathlib import Path
-from typing import Any, Final
+from typing import Final
 
-import jsonschema_rs
 import pytest
 from typer.testing import CliRunner
 
 from tests.twins import MASTER_KEYS
+from tests.unit.cli.command import invalid
 from tests.unit.cli.test_agents import speaking
 from tests.unit.cli.test_program import PROGRAM
 from tests.unit.cli.walk_world import prepare
 from tests.unit.mcp_client.test_programs import command
 from toolcrib.interfaces.cli.app import app
-from toolcrib.interfaces.cli.render.outputs import OUTPUTS, PROTOCOLS, output_schema
+from toolcrib.interfaces.cli.render.outputs import OUTPUTS, PROTOCOLS
 from toolcrib.llm import local
 from tools.docs import commands
 
@@ -180,15 +180,15 @@ SESSION: Final = """
 ELSEWHERE: Final = {
     "agent run --stream": "prints a line for each event",
     "model add": "downloads a model",
-    "provider connect": "waits for a browser",
-    "provider disconnect": "needs a connection",
+    "provider connect": "waits for a browser; test_providers.py",
+    "provider disconnect": "needs a connection; test_providers.py",
     "up": "serves until it is stopped",
     "worker": "works until it is stopped",
-    "workflow materialize": "needs a call of an agent in a workflow",
+    "workflow materialize": "needs a call of an agent in a workflow; test_workflows.py",
 }
 """Commands that are not in the session, each with the reason.
 
-The stream, `model add`, `up` and `worker` are validated below."""
+The stream, `model add`, `up` and `worker` are validated below, the others in the tests of their own."""
 SERVER_LINE: Final = shlex.join(command("plain"))
 EVALS: Final = Path(__file__).parents[3] / "examples" / "evals" / "orders.yaml"
 
@@ -206,13 +206,6 @@ def command_of(words: list[str]) -> str:
     found = commands.find(words)
     assert found is not None, words
     return " ".join(found.words)
-
-
-def invalid(name: str, document: Any) -> list[str]:
-    """What is wrong with the output of a command."""
-    schema = output_schema()
-    validator = jsonschema_rs.validator_for({**schema["properties"][name], "$defs": schema["$defs"]})
-    return [f"{error.instance_path}: {error.message}"[:300] for error in validator.iter_errors(document)]
 
 
 @pytest.fixture

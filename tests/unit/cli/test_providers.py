@@ -6,13 +6,14 @@ import threading
 from pathlib import Path
 from typing import Any
 from urllib.parse import urlsplit
+from urllib.request import urlopen
 
 import pytest
 from aiohttp import web
 from typer.testing import CliRunner
 
 from tests.twins import MASTER_KEYS
-from tests.unit.cli.command import toolcrib
+from tests.unit.cli.command import invalid, toolcrib
 from tests.unit.net.servers import serving
 from tests.unit.providers.authority import Authority
 from toolcrib.infrastructure.secrets import new_master_key
@@ -180,6 +181,16 @@ def test_a_person_connects_by_pasting_where_they_were_sent_and_disconnects(
     assert json.loads(run("provider", "connections", "--json", store=store).stdout)[0]["refreshable"] is True
     gone = run("provider", "disconnect", "crm", store=store)
     assert (gone.exit_code, "its tokens may still work" in gone.stdout) == (1, True)
+
+    def visit(text: str, **_: Any) -> None:
+        page = authority.grant(text.removeprefix("open "))
+        threading.Thread(target=urlopen, args=(page,)).start()
+
+    monkeypatch.setattr("toolcrib.interfaces.cli.admin.providers.print", visit, raising=False)
+    again = run("provider", "connect", "crm", "--json", store=store)
+    gone = run("provider", "disconnect", "crm", "--json", store=store)
+    assert invalid("provider connect", json.loads(again.stdout)) == []
+    assert invalid("provider disconnect", json.loads(gone.stdout)) == []
 
 
 @pytest.mark.requirement("cli.connect")

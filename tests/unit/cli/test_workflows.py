@@ -9,7 +9,7 @@ import pytest
 import yaml
 from typer.testing import CliRunner
 
-from tests.unit.cli.command import toolcrib
+from tests.unit.cli.command import invalid, toolcrib
 from toolcrib import Crib, ScriptedModel, tool
 from toolcrib.contracts import AgentDefinition
 from toolcrib.interfaces.cli.app import app
@@ -253,3 +253,5 @@ def test_a_call_of_an_agent_becomes_a_step(store: str):
     assert "/steps/2/output reads handles as before" in made.stdout
     back = toolcrib("draft", "undo", "follow", store=store).stdout
     assert back == "the last change of draft follow is undone; there was none before\n"
+    again = toolcrib("workflow", "materialize", "follow", *options, "--json", store=store)
+    assert invalid("workflow materialize", json.loads(again.stdout)) == []

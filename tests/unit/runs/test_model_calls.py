@@ -63,8 +63,8 @@ class Desk:
         claim = await claimed(self.store.journal, owner="next", at=later(1000))
         return Desk(claim, self.store, self.clock, self.budget.limits)
 
-    async def ask(self, model: LanguageModel, position: str = "t1.llm") -> Response:
-        call = ModelCall(position, "planning", model, REQUEST, new=REQUEST.messages, system=REQUEST.system)
+    async def ask(self, model: LanguageModel, position: str = "t1.llm", request: Request = REQUEST) -> Response:
+        call = ModelCall(position, "planning", model, request, new=request.messages, system=request.system)
         return await self.calls.perform(call)
 
     @property

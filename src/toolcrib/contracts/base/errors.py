@@ -355,3 +355,8 @@ class ModelError(ToolcribError):
     def may_retry(self) -> bool:
         """Whether the same request can work later."""
         return self.kind in RETRYABLE_MODEL_ERRORS
+
+    @property
+    def may_fall_back(self) -> bool:
+        """Whether the same request can work at another provider: the failure is not one of the request itself."""
+        return self.kind not in {"bad_request", "content_filter", "context_length"}

@@ -196,6 +196,8 @@ class ModelFailed(JournalEvent):
     retry_after_s: float | None = None
     """Seconds to wait, where the provider said so."""
     retry_in_s: float | None = None
+    fallback: str | None = None
+    """The model that is asked from the next attempt on, in place of the one that failed."""
     usage: Usage = Usage()
     """What it may have used at most, if it may have been billed: its answer was cut off, or came too late."""
     cost_usd: Usd | None = None

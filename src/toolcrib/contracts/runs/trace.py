@@ -113,6 +113,8 @@ class FailedAttempt(Contract):
     """HTTP status, 0 if there was no answer."""
     retry_in_s: float | None = None
     """Seconds until the next attempt; null if no further attempt was planned."""
+    fallback: str | None = None
+    """The model that was asked next, in place of the one that failed."""
 
 
 class LLMStep(Contract):

@@ -8,7 +8,7 @@ Example:
 from decimal import Decimal
 from typing import Literal, Self, TypeAlias
 
-from pydantic import Field
+from pydantic import Field, model_validator
 
 from toolcrib.contracts.base.base import Contract, JsonObject, Record, Usd
 
@@ -52,15 +52,33 @@ class LLMConfig(Contract):
     """Ask providers that cache only on request to keep what a conversation's next prompt will repeat."""
     extra: JsonObject = Field(default_factory=dict)
     """Passed to the provider as it is."""
+    fallbacks: tuple[str, ...] = Field(default=(), max_length=5)
+    """Models, as `provider:model`, that are asked in this order when the provider of `model` fails for good: it cannot
+    be reached, is overloaded, refuses the key, or does not know the model. See `asking` for how they are asked."""
+
+    @model_validator(mode="after")
+    def _fall_back_on_others(self) -> Self:
+        named = (self.model, *self.fallbacks)
+        for place, model in enumerate(self.fallbacks, start=1):
+            if not model or model in named[:place]:
+                raise ValueError(f"fallbacks: {model!r} is empty or asked before already; name each model once")
+        return self
+
+    @property
+    def candidates(self) -> tuple[Self, ...]:
+        """A configuration for each model that may be asked: for `model` first, then for its fallbacks."""
+        return tuple(self.asking(model) for model in (self.model, *self.fallbacks))
 
     def asking(self, model: str) -> Self:
-        """The same for another model. How its own is reached holds for one of the same provider only.
+        """The same for another model, without fallbacks.
+
+        How its own model is reached holds for one of the same provider only.
 
         Args:
             model: `provider:model`.
         """
         if model.partition(":")[0] == self.model.partition(":")[0]:
-            return self.model_copy(update={"model": model})
+            return self.model_copy(update={"model": model, "fallbacks": ()})
         return type(self)(model=model, temperature=self.temperature, max_tokens=self.max_tokens, top_p=self.top_p)
 
 

@@ -234,16 +234,21 @@ class ModelRetryPolicy(Struct, frozen=True, kw_only=True):
     max_retry_after_s: float = 300.0
     """The longest wait that a provider may ask for; if it asks for more, trying again is left to the caller."""
 
-    def wait_s(self, error: ModelError, retries: int, jitter: float) -> float | None:
+    max_fallback_wait_s: float = 5.0
+    """The longest wait while another model can be asked instead, which is retried once at most."""
+
+    def wait_s(self, error: ModelError, retries: int, jitter: float, *, has_fallback: bool = False) -> float | None:
         """Seconds until the next attempt, or None if there shall be none.
 
         Args:
             error: What went wrong.
             retries: How many retries there were already.
             jitter: A number in [0, 1) from the caller's random source; it shortens a wait of our own by up to half.
+            has_fallback: Whether another model can be asked instead.
         """
-        if retries >= self.max_retries or not error.may_retry:
+        if retries >= (min(self.max_retries, 1) if has_fallback else self.max_retries) or not error.may_retry:
             return None
         if error.retry_after_s is not None:
-            return error.retry_after_s if error.retry_after_s <= self.max_retry_after_s else None
+            most = self.max_fallback_wait_s if has_fallback else self.max_retry_after_s
+            return error.retry_after_s if error.retry_after_s <= most else None
         return min(self.cap_s, self.base_s * 2**retries) * (1 - jitter / 2)

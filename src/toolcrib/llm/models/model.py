@@ -16,6 +16,7 @@ import msgspec
 import orjson
 from msgspec import Raw, Struct
 
+from toolcrib.contracts import LLMConfig
 from toolcrib.contracts.base.errors import InvalidSettings, ModelError
 from toolcrib.llm.base.errors import redact_error
 from toolcrib.llm.base.json_values import arr, obj
@@ -309,6 +310,41 @@ class LanguageModel(Protocol):
     def cost(self, usage: TokenUsage, at: datetime) -> Cost:
         """What a call at that moment costs."""
         ...
+
+
+class ModelWithFallbacks:
+    """A model with those that a run asks in its place.
+
+    Outside of a run it is its first model. A run chooses among `candidates`, because each attempt is an event of its
+    journal: see `ModelCalls`.
+
+    Args:
+        candidates: The models in the order in which they are asked; two at least.
+    """
+
+    def __init__(self, candidates: tuple[LanguageModel, ...]) -> None:
+        self.candidates = candidates
+        self.name = candidates[0].name
+
+    def __repr__(self) -> str:
+        return f"ModelWithFallbacks({self.candidates!r})"
+
+    async def request(self, request: Request) -> Response:
+        """See `LanguageModel.request`."""
+        return await self.candidates[0].request(request)
+
+    def stream(self, request: Request) -> AsyncGenerator[Event]:
+        """See `LanguageModel.stream`."""
+        return self.candidates[0].stream(request)
+
+    def cost(self, usage: TokenUsage, at: datetime) -> Cost:
+        """See `LanguageModel.cost`."""
+        return self.candidates[0].cost(usage, at)
+
+
+def open_candidates(llm: LLMConfig, open_one: Callable[[LLMConfig], LanguageModel]) -> ModelWithFallbacks:
+    """The model of a configuration that names fallbacks."""
+    return ModelWithFallbacks(tuple(open_one(each) for each in llm.candidates))
 
 
 class Endpoint(Struct, frozen=True, kw_only=True):

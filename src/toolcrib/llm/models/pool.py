@@ -22,7 +22,7 @@ from toolcrib.llm.base.prices import Cost, Prices, is_sold
 from toolcrib.llm.base.quirks import Quirks
 from toolcrib.llm.base.transport import HttpTransport
 from toolcrib.llm.models.catalog import PROVIDERS, Provider, open_model, resolve
-from toolcrib.llm.models.model import Endpoint, LanguageModel
+from toolcrib.llm.models.model import Endpoint, LanguageModel, open_candidates
 from toolcrib.llm.text import TextTools
 
 
@@ -160,15 +160,18 @@ class ModelPool:
         Raises:
             InvalidSettings: The reference is malformed, its provider unknown, or its key is not released.
         """
-        if llm.model not in self._given and not self._substitutes:
-            self._endpoint(llm, realm)
+        for each in llm.candidates if llm.fallbacks else (llm,):
+            if each.model not in self._given and not self._substitutes:
+                self._endpoint(each, realm)
 
     def unpriced(self, llm: LLMConfig, realm: str, at: datetime) -> UnpricedModel | None:
-        """Why nobody knows what a model costs; null if its price is known.
+        """Why nobody knows what a model costs, or one of its fallbacks; null if the prices are known.
 
         Raises:
             InvalidSettings: As `check`.
         """
+        if llm.fallbacks:
+            return next(filter(None, (self.unpriced(each, realm, at) for each in llm.candidates)), None)
         given = self.model(llm) if self._substitutes else self._given.get(llm.model)
         if given is not None:
             cost = given.cost(_ONE_OF_EACH, at)
@@ -193,6 +196,8 @@ class ModelPool:
         Raises:
             InvalidSettings: As `check`.
         """
+        if llm.fallbacks:
+            return open_candidates(llm, partial(self.model, own=own))
         if not own and (self._substitutes or self._observers):
             return self._substituted(llm)
         given = self._given.get(llm.model)

@@ -30,6 +30,7 @@ from toolcrib.core.engines.replay.recorded_ports import RUN
 from toolcrib.core.runs.models.request_screening import Screens
 from toolcrib.llm import Cost, Request, Response, TokenUsage, decode_response
 from toolcrib.llm.base.messages import Done, Event
+from toolcrib.llm.models.model import LanguageModel, open_candidates
 
 Price: TypeAlias = Callable[[LLMConfig, TokenUsage, datetime], Cost]
 """What so many tokens of a model cost, by the prices of this release; used where the recording does not say it."""
@@ -58,8 +59,10 @@ class ReplayModels:
                 if isinstance(entry.event, ModelStarted):
                     self._learn(entry.event)
 
-    def model(self, llm: LLMConfig) -> "ReplayModel":
+    def model(self, llm: LLMConfig) -> LanguageModel:
         """The model of a configuration."""
+        if llm.fallbacks:
+            return open_candidates(llm, self.model)
         names = self._names.get(RUN.get(), set())
         name = next(iter(names)) if len(names) == 1 else llm.model
         return ReplayModel(name, self._stage, lambda usage, at: self._cost(name, llm, usage, at))

@@ -107,6 +107,8 @@ class History:
         """Attempts of model calls that were sent, by position."""
         self.failures: dict[str, ModelFailed] = {}
         """Last failures of model calls after which no other attempt was planned."""
+        self.fallback: str | None = None
+        """The model that was last asked in place of another."""
         self.denials: dict[str, ModelDenied] = {}
         self.wasted: list[Wasted] = []
         """What attempts of model calls may have used that brought nothing."""
@@ -232,6 +234,7 @@ class History:
                 sent = self._sent.pop(position, None)
                 if event.usage.total_tokens:
                     self._waste(model_usage(event.usage), event.cost_usd, sent)
+                self.fallback = event.fallback or self.fallback
                 if event.retry_in_s is None:
                     self.failures[position] = event
             case _:

@@ -66,7 +66,7 @@ from toolcrib.llm import (
 from toolcrib.llm import TokenUsage as ModelUsage
 from toolcrib.llm.base.errors import ModelRetryPolicy
 from toolcrib.llm.base.messages import GrowingHash
-from toolcrib.llm.models.model import LanguageModel
+from toolcrib.llm.models.model import LanguageModel, ModelWithFallbacks
 
 _PERHAPS_BILLED: Final = frozenset({"timeout", "stream_cut", "bad_response"})
 """Failures that come when the provider has begun to answer."""
@@ -208,6 +208,8 @@ class ModelCalls:
         self._hashes = GrowingHash()
         self._screens = rules.screens or Screens()
         self._narrows_tokens = rules.narrows_tokens
+        self._fallback = history.fallback
+        """The model that is asked in place of the one that is configured; that one if null."""
         self._kept: ModelReservation | None = None
         """For a last answer."""
         self.recording: Recording | None = None
@@ -407,6 +409,10 @@ class ModelCalls:
     async def _send_until_answered(self, asked: ModelCall, standing: ModelCallScope) -> Response:
         call, found = self._screened(asked, standing)
         first = number = self._history.attempts.get(call.position, 0) + 1
+        others: tuple[LanguageModel, ...] = ()
+        if type(asked.model) is ModelWithFallbacks:
+            model, others = self._candidates(asked.model)
+            call = _asking(call, model)
         is_held = bool(standing.guardrails) and withholds_text(standing.guardrails)
         while True:
             attempt = self._admit_attempt(call, standing, found, number)
@@ -423,30 +429,32 @@ class ModelCalls:
                     with speech as heard:
                         response = await answer(model, request, heard)
                 check_characters(response, model.name)
-            except ModelError as error:
-                wait = self._retry.wait_s(error, number - first, self._jitter())
-                await self._fail(attempt, error, wait)
+            except (ModelError, InvalidInput, EgressDenied) as problem:
+                error = _as_model_error(problem)
+                wait = self._retry.wait_s(error, number - first, self._jitter(), has_fallback=bool(others))
+                if wait is None and others and error.may_fall_back:
+                    wait, first, call = 0.0, number + 1, _asking(call, others[0])
+                    self._fallback, others = others[0].name, others[1:]
+                    await self._fail(attempt, error, wait, fallback=self._fallback)
+                else:
+                    await self._fail(attempt, error, wait)
                 if wait is None:
-                    raise
-            except (InvalidInput, EgressDenied) as error:
-                refused = ModelError("auth" if isinstance(error, InvalidSettings) else "bad_request", str(error))
-                await self._fail(attempt, refused, None)
-                raise refused from error
+                    raise error from (None if error is problem else problem)
             except BaseException:
                 usage, cost = at_most(attempt.decision)  # it was sent, and nobody knows how far the provider came
                 self._settle(attempt.reservation, usage, Cost(cost, "at most"), cut_off=True)
                 await self._pay(attempt, usage, cost)
                 raise
             else:
-                seconds = self._clock.monotonic() - started
-                cost = model.cost(response.usage, self._clock.now())
-                iterations = iterations_of(call.purpose)
-                self._settle(attempt.reservation, response.usage, cost, iterations=iterations)
-                if attempt.cap_reservation is not None:
-                    await self._pay(attempt, response.usage, cost.usd)
-                return self._finish(attempt, standing, response, cost, seconds)
+                return await self._finish(attempt, standing, response, self._clock.monotonic() - started)
             await self._clock.sleep(wait)
             number += 1
+
+    def _candidates(self, model: ModelWithFallbacks) -> tuple[LanguageModel, tuple[LanguageModel, ...]]:
+        """The model to ask, and those that may be asked in its place: a run stays with what it has fallen back on."""
+        names = [each.name for each in model.candidates]
+        place = names.index(self._fallback) if self._fallback in names else 0
+        return model.candidates[place], model.candidates[place + 1 :]
 
     def _take(
         self, attempt: _Attempt, standing: ModelCallScope, recorded: RecordedAnswer | RecordedFailure
@@ -469,7 +477,9 @@ class ModelCalls:
         self._log.add(copy_answer(recorded.end, recorded.event).model_copy(update=own))
         return _unless_refused(response, found)
 
-    async def _fail(self, attempt: _Attempt, error: ModelError, wait: float | None) -> None:
+    async def _fail(
+        self, attempt: _Attempt, error: ModelError, wait: float | None, *, fallback: str | None = None
+    ) -> None:
         """Record a failed attempt. One that may have been answered counts with what it may have used at most."""
         billed = error.kind in _PERHAPS_BILLED
         usage, cost = at_most(attempt.decision) if billed else (ModelUsage(), None)
@@ -484,16 +494,21 @@ class ModelCalls:
                 status=error.status,
                 retry_after_s=error.retry_after_s,
                 retry_in_s=wait,
+                fallback=fallback,
                 usage=as_contract(usage),
                 cost_usd=cost,
             )
         )
 
-    def _finish(
-        self, attempt: _Attempt, standing: ModelCallScope, response: Response, cost: Cost, seconds: float
+    async def _finish(
+        self, attempt: _Attempt, standing: ModelCallScope, response: Response, seconds: float
     ) -> Response:
-        """Record an answer that was paid."""
+        """Settle and record an answer."""
         call = attempt.call
+        cost = call.model.cost(response.usage, self._clock.now())
+        self._settle(attempt.reservation, response.usage, cost, iterations=iterations_of(call.purpose))
+        if attempt.cap_reservation is not None:
+            await self._pay(attempt, response.usage, cost.usd)
         self._estimate.learn(call.request, response.usage)
         response, found = self._screens.response(standing.guardrails, response)
         self._log.add(
@@ -576,6 +591,22 @@ def _start_event(attempt: _Attempt) -> ModelStarted:
 
 def _failure(failed: ModelFailed) -> ModelError:
     return ModelError(failed.kind, failed.message, status=failed.status, retry_after_s=failed.retry_after_s)
+
+
+def _as_model_error(problem: ModelError | InvalidInput | EgressDenied) -> ModelError:
+    """A request that was not sent is one that failed: a missing credential is one that is refused."""
+    if isinstance(problem, ModelError):
+        return problem
+    return ModelError("auth" if isinstance(problem, InvalidSettings) else "bad_request", str(problem))
+
+
+def _asking(call: ModelCall, model: LanguageModel) -> ModelCall:
+    """The call of another model. What only the provider that is configured understands is not sent to another one."""
+    request = call.request
+    if model.name.partition(":")[0] != call.model.name.partition(":")[0]:
+        own = {"extra": {}, "reasoning": None, "frequency_penalty": None, "presence_penalty": None}
+        request = msgspec.structs.replace(request, **own)
+    return msgspec.structs.replace(call, model=model, request=request)
 
 
 def _limit_event(shortage: Shortage) -> LimitReached:

@@ -334,6 +334,7 @@ class _Reader:
             LLMStep,
             event.position,
             status="success",
+            model=event.model,
             reasoning=reasoning_of(response),
             decision=None if decision is None else clip_text(decision, _LONGEST_TEXT),
             tokens=event.usage.total_tokens,

@@ -144,7 +144,8 @@ class McpCommands(CommandGroup):
 
 
 def _print_server(found: "McpServerDefinition") -> None:
-    print(f"virtual MCP server {found.name} is at {found.path} of toolcrib up, and toolcrib mcp serve --server {found.name}")
+    started = f"toolcrib mcp serve --server {found.name}"
+    print(f"virtual MCP server {found.name} is at {found.path} of toolcrib up, and at {started}")
 
 
 @command(app, "set", example="toolcrib mcp set crm --tool 'crm.*' --exclude 'crm.delete_*'")

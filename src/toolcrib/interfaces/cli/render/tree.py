@@ -233,6 +233,7 @@ def _model_lines(step: LLMStep) -> Iterator[Line]:
         yield "Input", _quote(step.input.partition("\n\n")[0])
     for failure in step.failures:
         then = "gave up" if failure.retry_in_s is None else f"tried again after {failure.retry_in_s:.1f}s"
+        then = then if failure.fallback is None else f"asked {failure.fallback} instead"
         yield f"Attempt {failure.attempt}", f"{failure.kind}: {failure.message}; {then}"
     if step.reasoning:
         yield "Reasoning", _quote(step.reasoning)

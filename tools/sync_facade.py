@@ -32,7 +32,7 @@ MODULES: Final = {
     "crib": ("crib",),
     "handles": ("api.handles", "api.run_streams"),
     "providers": ("providers.connections", "providers.imports", "providers.reference_data", "providers.secrets"),
-    "runs": ("runs.approvals", "runs.forks", "runs.ids", "runs.retention", "runs.settlements"),
+    "runs": ("runs.approvals", "runs.forks", "runs.ids", "runs.retention", "runs.settlements", "runs.triggers"),
     "tools": ("tools.lifecycle", "tools.listing", "tools.prompts"),
     "workflows": ("workflows.instances", "workflows.workflows"),
 }
@@ -42,7 +42,7 @@ DEFINER: Final = "toolcrib.crib.api.definitions"
 CLASSES: Final = (  # noqa: SIM905 - shorter
     "ActingCrib Agent AgenticTool Agents Approvals CompositeTool Connections Conversations Crib Evaluations Executions "
     "Forks Handle Ids Imports Instances NamedThings Prompts Questions ReferenceData Retention RunStream Secrets "
-    "Settlements ToolLife ToolListing WorkflowHandle Workflows"
+    "Settlements ToolLife ToolListing Triggers WorkflowHandle Workflows"
 ).split()
 INTERNAL: Final = {
     "ActingCrib.authorize", "Approvals.decide_call", "Connections.holder_of", "Connections.ticket",

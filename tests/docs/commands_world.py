@@ -44,6 +44,14 @@ DESK: Final[dict[str, Any]] = {
     "llm": {"model": "anthropic:claude-sonnet-4"},
     "tools": ["search_deals"],
 }
+NIGHTLY: Final[dict[str, Any]] = {
+    "kind": "trigger",
+    "name": "nightly",
+    "when": {"kind": "cron", "cron": "0 6 * * mon-fri", "timezone": "Europe/Berlin"},
+    "start": "search_deals",
+    "input": {"company": "Acme"},
+    "account": "robot",
+}
 APPLICATION: Final = """
 from toolcrib import Crib, tool
 
@@ -68,6 +76,7 @@ def write_files(folder: Path) -> None:
     (folder / "crm.yaml").write_text(json.dumps(changed), encoding="utf-8")
     (folder / "desk.yaml").write_text(json.dumps(DESK), encoding="utf-8")
     (folder / "follow-up.yaml").write_text(json.dumps(FOLLOW_UP), encoding="utf-8")
+    (folder / "nightly.yaml").write_text(json.dumps(NIGHTLY), encoding="utf-8")
     provider = {"name": "crm", "base_url": "https://crm.example"}
     (folder / "provider.yaml").write_text(json.dumps(provider), encoding="utf-8")
     check = {"kind": "contains", "text": "Acme"}

@@ -7,12 +7,13 @@ from types import SimpleNamespace
 from typing import Any, Final, cast
 
 import pytest
+import yaml
 
 from tests.docs.test_docstrings import make_crib, prepare_environment, prepare_names, search_deals
 from tests.docs.test_snippets import run, shown, snippets
 from tests.docs.test_walkthroughs import PAGES as FOLLOWED
 from toolcrib import Crib, EgressPolicy, tool
-from toolcrib.contracts import EvaluationDataset, ToolcribError
+from toolcrib.contracts import EvaluationDataset, ToolcribError, TriggerDefinition
 from toolcrib.core.policy import GuardedCall, Objection
 from tools.docs import pages
 
@@ -142,6 +143,22 @@ async def test_the_methods_of_the_page_about_python_functions_become_tools() -> 
         converted = await crib.call("convert", amount=10, currency="USD")
     assert (paid.output, account.balance) == ({"balance": 5}, 5)
     assert converted.output == pytest.approx(11)
+
+
+async def test_the_triggers_of_their_page_are_saved(crib: Crib) -> None:
+    names = await shown("triggers", crib)
+    await names["review_every_morning"](crib)
+    crib.add(tool(name="review", side_effects="none")(_publish), tool(name="publish", side_effects="writes")(_publish))
+    await crib.refresh()
+    text = (ROOT / "docs" / "triggers.md").read_text(encoding="utf-8")
+    for block in re.findall(r"```yaml\n(.*?)```", text, re.DOTALL):
+        fields = {name: value for name, value in yaml.safe_load(block).items() if name != "kind"}
+        await crib.triggers.save(TriggerDefinition.model_validate(fields))
+    assert [each.name for each in await crib.triggers.list()] == ["after-review", "deal-won", "nightly"]
+
+
+def _publish(text: str) -> str:
+    return text
 
 
 def test_every_page_with_python_is_run_by_a_test() -> None:

@@ -339,6 +339,19 @@ if TYPE_CHECKING:
         ToolRevision,
         ToolSource,
     )
+    from toolcrib.contracts.triggers import (
+        CatchUp,
+        CronSource,
+        EndedStatus,
+        Overlap,
+        RunEndSource,
+        TriggerDefinition,
+        TriggerSource,
+        TriggerStart,
+        TriggerState,
+        WebhookForm,
+        WebhookSource,
+    )
     from toolcrib.contracts.workflows.graphs import Dependent, ImpactReport, PinnedRun, Verdict
 else:
     __getattr__ = names_on_use(
@@ -439,6 +452,10 @@ else:
                 "CachePolicy ErrorRule Example FailureAction LifeCycle McpOffer RateLimit SecretReference Surface "
                 "ToolDefinition ToolRevision ToolSource"
             ),
+            "toolcrib.contracts.triggers": (
+                "CatchUp CronSource EndedStatus Overlap RunEndSource TriggerDefinition "
+                "TriggerSource TriggerStart TriggerState WebhookForm WebhookSource"
+            ),
             "toolcrib.contracts.workflows.graphs": "Dependent ImpactReport PinnedRun Verdict",
         },
     )
@@ -509,6 +526,7 @@ __all__ = [
     "CallStatus",
     "CalledCheck",
     "CandidateResult",
+    "CatchUp",
     "ChangeClass",
     "ChangeKind",
     "ChangePart",
@@ -534,6 +552,7 @@ __all__ = [
     "ConversationTurn",
     "CostBreakdown",
     "CostCheck",
+    "CronSource",
     "CustomGuardrail",
     "DatabaseConnection",
     "Dependent",
@@ -544,6 +563,7 @@ __all__ = [
     "DriftKind",
     "DriftReport",
     "EgressDenied",
+    "EndedStatus",
     "ErrorCode",
     "ErrorRule",
     "Evaluation",
@@ -622,6 +642,7 @@ __all__ = [
     "OpenQuestion",
     "OperationImport",
     "Outcome",
+    "Overlap",
     "PathCheck",
     "PermissionDenied",
     "PersonalData",
@@ -664,6 +685,7 @@ __all__ = [
     "ReturnedCall",
     "Revocation",
     "Run",
+    "RunEndSource",
     "RunEvent",
     "RunFinished",
     "RunKind",
@@ -721,6 +743,10 @@ __all__ = [
     "ToolcribError",
     "Trace",
     "TrialCall",
+    "TriggerDefinition",
+    "TriggerSource",
+    "TriggerStart",
+    "TriggerState",
     "TwoStepAuth",
     "Unauthenticated",
     "Unavailable",
@@ -731,6 +757,8 @@ __all__ = [
     "Verdict",
     "VersionLife",
     "WaitingApproval",
+    "WebhookForm",
+    "WebhookSource",
     "account_of",
     "approval_id",
     "approval_signal",

@@ -29,6 +29,7 @@ ProjectKind: TypeAlias = Literal[
     "agent",
     "workflow",
     "mcp_server",
+    "trigger",
 ]
 """What a document describes, in the order in which documents are saved."""
 

@@ -10,11 +10,15 @@ import logging
 from collections.abc import AsyncGenerator, Awaitable, Callable
 from typing import Final
 
+from toolcrib.crib.api.acting import ActingCrib
 from toolcrib.crib.crib import Crib
 
+_TRIGGER_S: Final = 1.0
 _LOOK_S: Final = 5.0
 _PURGE_S: Final = 600.0
 _PRUNE_S: Final = 3600.0
+_REALMS_S: Final = 60.0
+"""Seconds between looks for realms whose triggers this process does not know."""
 _logger = logging.getLogger(__name__)
 
 
@@ -24,6 +28,7 @@ async def maintenance_loop(crib: Crib) -> AsyncGenerator[None]:
     keeping = [
         asyncio.create_task(by_the_clock(crib, every_s, work))
         for every_s, work in (
+            (_TRIGGER_S, TriggerLoop().start_due),
             (_LOOK_S, sync_reference_data),
             (_PURGE_S, forget_what_has_expired),
             (_PRUNE_S, prune_what_is_old),
@@ -35,6 +40,25 @@ async def maintenance_loop(crib: Crib) -> AsyncGenerator[None]:
         for task in keeping:
             task.cancel()
         await asyncio.gather(*keeping, return_exceptions=True)
+
+
+class TriggerLoop:
+    """Starts what triggers are due to start, in every realm of the store."""
+
+    def __init__(self) -> None:
+        self._acting: dict[str, ActingCrib] = {}
+        self._read_at: float | None = None
+        """When the realms were read."""
+
+    async def start_due(self, crib: Crib) -> None:
+        """Start it, as the accounts of the triggers."""
+        now = crib.clock.monotonic()
+        if self._read_at is None or now - self._read_at > _REALMS_S:
+            self._read_at = now
+            for realm in {crib.principal.realm, *await crib.store.retention.realms()} - self._acting.keys():
+                self._acting[realm] = crib.acting_as(crib.principal.model_copy(update={"realm": realm}))
+        for acting in self._acting.values():
+            await acting.triggers.start_due()
 
 
 async def sync_reference_data(crib: Crib) -> None:

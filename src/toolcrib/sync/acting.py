@@ -12,7 +12,7 @@ from toolcrib.sync.agents import Agents, Executions
 from toolcrib.sync.conversations import Conversations, Evaluations, Questions
 from toolcrib.sync.event_loop import EventLoopThread, Facade
 from toolcrib.sync.providers import Connections, Imports, ReferenceData, Secrets
-from toolcrib.sync.runs import Approvals, Forks, Settlements
+from toolcrib.sync.runs import Approvals, Forks, Settlements, Triggers
 from toolcrib.sync.tools import NamedThings, Prompts, ToolLife, ToolListing
 from toolcrib.sync.workflows import Instances, Workflows
 
@@ -134,6 +134,11 @@ class ActingCrib(Facade):
     def mcp_servers(self) -> NamedThings[contracts.McpServerDefinition]:
         """Virtual MCP servers."""
         return NamedThings(self._acting_crib.mcp_servers, self._loop)
+
+    @cached_property
+    def triggers(self) -> Triggers:
+        """What starts runs without a person: times, webhooks, ends of other runs."""
+        return Triggers(self._acting_crib.triggers, self._loop)
 
     @cached_property
     def connections(self) -> Connections:

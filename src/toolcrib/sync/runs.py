@@ -4,7 +4,8 @@
 `toolcrib.crib.runs.forks`,
 `toolcrib.crib.runs.ids`,
 `toolcrib.crib.runs.retention`,
-`toolcrib.crib.runs.settlements`.
+`toolcrib.crib.runs.settlements`,
+`toolcrib.crib.runs.triggers`.
 
 Written by `python -m tools.sync_facade`; not to be edited.
 """
@@ -28,6 +29,9 @@ if TYPE_CHECKING:
         Json,
         JsonObject,
         Run,
+        TriggerDefinition,
+        TriggerStart,
+        TriggerState,
     )
     from toolcrib.contracts.pruning_and_rehearsal import Pruned
     from toolcrib.contracts.runs.comparisons import RunDiff
@@ -38,6 +42,7 @@ if TYPE_CHECKING:
     from toolcrib.crib.runs.ids import Ids as AsynchronousIds
     from toolcrib.crib.runs.retention import Retention as AsynchronousRetention
     from toolcrib.crib.runs.settlements import Settlements as AsynchronousSettlements
+    from toolcrib.crib.runs.triggers import Triggers as AsynchronousTriggers
     from toolcrib.infrastructure.store import Pruning
 
 
@@ -382,4 +387,165 @@ class Settlements(Facade):
             output=output,
             reason=reason,
             allow_self=allow_self,
+        )
+
+
+class Triggers(Facade):
+    """What starts runs without a person.
+
+    Args:
+        parts: The parts of the crib.
+        actor: The actor of the crib.
+    """
+
+    def __init__(self, asynchronous: AsynchronousTriggers, loop: EventLoopThread) -> None:
+        super().__init__(asynchronous, loop)
+        self._triggers = asynchronous
+
+    def save(self, trigger: TriggerDefinition) -> None:
+        """Store a trigger, in place of the one with its name. It counts from now on: nothing earlier is caught up.
+
+        Raises:
+            InvalidDefinition: Its times, its time zone or an expression of its input cannot be used.
+            NotFound: There is no such account, or nothing with the name that it starts or waits for.
+            PermissionDenied: The caller may not have runs act as the account.
+
+        Example:
+            from toolcrib.contracts import CronSource, ServiceAccount, TriggerDefinition
+
+            crib.accounts.save(ServiceAccount(name="reviewer", grants=("ai://tools/*",)))
+            source = CronSource(cron="0 6 * * mon-fri", timezone="Europe/Berlin")
+            crib.triggers.save(
+                TriggerDefinition(
+                    name="review", when=source, start="search_deals", input={"company": "Acme"}, account="reviewer"
+                )
+            )
+            print(crib.triggers.state("review").next_at)
+        """
+        return self._loop.run(self._triggers.save, trigger)
+
+    def get(self, name: str) -> TriggerDefinition:
+        """A trigger as it was saved.
+
+        Raises:
+            NotFound: The name is unknown.
+
+        Example:
+            for trigger in crib.triggers.list():
+                print(crib.triggers.get(trigger.name).start)
+        """
+        return self._loop.run(self._triggers.get, name)
+
+    def list(self) -> Sequence[TriggerDefinition]:
+        """All of the realm, by name.
+
+        Example:
+            print([trigger.name for trigger in crib.triggers.list()])
+        """
+        return self._loop.run(
+            self._triggers.list,
+        )
+
+    def remove(self, name: str) -> None:
+        """Remove a trigger. Runs that it has started continue.
+
+        Raises:
+            NotFound: The name is unknown.
+
+        Example:
+            for trigger in crib.triggers.list():
+                crib.triggers.remove(trigger.name)
+        """
+        return self._loop.run(self._triggers.remove, name)
+
+    def pause(self, name: str) -> None:
+        """Have a trigger start nothing, until it is resumed.
+
+        Raises:
+            NotFound: The name is unknown.
+            PermissionDenied: The caller may not have runs act as its account.
+
+        Example:
+            for trigger in crib.triggers.list():
+                crib.triggers.pause(trigger.name)
+        """
+        return self._loop.run(self._triggers.pause, name)
+
+    def resume(self, name: str) -> None:
+        """Have a paused trigger start runs again. What has passed meanwhile is not caught up.
+
+        Raises:
+            NotFound: The name is unknown.
+            PermissionDenied: The caller may not have runs act as its account.
+
+        Example:
+            for trigger in crib.triggers.list():
+                crib.triggers.resume(trigger.name)
+        """
+        return self._loop.run(self._triggers.resume, name)
+
+    def state(self, name: str) -> TriggerState:
+        """How a trigger stands: its next time, and what it has started.
+
+        Raises:
+            NotFound: The name is unknown.
+
+        Example:
+            for trigger in crib.triggers.list():
+                state = crib.triggers.state(trigger.name)
+                print(state.next_at, state.last_status, state.problem)
+        """
+        return self._loop.run(self._triggers.state, name)
+
+    def fire(self, name: str, event: JsonObject | None = None) -> TriggerStart:
+        """Start what a trigger starts, now, also if it is paused or its last run has not ended.
+
+        Args:
+            name: The trigger.
+            event: What its input reads as `${event.…}`, beside `scheduled_at`, which is now.
+
+        Raises:
+            NotFound: The name is unknown.
+            PermissionDenied: The caller may not have runs act as its account.
+
+        Example:
+            for trigger in crib.triggers.list():
+                start = crib.triggers.fire(trigger.name, {"day": "Monday"})
+                print(start.outcome, start.run_id)
+        """
+        return self._loop.run(self._triggers.fire, name, event)
+
+    def receive(self, name: str, headers: Mapping[str, str], body: bytes) -> TriggerStart:
+        """Take a webhook: check its signature, and start what its trigger starts, once per event.
+
+        Args:
+            name: The trigger.
+            headers: Of the request, with names in lower case.
+            body: Byte for byte as it came.
+
+        Raises:
+            Unauthenticated: The signature is missing, wrong or too old, or there is no such webhook; the message does
+                not say which.
+            Conflict: The trigger is paused.
+            Unavailable: Other webhooks of the trigger are being taken, and it did not end in time.
+
+        Example:
+            from toolcrib.contracts import Unauthenticated
+
+            try:
+                crib.triggers.receive("deal-won", {"webhook-id": "msg_1"}, b"{}")
+            except Unauthenticated as refused:
+                print(refused)
+        """
+        return self._loop.run(self._triggers.receive, name, headers, body)
+
+    def start_due(self) -> Sequence[TriggerStart]:
+        """Start what is due in the realm: times that have passed, runs that have ended. A serving process does so.
+
+        Example:
+            for start in crib.triggers.start_due():
+                print(start.trigger, start.outcome, start.run_id)
+        """
+        return self._loop.run(
+            self._triggers.start_due,
         )

@@ -69,6 +69,16 @@ SESSION: Final = """
     mcp install claude-code --project --server crm --yes
     mcp show crm
     mcp remove crm
+    account set robot --grant ai://tools/*
+    trigger add nightly.yaml
+    trigger list
+    trigger show nightly
+    trigger state nightly
+    trigger pause nightly
+    trigger resume nightly
+    trigger fire nightly
+    trigger remove nightly
+    account remove robot
     reference list
     reference sync
     reference show crm deal_stages

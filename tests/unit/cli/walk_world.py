@@ -28,6 +28,14 @@ FILES: Final[dict[str, Any]] = {
     "sums.yaml": WAITING,
     "is-won.yaml": {"name": "is_won", "parameters": ["stage"], "expression": "${stage == 'Won'}"},
     "crm-server.yaml": {"kind": "mcp_server", "name": "crm", "tools": ["crm.*"]},
+    "nightly.yaml": {
+        "kind": "trigger",
+        "name": "nightly",
+        "when": {"kind": "cron", "cron": "0 6 * * *"},
+        "start": "search_deals",
+        "input": {"company": "Acme"},
+        "account": "robot",
+    },
     "find.yaml": {"kind": "handler", "name": "deals.find", "tool": "search_deals"},
     "quote.yaml": {
         "kind": "tool",

@@ -97,7 +97,16 @@ class Place:
 
 async def rows(crib: Crib) -> set[tuple[str, ...]]:
     """What a store has: kind, name, version, content hash and life-cycle state."""
-    kinds: Sequence[Any] = ("provider", "fragment", "account", "condition", "tool", "workflow_step", "mcp_server")
+    kinds: Sequence[Any] = (
+        "mcp_server",
+        "trigger",
+        "provider",
+        "fragment",
+        "account",
+        "condition",
+        "tool",
+        "workflow_step",
+    )
     found = [each for kind in kinds for each in await crib.store.definitions.revisions(kind, "default")]
     return {(each.kind, each.name, each.version, each.content_hash, each.status) for each in found}
 
@@ -278,6 +287,23 @@ async def test_virtual_mcp_servers_are_applied_exported_and_removed(tmp_path: Pa
         await place.apply(first, SPELL)
         left = await first.mcp_servers.list()
     assert (server.tools, server.offer, server.excluded_tools) == (("spell", "tag:words"), "search", ())
+    assert left == []
+
+
+async def test_triggers_are_applied_exported_and_removed(tmp_path: Path) -> None:
+    place = Place(tmp_path)
+    text = (
+        "kind: account\nname: robot\ngrants: ['ai://tools/*']\n---\nkind: trigger\nname: nightly\n"
+        "when: {kind: cron, cron: '0 6 * * mon-fri', timezone: Europe/Berlin}\n"
+        "start: spell\ninput: {word: '${event.scheduled_at}'}\naccount: robot\n---\n"
+    )
+    async with place.crib("first") as first:
+        await place.apply(first, text + SPELL)
+        async with place.copied(first) as copy:
+            state = await copy.triggers.state("nightly")
+        await place.apply(first, SPELL)
+        left = await first.triggers.list()
+    assert state.next_at is not None
     assert left == []
 
 

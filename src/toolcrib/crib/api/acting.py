@@ -145,6 +145,11 @@ class ActingCrib:
         return tool_parts.NamedThings(self._parts.mcp_servers, self._actor, self.clock)
 
     @cached_property
+    def triggers(self) -> run_parts.Triggers:
+        """What starts runs without a person: times, webhooks, ends of other runs."""
+        return run_parts.Triggers(self._parts, self._actor)
+
+    @cached_property
     def connections(self) -> provider_parts.Connections:
         """Connections to providers."""
         return provider_parts.Connections(self._parts, self._actor)

@@ -31,6 +31,7 @@ from toolcrib.contracts import (
     ServiceAccount,
     ToolDefinition,
     ToolRevision,
+    TriggerDefinition,
 )
 from toolcrib.contracts.workflows import (
     ConditionBinding,
@@ -90,6 +91,7 @@ class StoredDefinitions:
     steps: Named[StepRegistration]
     conditions: Named[ConditionBinding]
     mcp_servers: Named[McpServerDefinition]
+    triggers: Named[TriggerDefinition]
 
     @classmethod
     def of(cls, definitions: Definitions) -> Self:
@@ -102,6 +104,7 @@ class StoredDefinitions:
             Named(definitions, "workflow_step", StepRegistration),
             Named(definitions, "condition", ConditionBinding),
             Named(definitions, "mcp_server", McpServerDefinition),
+            Named(definitions, "trigger", TriggerDefinition),
         )
 
 
@@ -133,7 +136,7 @@ class Catalogue:
         self._registry, self._providers = stored.registry, stored.providers
         self._fragments, self._accounts = stored.fragments, stored.accounts
         self._steps, self._conditions = stored.steps, stored.conditions
-        self._mcp_servers = stored.mcp_servers
+        self._mcp_servers, self._triggers = stored.mcp_servers, stored.triggers
         self._functions = functions
         self._models = models
         self._commands = commands
@@ -236,6 +239,7 @@ class Catalogue:
         await self._steps.refresh(realm)
         await self._conditions.refresh(realm)
         await self._mcp_servers.refresh(realm)
+        await self._triggers.refresh(realm)
         self._realms[realm] = changes
 
     async def renew(self, realm: str) -> None:

@@ -26,6 +26,7 @@ from toolcrib.contracts import (
     RunRequest,
     ServiceAccount,
     ToolRevision,
+    TriggerDefinition,
 )
 from toolcrib.contracts.workflows import ConditionBinding, StepRegistration
 from toolcrib.core.engines import DriveResult, Engine, EngineSettings, LeftRuns, LocalEngine, new_run_id, restate
@@ -194,6 +195,11 @@ class CribServices:
     def mcp_servers(self) -> Named[McpServerDefinition]:
         """The virtual MCP servers."""
         return self.definitions.stored.mcp_servers
+
+    @property
+    def triggers(self) -> Named[TriggerDefinition]:
+        """What starts runs without a person."""
+        return self.definitions.stored.triggers
 
     @property
     def catalogue(self) -> Catalogue:

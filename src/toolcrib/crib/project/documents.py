@@ -23,6 +23,7 @@ from toolcrib.contracts import (
     ProviderDefinition,
     ServiceAccount,
     ToolDefinition,
+    TriggerDefinition,
     VersionLife,
 )
 from toolcrib.contracts.projects import (
@@ -59,6 +60,7 @@ SHAPE_OF: Final[Mapping[ProjectKind, type[Contract]]] = {
     "agent": AgentDefinition,
     "workflow": WorkflowDefinition,
     "mcp_server": McpServerDefinition,
+    "trigger": TriggerDefinition,
 }
 """The contract whose fields a document of each kind has, beside `kind`."""
 TOOL_KINDS: Final[frozenset[ProjectKind]] = frozenset({"tool", "agent", "workflow", "function"})

@@ -40,6 +40,7 @@ SHOWN: Final[tuple[DefinitionKind, ...]] = (
     "tool",
     "workflow_step",
     "mcp_server",
+    "trigger",
 )
 """What plans name, in this order; baselines and ownership are kept beside it."""
 _VERSION: Final = "1.0.0"
@@ -213,6 +214,8 @@ async def _remove(shadow: Crib, what: StoredName) -> None:
             await shadow.conditions.remove(name)
         case "mcp_server":
             await shadow.mcp_servers.remove(name)
+        case "trigger":
+            await shadow.triggers.remove(name)
         case _:
             await shadow.steps.remove(name)
 

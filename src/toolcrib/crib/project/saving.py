@@ -21,6 +21,7 @@ from toolcrib.contracts import (
     ToolcribError,
     ToolDefinition,
     ToolRevision,
+    TriggerDefinition,
 )
 from toolcrib.contracts.projects import ProjectBlob, ProjectFunction, ProjectImport
 from toolcrib.contracts.workflows import ConditionBinding, StepRegistration, WorkflowDefinition
@@ -169,6 +170,9 @@ class _Saver:
             case McpServerDefinition():
                 await crib.mcp_servers.save(body)
                 return "mcp_server"
+            case TriggerDefinition():
+                await crib.triggers.save(body)
+                return "trigger"
             case _:
                 raise TypeError(f"{type(body).__name__} is not stored")
 

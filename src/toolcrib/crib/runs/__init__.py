@@ -15,6 +15,7 @@ if TYPE_CHECKING:
     from toolcrib.crib.runs.rehearsal import Rehearsal, ShiftedClock
     from toolcrib.crib.runs.retention import Retention
     from toolcrib.crib.runs.settlements import Settlements
+    from toolcrib.crib.runs.triggers import Triggers
 else:
     __getattr__ = names_on_use(
         __name__,
@@ -26,6 +27,7 @@ else:
             "toolcrib.crib.runs.rehearsal": "Rehearsal ShiftedClock",
             "toolcrib.crib.runs.retention": "Retention",
             "toolcrib.crib.runs.settlements": "Settlements",
+            "toolcrib.crib.runs.triggers": "Triggers",
         },
     )
 
@@ -41,5 +43,6 @@ __all__ = [
     "Sees",
     "Settlements",
     "ShiftedClock",
+    "Triggers",
     "replay_run",
 ]

@@ -12,7 +12,7 @@ from typing import Annotated, Final
 import typer
 
 from toolcrib.interfaces.cli.admin import keys, mcp, mcp_servers, providers, serve, settings, store
-from toolcrib.interfaces.cli.agents import agents, evaluations, models, named
+from toolcrib.interfaces.cli.agents import agents, evaluations, models, named, triggers
 from toolcrib.interfaces.cli.demo import demo
 from toolcrib.interfaces.cli.project import project
 from toolcrib.interfaces.cli.runs import approvals, replay, runs
@@ -109,6 +109,7 @@ for name, group in (
     ("secret", keys.secrets_app),
     ("store", store.app),
     ("tool", tools.app),
+    ("trigger", triggers.app),
     ("upgrade", replay.app),
     ("workflow", workflows.app),
 ):

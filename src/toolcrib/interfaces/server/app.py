@@ -19,7 +19,7 @@ from toolcrib.contracts.schemas import contract_schemas
 from toolcrib.crib import Crib
 from toolcrib.crib.maintenance import maintenance_loop
 from toolcrib.interfaces.mcp.http import PATHS, McpEndpoint
-from toolcrib.interfaces.server.agents import agents, executions, named
+from toolcrib.interfaces.server.agents import agents, executions, named, triggers
 from toolcrib.interfaces.server.http.caller_rights import BEARER
 from toolcrib.interfaces.server.http.errors import ErrorView, on_http_error, on_invalid_request, on_toolcrib_error
 from toolcrib.interfaces.server.http.keys import Authenticator
@@ -54,6 +54,7 @@ _PARTS: Final = (
     providers.connections,
     providers.secrets_router,
     executions.router,
+    triggers.router,
     *named.routers,
     workflows.drafts_router,
     workflows.router,
@@ -98,7 +99,7 @@ def create_app(
         middleware=[
             Middleware(Failures),
             Middleware(BodyCap, limit=MAX_BODY_BYTES),
-            Middleware(Authentication, authenticate=authenticate, open_paths=OPEN_PATHS),
+            Middleware(Authentication, authenticate=authenticate, open_paths=OPEN_PATHS, open_prefix=triggers.HOOKS),
         ],
         exception_handlers={
             ToolcribError: on_toolcrib_error,
@@ -117,6 +118,7 @@ def create_app(
     openai.router.add_to(app.router, openai.PREFIX, needs_key, openai.ERRORS)
     app.state.error_dialects = {f"{openai.PREFIX}/": openai_error}
     app.add_api_route(f"{_PREFIX}/schemas", _schemas, tags=["schemas"], dependencies=[needs_key], responses=_ERRORS)
+    triggers.hooks.add_to(app.router, "", None, _ERRORS)
     for path in PATHS:
         app.router.routes.append(Route(path, app.state.mcp))
     app.add_api_route("/health", _health, tags=["health"])

@@ -604,8 +604,9 @@ def _asking(call: ModelCall, model: LanguageModel) -> ModelCall:
     """The call of another model. What only the provider that is configured understands is not sent to another one."""
     request = call.request
     if model.name.partition(":")[0] != call.model.name.partition(":")[0]:
-        own = {"extra": {}, "reasoning": None, "frequency_penalty": None, "presence_penalty": None}
-        request = msgspec.structs.replace(request, **own)
+        request = msgspec.structs.replace(
+            request, extra={}, reasoning=None, frequency_penalty=None, presence_penalty=None
+        )
     return msgspec.structs.replace(call, model=model, request=request)
 
 

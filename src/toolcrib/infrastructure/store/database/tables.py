@@ -10,7 +10,7 @@ import sqlalchemy as sa
 
 from toolcrib.contracts import ENDED
 
-HEAD: Final = "0011"
+HEAD: Final = "0012"
 """The newest revision. Revisions are numbered, so a greater one is of a newer release."""
 
 METADATA: Final = sa.MetaData()
@@ -77,6 +77,10 @@ sa.Index("runs_claimable", RUNS.c.claimable_at, sqlite_where=RUNS.c.claimable_at
 
 _OPEN: Final = RUNS.c.status.not_in([sa.literal_column(f"'{status}'") for status in sorted(ENDED)])
 sa.Index("runs_open", RUNS.c.realm, RUNS.c.created_at, RUNS.c.run_id, sqlite_where=_OPEN)
+
+HAVE_ENDED: Final = RUNS.c.status.in_([sa.literal_column(f"'{status}'") for status in sorted(ENDED)])
+"""As the index of the runs that have ended has it, so that a query finds it."""
+sa.Index("runs_by_end", RUNS.c.realm, RUNS.c.tool, RUNS.c.updated_at, RUNS.c.run_id, sqlite_where=HAVE_ENDED)
 
 EVENTS: Final = sa.Table(
     "events",

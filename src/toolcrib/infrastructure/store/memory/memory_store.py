@@ -485,6 +485,17 @@ class _Journal:
         )
         return [row.view() for row in heapq.nlargest(limit, page, key=lambda row: _age(row.created))]
 
+    async def ended_runs(
+        self, realm: str, *, tool: str, after: tuple[datetime, str], limit: int = 100
+    ) -> Sequence[Run]:
+        views = (
+            row.view()
+            for row in self.rows.values()
+            if row.created.realm == realm and row.created.request.tool_name == tool and row.status in ENDED
+        )
+        found = (run for run in views if (run.updated_at, run.run_id) > after)
+        return heapq.nsmallest(limit, found, key=lambda run: (run.updated_at, run.run_id))
+
     async def find_ids(self, realm: str, prefix: str, *, limit: int) -> Sequence[str]:
         ids = (run_id for run_id, row in self.rows.items() if row.created.realm == realm)
         return beginning_with(prefix, ids, limit)

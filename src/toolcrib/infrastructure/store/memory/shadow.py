@@ -213,6 +213,11 @@ class _Journal:
     ) -> Sequence[Run]:
         return await self._behind.runs(realm, tool=tool, made_by=made_by, status=status, before=before, limit=limit)
 
+    async def ended_runs(
+        self, realm: str, *, tool: str, after: tuple[datetime, str], limit: int = 100
+    ) -> Sequence[Run]:
+        return await self._behind.ended_runs(realm, tool=tool, after=after, limit=limit)
+
     async def find_ids(self, realm: str, prefix: str, *, limit: int) -> Sequence[str]:
         return await self._behind.find_ids(realm, prefix, limit=limit)
 

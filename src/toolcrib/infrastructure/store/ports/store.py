@@ -26,11 +26,12 @@ DefinitionKind: TypeAlias = Literal[
     "draft",
     "project",
     "mcp_server",
+    "trigger",
 ]
 """`baseline`: what a provider offered under a tool's name when it was last adopted. `workflow_step`, `condition`: the
 workflow vocabulary. `draft`: a workflow that is not published, under the name that it would have.
 `project`: what a folder of definitions has made, so that only this is removed with its documents.
-`mcp_server`: a virtual MCP server."""
+`mcp_server`: a virtual MCP server. `trigger`: what starts runs without a person."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -316,6 +317,19 @@ class Journal(Protocol):
 
         Raises:
             NotFound: The realm has no run `before`.
+        """
+        ...
+
+    async def ended_runs(
+        self, realm: str, *, tool: str, after: tuple[datetime, str], limit: int = 100
+    ) -> Sequence[Run]:
+        """Runs of a tool that have ended, in the order in which they did: by `updated_at` and id.
+
+        Args:
+            realm: Of the runs.
+            tool: Its name, without version.
+            after: `updated_at` and id of the last one that is known.
+            limit: Most runs of a page.
         """
         ...
 

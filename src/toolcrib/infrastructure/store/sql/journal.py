@@ -17,7 +17,7 @@ from toolcrib.contracts import ENDED, SCHEMA_VERSION, Event, Run, RunEvent, RunS
 from toolcrib.infrastructure.store.database.database import Database
 from toolcrib.infrastructure.store.database.dialect import insert_new
 from toolcrib.infrastructure.store.database.session import OnRuns, Row, Session, TouchesRuns
-from toolcrib.infrastructure.store.database.tables import EVENTS, RUNS, SIGNALS
+from toolcrib.infrastructure.store.database.tables import EVENTS, HAVE_ENDED, RUNS, SIGNALS
 from toolcrib.infrastructure.store.ports import state_changes as rules
 from toolcrib.infrastructure.store.ports.state_changes import LogState
 from toolcrib.infrastructure.store.ports.store import Claim, Lease, RunChange
@@ -252,6 +252,22 @@ class SqlJournal:
 
         await self._database.drain()
         return await self._database.read(work)
+
+    async def ended_runs(
+        self, realm: str, *, tool: str, after: tuple[datetime, str], limit: int = 100
+    ) -> Sequence[Run]:
+        place = (to_micros(after[0]), after[1])
+        page = (
+            sa.select(RUNS)
+            .where(RUNS.c.realm == realm, RUNS.c.tool == tool, HAVE_ENDED)
+            .where(sa.tuple_(RUNS.c.updated_at, RUNS.c.run_id) > place)
+            .order_by(RUNS.c.updated_at, RUNS.c.run_id)
+            .limit(limit)
+        )
+        await self._database.drain()
+        return await self._database.read(
+            lambda session: [run_of(dict(row)) for row in session.connection.execute(page).mappings()]
+        )
 
     async def find_ids(self, realm: str, prefix: str, *, limit: int) -> Sequence[str]:
         found = ids_with_prefix(RUNS.c.run_id, realm, prefix, limit)

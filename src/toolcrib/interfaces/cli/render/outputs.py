@@ -39,6 +39,9 @@ from toolcrib.contracts import (
     ToolReview,
     ToolRevision,
     Trace,
+    TriggerDefinition,
+    TriggerStart,
+    TriggerState,
 )
 from toolcrib.contracts.projects import ProjectPlan
 from toolcrib.contracts.pruning_and_rehearsal import Pruned, RehearsalReport
@@ -192,6 +195,14 @@ OUTPUTS: Final[Mapping[str, Any]] = {
     "up": own.ProcessEvent,
     "upgrade rehearse": RehearsalReport,
     "worker": own.ProcessEvent,
+    "trigger add": TriggerDefinition,
+    "trigger fire": TriggerStart,
+    "trigger list": list[TriggerDefinition],
+    "trigger pause": TriggerState,
+    "trigger remove": own.Removed,
+    "trigger resume": TriggerState,
+    "trigger show": TriggerDefinition,
+    "trigger state": TriggerState,
     "workflow check": WorkflowGraph,
     "workflow export": WorkflowDefinition,
     "workflow graph": WorkflowGraph,

@@ -15,7 +15,17 @@ if TYPE_CHECKING:
 _COMPLETED: Final = 50
 _MOST: Final = 1000
 NamedKind: TypeAlias = Literal[
-    "account", "agent", "condition", "draft", "fragment", "handler", "mcp_server", "provider", "secret", "workflow"
+    "account",
+    "agent",
+    "condition",
+    "draft",
+    "fragment",
+    "handler",
+    "mcp_server",
+    "provider",
+    "secret",
+    "trigger",
+    "workflow",
 ]
 """Things whose names are completed."""
 DEFAULT_STORE: Final = None
@@ -94,6 +104,7 @@ def names_of(kind: NamedKind) -> Callable[[str], list[str]]:
                     "fragment": crib.fragments,
                     "handler": crib.steps,
                     "mcp_server": crib.mcp_servers,
+                    "trigger": crib.triggers,
                 }
                 return [each.name for each in await named[kind].list()]
 

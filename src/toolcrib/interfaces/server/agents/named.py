@@ -1,17 +1,16 @@
-"""Routes of resources kept by name: prompt fragments, service accounts, workflow steps, conditions, MCP servers."""
+"""Routes of resources kept by name: fragments, service accounts, workflow steps, conditions, MCP servers, triggers."""
 
-from collections.abc import Awaitable, Callable
+from collections.abc import Awaitable, Callable, Sequence
 from dataclasses import dataclass
-from typing import Annotated, Any, Final, Generic, NamedTuple
+from typing import Annotated, Any, Final, Generic, NamedTuple, Protocol
 
 from fastapi import Body, Depends
 
-from toolcrib.contracts import InvalidInput, McpServerDefinition, PromptFragment, ServiceAccount
+from toolcrib.contracts import InvalidInput, McpServerDefinition, PromptFragment, ServiceAccount, TriggerDefinition
 from toolcrib.contracts.workflows import ConditionBinding, StepRegistration
 from toolcrib.core.policy import permits
 from toolcrib.core.registry import ItemT
 from toolcrib.crib import ActingCrib
-from toolcrib.crib.tools.listing import NamedThings
 from toolcrib.interfaces.server.http.caller_rights import Caller, CribDep, demand
 from toolcrib.interfaces.server.http.requests import Routes
 from toolcrib.interfaces.server.views.base import ListView
@@ -28,6 +27,26 @@ class ResourceTexts(NamedTuple):
     remove: str
 
 
+class Things(Protocol[ItemT]):
+    """Things of one kind, by name: see `NamedThings`."""
+
+    async def list(self) -> Sequence[ItemT]:
+        """All of the realm."""
+        ...
+
+    async def get(self, name: str) -> ItemT:
+        """The newest revision."""
+        ...
+
+    async def save(self, item: ItemT, /) -> None:
+        """Store a new revision."""
+        ...
+
+    async def remove(self, name: str) -> None:
+        """Remove one."""
+        ...
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class NamedResource(Generic[ItemT]):
     """What the routes over things of one kind need to know of it."""
@@ -37,7 +56,7 @@ class NamedResource(Generic[ItemT]):
     """Of paths and of security URIs: `ai://fragments/{name}/read`."""
     tag: str
     contract: type[ItemT]
-    things: Callable[[ActingCrib], NamedThings[ItemT]]
+    things: Callable[[ActingCrib], "Things[ItemT]"]
     texts: ResourceTexts
 
     def uri(self, name: str, verb: str) -> str:
@@ -174,6 +193,19 @@ RESOURCES: Final[tuple[NamedResource[Any], ...]] = (
             "Virtual MCP servers by name.",
             "Store a virtual MCP server. Its clients are offered the new selection from their next request on.",
             "Take a virtual MCP server out; its address is not found any more.",
+        ),
+    ),
+    NamedResource(
+        noun="trigger",
+        plural="triggers",
+        tag="triggers",
+        contract=TriggerDefinition,
+        things=lambda crib: crib.triggers,
+        texts=ResourceTexts(
+            "A trigger, as its author sends it.",
+            "Triggers by name.",
+            "Store a trigger. It counts from now on; nothing earlier is caught up.",
+            "Take a trigger out. Runs that it has started continue.",
         ),
     ),
 )

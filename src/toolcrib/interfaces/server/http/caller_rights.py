@@ -105,6 +105,7 @@ _PLURALS: Final[Mapping[DefinitionKind, str]] = MappingProxyType(
         "condition": "conditions",
         "draft": "workflows",
         "mcp_server": "mcp_servers",
+        "trigger": "triggers",
     }
 )
 """Of security URIs, for what is no tool."""

@@ -126,17 +126,21 @@ class Authentication:
         app: The next in line.
         authenticate: Tells who holds a bearer token.
         open_paths: Paths that need no key.
+        open_prefix: What paths begin with that have a proof of their own.
     """
 
-    def __init__(self, app: ASGIApp, authenticate: Authenticator, open_paths: AbstractSet[str]) -> None:
+    def __init__(
+        self, app: ASGIApp, authenticate: Authenticator, open_paths: AbstractSet[str], open_prefix: str
+    ) -> None:
         self._app = app
         self._authenticate = authenticate
         self._open_paths = open_paths
+        self._open_prefix = open_prefix
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         """Pass on the requests of known callers."""
         path = scope.get("path", "").removeprefix(scope.get("root_path", ""))
-        if scope["type"] != "http" or path in self._open_paths:
+        if scope["type"] != "http" or path in self._open_paths or path.startswith(self._open_prefix):
             await self._app(scope, receive, send)
             return
         scheme, _, token = _header(scope, b"authorization").partition(" ")

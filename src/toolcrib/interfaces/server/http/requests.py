@@ -118,20 +118,20 @@ class Routes(APIRouter):
         self._declared.append((path, endpoint, options))
 
     def add_to(
-        self, app: APIRouter, prefix: str, dependency: Depends, responses: Mapping[int | str, dict[str, Any]]
+        self, app: APIRouter, prefix: str, dependency: Depends | None, responses: Mapping[int | str, dict[str, Any]]
     ) -> None:
         """Make the routes.
 
         Args:
             app: The application's router.
             prefix: What all paths of the application begin with.
-            dependency: What all routes depend on.
+            dependency: What all routes depend on; nothing if null.
             responses: Responses that all routes may give.
         """
         for path, endpoint, options in self._declared:
             more: dict[str, Any] = {
                 "tags": [*self._tags, *(options.get("tags") or ())],
-                "dependencies": [dependency, *(options.get("dependencies") or ())],
+                "dependencies": [*([] if dependency is None else [dependency]), *(options.get("dependencies") or ())],
                 "responses": {**responses, **(options.get("responses") or {})},
                 "route_class_override": self._route,
             }

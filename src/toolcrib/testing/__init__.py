@@ -10,7 +10,7 @@ from toolcrib.contracts.base import names_on_use
 
 if TYPE_CHECKING:
     from toolcrib.llm import ScriptedModel
-    from toolcrib.testing.answers import calls, fails, says, says_json, together
+    from toolcrib.testing.answers import ScriptModels, calls, fails, says, says_json, together
     from toolcrib.testing.call_assertions import assert_called, assert_not_called, calls_of
     from toolcrib.testing.crashes import crash, restart
     from toolcrib.testing.cribs import advance, approve, new_crib, reject, send_signal
@@ -24,7 +24,7 @@ else:
         __name__,
         {
             "toolcrib.llm": "ScriptedModel",
-            "toolcrib.testing.answers": "calls fails says says_json together",
+            "toolcrib.testing.answers": "ScriptModels calls fails says says_json together",
             "toolcrib.testing.call_assertions": "assert_called assert_not_called calls_of",
             "toolcrib.testing.crashes": "crash restart",
             "toolcrib.testing.cribs": "advance approve new_crib reject send_signal",
@@ -41,6 +41,7 @@ __all__ = [
     "FrozenClock",
     "ModelExchange",
     "RecordMode",
+    "ScriptModels",
     "ScriptedModel",
     "advance",
     "approve",

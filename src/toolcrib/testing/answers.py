@@ -6,11 +6,14 @@ Example:
     model = ScriptedModel([calls("search_deals", company="Acme"), says("Acme has two deals.")])
 """
 
+from collections.abc import Callable
+from typing import Protocol
+
 import orjson
 
 from toolcrib.contracts import InvalidInput, Json, ModelError
 from toolcrib.contracts.base.errors import MODEL_ERROR_KINDS, ModelErrorKind
-from toolcrib.llm import Message, ToolCall, assistant
+from toolcrib.llm import Message, Request, ScriptedAnswer, ScriptedModel, ToolCall, assistant
 
 
 def says(text: str) -> Message:
@@ -109,3 +112,31 @@ def _encoded(value: Json, what: str) -> str:
     except TypeError as problem:
         msg = f"{what} are not JSON: {problem}; pass text, numbers, booleans, null, lists and objects"
         raise InvalidInput(msg) from None
+
+
+class ScriptModels(Protocol):
+    """The fixture `scripted` of the pytest plugin, for annotations.
+
+    Example:
+        from toolcrib.testing import ScriptModels
+
+
+        async def test_the_desk_answers(crib: Crib, scripted: ScriptModels) -> None:
+            model = scripted("Five.")
+            answer = await crib.invoke("desk", {"message": "How many?"})
+            assert (answer.output, len(model.requests)) == ("Five.", 1)
+    """
+
+    def __call__(
+        self, *answers: ScriptedAnswer | Callable[[Request], ScriptedAnswer], model: str | None = None
+    ) -> ScriptedModel:
+        """Have a scripted model answer until the test ends.
+
+        Args:
+            *answers: In order; or one function from the request to the answer.
+            model: The reference that it answers for; all if null.
+
+        Returns:
+            The model, whose `requests` can be asserted.
+        """
+        ...

@@ -13,7 +13,7 @@ import re
 from collections.abc import Callable, Generator
 from contextlib import ExitStack
 from pathlib import Path
-from typing import TYPE_CHECKING, Protocol, cast
+from typing import TYPE_CHECKING, cast
 
 import pytest
 
@@ -21,25 +21,7 @@ if TYPE_CHECKING:
     from toolcrib.crib import Crib
     from toolcrib.llm import Request, ScriptedModel
     from toolcrib.llm.models.scripted import ScriptedAnswer
-    from toolcrib.testing import FrozenClock, RecordMode
-
-
-class ScriptModels(Protocol):
-    """What the fixture `scripted` is."""
-
-    def __call__(
-        self, *answers: ScriptedAnswer | Callable[[Request], ScriptedAnswer], model: str | None = None
-    ) -> ScriptedModel:
-        """Have a scripted model answer until the test ends.
-
-        Args:
-            *answers: In order; or one function from the request to the answer.
-            model: The reference that it answers for; all if null.
-
-        Returns:
-            The model, whose `requests` can be asserted.
-        """
-        ...
+    from toolcrib.testing import FrozenClock, RecordMode, ScriptModels
 
 
 def pytest_addoption(parser: pytest.Parser) -> None:

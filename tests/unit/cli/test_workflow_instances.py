@@ -48,7 +48,7 @@ def test_an_instance_says_what_it_waits_for_and_ends_when_it_is_told(store: str)
     (asked,) = json.loads(toolcrib("approval", "list", "--json", store=store).stdout)
     assert (waiting.exit_code, waiting.stdout) == (0, "")
     assert waiting.stderr.splitlines() == [
-        f"toolcrib: instance {run_id} is awaiting approval",
+        f"instance {run_id} is awaiting approval",
         f"toolcrib: step paid waits for a signal: toolcrib instance signal {run_id} paid",
         f"toolcrib: step sign waits for a person: toolcrib approval approve {asked['approval_id']}",
     ]

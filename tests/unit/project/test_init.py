@@ -41,13 +41,13 @@ def test_the_commands_that_a_new_project_prints_work(tmp_path: Path) -> None:
     commands = json.loads(toolcrib("init", tmp_path / "other", "--json").stdout)["next"]
     printed = toolcrib("init", tmp_path / "third").stdout
     assert all(f"  {command}\n" in printed for command in commands)
-    apply, up, call, test = commands
+    apply, work, call, test = commands
     assert "applied" in run(apply)
     assert run(apply) == "no changes: project 'shop' is as the store has it\n"
-    server = subprocess.Popen(shlex.split(up), cwd=tmp_path, env=environment, stdout=subprocess.PIPE, text=True)
+    server = subprocess.Popen(shlex.split(work), cwd=tmp_path, env=environment, stdout=subprocess.PIPE, text=True)
     try:
         assert server.stdout is not None
-        assert server.stdout.readline().startswith("Toolcrib listens on")
+        assert server.stdout.readline().startswith("A worker drives")
         assert json.loads(run(call)) == 20.0
     finally:
         server.kill()

@@ -64,6 +64,7 @@ kind: agent
 name: clerk
 description: Answers questions about prices.
 llm: {model: "anthropic:claude-sonnet-4"}
+limits: {allow_unpriced: true}  # to limit costs by the model's price: pip install 'toolcrib[prices]'
 system_prompt: You are a clerk. Use your tools to answer questions about prices.
 tools: [price_of]
 """,

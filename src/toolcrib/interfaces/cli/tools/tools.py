@@ -333,11 +333,28 @@ def import_tools(
         with progress(f"Importing {source}"):
             if is_grpc:
                 return await crib.imports.grpc(source, name=name, descriptors=described, auth=given, accept=accept)
-            return await crib.imports.openapi(
+            api = await crib.imports.openapi(
                 document, name=name, base_url=base_url, auth=given, bounds=bounds, accept=accept
             )
+        _warn_of_egress(crib, api.provider.base_url)
+        return api
 
     return with_crib(store, bring, new=True)
+
+
+def _warn_of_egress(crib: "Crib", address: str | None) -> None:
+    """Tell at once of an address that every call will be refused to reach, as far as it can be told without asking."""
+    from yarl import URL
+
+    from toolcrib.contracts import EgressDenied
+    from toolcrib.interfaces.cli.render.console import JSON_ONLY
+
+    if address is None or "{" in address or JSON_ONLY.get():
+        return
+    try:
+        crib.egress.admit(URL(address))
+    except EgressDenied as denied:
+        typer.echo(f"toolcrib: warning: calls will be refused: {denied}", err=True)
 
 
 def _bounds(given: "list[str]") -> "Bounds":

@@ -81,7 +81,7 @@ def print_result(instance: "WorkflowInstance") -> None:
         print_json(instance.output)
     if instance.partial is not None:
         print(f"toolcrib: done before it ended: {_short(instance.partial)}", file=sys.stderr)
-    print(f"toolcrib: instance {instance.run_id} is {instance.status.replace('_', ' ')}", file=sys.stderr)
+    print(f"instance {instance.run_id} is {instance.status.replace('_', ' ')}", file=sys.stderr)
     for step in instance.steps if instance.dry_run else ():
         if step.reason is not None:
             print(f"toolcrib: step {step.step}: {step.reason}", file=sys.stderr)

@@ -20,6 +20,7 @@ from toolcrib.crib import Crib
 from toolcrib.crib.maintenance import maintenance_loop
 from toolcrib.interfaces.mcp.http import PATHS, McpEndpoint
 from toolcrib.interfaces.server.agents import agents, executions, named, triggers
+from toolcrib.interfaces.server.agui import endpoint as agui
 from toolcrib.interfaces.server.http.caller_rights import BEARER
 from toolcrib.interfaces.server.http.errors import ErrorView, on_http_error, on_invalid_request, on_toolcrib_error
 from toolcrib.interfaces.server.http.keys import Authenticator
@@ -118,6 +119,7 @@ def create_app(
     openai.router.add_to(app.router, openai.PREFIX, needs_key, openai.ERRORS)
     app.state.error_dialects = {f"{openai.PREFIX}/": openai_error}
     app.add_api_route(f"{_PREFIX}/schemas", _schemas, tags=["schemas"], dependencies=[needs_key], responses=_ERRORS)
+    agui.router.add_to(app.router, "", needs_key, _ERRORS)
     triggers.hooks.add_to(app.router, "", None, _ERRORS)
     for path in PATHS:
         app.router.routes.append(Route(path, app.state.mcp))

@@ -106,7 +106,12 @@ def client_call_id(call: ToolEnvelope, run_id: str) -> str:
         call: The call.
         run_id: The execution, if the envelope names no nested run.
     """
-    return f"call_{(call.run_id or run_id).removeprefix('run_')}_{call.call_id}"
+    return call_id_of(call.run_id or run_id, call.call_id)
+
+
+def call_id_of(run_id: str, call_id: str) -> str:
+    """The id by which a client knows a call of a run."""
+    return f"call_{run_id.removeprefix('run_')}_{call_id}"
 
 
 def run_and_call_of(identifier: str) -> tuple[str, str] | None:

@@ -137,7 +137,7 @@ async def begin_chat(crib: ActingCrib, agent: ToolRevision, task: AgentTask) -> 
     if task.results:
         return await _give_results(crib, agent, task.results)
     run_id = waiting_run(task.last_reply)
-    run = None if run_id is None else await _outermost_run(crib, agent, run_id)
+    run = None if run_id is None else await outermost_run(crib, agent, run_id)
     if run is not None and run.ended:
         told = outcome_of(await crib.executions.respond(run.run_id))
         earlier: list[JsonObject] = list(task.context[EARLIER])
@@ -224,7 +224,7 @@ async def _give_results(crib: ActingCrib, agent: ToolRevision, results: Sequence
     run: Run | None = None
     for entry in results:
         found = run_and_call_of(entry.call_id)
-        run = None if found is None else await _outermost_run(crib, agent, found[0])
+        run = None if found is None else await outermost_run(crib, agent, found[0])
         if found is None or run is None:
             msg = f"agent {agent.name!r} has no call {entry.call_id[:200]!r}; send the id as its tool call had it"
             refuse(msg, "tool_call_id")
@@ -234,7 +234,7 @@ async def _give_results(crib: ActingCrib, agent: ToolRevision, results: Sequence
     return BegunRun(state.run_id, 0 if run is None else run.events)
 
 
-async def _outermost_run(crib: ActingCrib, agent: ToolRevision, run_id: str) -> Run | None:
+async def outermost_run(crib: ActingCrib, agent: ToolRevision, run_id: str) -> Run | None:
     """The run of the agent in which a run is nested, or which it is; null if the principal may not act on it."""
     try:
         who = await crib.authorize()

@@ -1,5 +1,6 @@
 """Agents for AG-UI, through its own client, which refuses a stream whose events are out of order."""
 
+import sys
 from typing import Any
 
 import pytest
@@ -10,6 +11,7 @@ from tests.unit.openai_endpoint.served import endpoint
 from tests.unit.server.client import checked
 from toolcrib import Crib, ToolContext, tool
 from toolcrib.contracts import ModelError
+from toolcrib.interfaces.server import agui
 from toolcrib.llm import Message, Text, Thinking, ToolCall
 
 RUN = ["RUN_STARTED", "RUN_FINISHED"]
@@ -206,3 +208,15 @@ async def test_an_agent_that_a_key_may_not_execute_is_as_unknown_as_one_that_is_
     assert "threadId" in checked(wrong, 422)["error"]["message"]
     assert "the last message is missing" in checked(empty, 422)["error"]["message"]
     assert "agents read text only" in checked(pictured, 422)["error"]["message"]
+
+
+@pytest.mark.requirement("packaging.extras")
+async def test_a_missing_package_is_named_with_what_to_install(monkeypatch: pytest.MonkeyPatch) -> None:
+    for name in [each for each in sys.modules if each.startswith("toolcrib.interfaces.server.agui.")]:
+        monkeypatch.delitem(sys.modules, name)
+    monkeypatch.delattr(agui, "client_runs", raising=False)
+    monkeypatch.setitem(sys.modules, "ag_ui", None)
+    async with endpoint("Hello.") as served:
+        refused = await served.server.client.post("http://crib/ag-ui/clerk", json={"threadId": "t", "runId": "r"})
+
+    assert "pip install 'toolcrib[ag-ui]'" in checked(refused, 503)["error"]["message"]

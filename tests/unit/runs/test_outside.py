@@ -7,6 +7,7 @@ import pytest
 from tests.twins import Rig, make_context, make_tool
 from tests.unit.runs.house import House, ask
 from toolcrib.contracts import Conflict, ErrorCode, Json, RunResult, ToolError
+from toolcrib.core.executor import CallerQuestion
 from toolcrib.core.runs import NullJournal, Result, RunContext
 
 
@@ -41,6 +42,8 @@ async def test_a_call_outside_a_run_cannot_wait_for_a_person():
 
     with pytest.raises(Conflict, match="start a run"):
         await NullJournal().confirm(request)
+    question = CallerQuestion(number=1, text="Which?")
+    assert await NullJournal().ask_caller("a", question) is None
 
 
 @pytest.mark.requirement("runs.result")

@@ -19,6 +19,7 @@ from toolcrib.contracts.schemas import contract_schemas
 from toolcrib.crib import Crib
 from toolcrib.crib.maintenance import maintenance_loop
 from toolcrib.interfaces.mcp.http import PATHS, McpEndpoint
+from toolcrib.interfaces.server.a2a.agent_address import PATTERNS, A2aEndpoint
 from toolcrib.interfaces.server.agents import agents, executions, named, triggers
 from toolcrib.interfaces.server.agui import endpoint as agui
 from toolcrib.interfaces.server.http.caller_rights import BEARER
@@ -123,6 +124,9 @@ def create_app(
     triggers.hooks.add_to(app.router, "", None, _ERRORS)
     for path in PATHS:
         app.router.routes.append(Route(path, app.state.mcp))
+    by_a2a = A2aEndpoint(crib)
+    for path in PATTERNS:
+        app.router.routes.append(Route(path, by_a2a))
     app.add_api_route("/health", _health, tags=["health"])
     return app
 

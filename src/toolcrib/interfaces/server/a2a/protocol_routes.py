@@ -1,0 +1,55 @@
+"""The routes of the A2A SDK over our runs, with what they need of a request."""
+
+from hashlib import sha256
+
+from a2a.server.context import ServerCallContext
+from a2a.server.request_handlers.response_helpers import agent_card_to_dict
+from a2a.server.routes import create_jsonrpc_routes, create_rest_routes
+from a2a.server.routes.common import DefaultServerCallContextBuilder
+from starlette.requests import Request
+from starlette.responses import JSONResponse, Response
+from starlette.routing import Route, Router
+
+from toolcrib.contracts import ToolRevision
+from toolcrib.crib import ActingCrib
+from toolcrib.interfaces.server.a2a.agent_address import CARD, PATH
+from toolcrib.interfaces.server.a2a.agent_card import card_of
+from toolcrib.interfaces.server.a2a.task_requests import ASKED, AskedAgent, TaskRequests
+
+
+class _Contexts(DefaultServerCallContextBuilder):
+    """Tells the handler for whom a request is, and whose it is."""
+
+    def build(self, request: Request) -> ServerCallContext:
+        context = super().build(request)
+        context.state[ASKED] = AskedAgent(*_asked(request), self_approval=request.app.state.self_approval)
+        return context
+
+
+def application() -> Router:
+    """The application that answers at the addresses of agents, in protocol versions 1.0 and 0.3."""
+    handler, contexts = TaskRequests(), _Contexts()
+    return Router(
+        [
+            Route(CARD, _card, methods=["GET"]),
+            Route(f"{PATH}{CARD}", _card, methods=["GET"]),
+            *create_jsonrpc_routes(handler, PATH, context_builder=contexts, enable_v0_3_compat=True),
+            *create_rest_routes(handler, contexts, enable_v0_3_compat=True, path_prefix=PATH),
+        ]
+    )
+
+
+async def _card(request: Request) -> Response:
+    """The agent card."""
+    _, agent = _asked(request)
+    address = f"{str(request.base_url).rstrip('/')}{PATH.format(agent=agent.name)}"
+    tag = f'"{sha256(f"{agent.content_hash} {address}".encode()).hexdigest()[:32]}"'
+    headers = {"ETag": tag, "Cache-Control": "private, no-cache"}
+    if tag in {each.strip().removeprefix("W/") for each in request.headers.get("if-none-match", "").split(",")}:
+        return Response(status_code=304, headers=headers)
+    return JSONResponse(agent_card_to_dict(card_of(agent, address)), headers=headers)
+
+
+def _asked(request: Request) -> tuple[ActingCrib, ToolRevision]:
+    found: tuple[ActingCrib, ToolRevision] = request.state.a2a
+    return found

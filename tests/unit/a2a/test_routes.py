@@ -47,6 +47,8 @@ async def test_a_card_tells_where_and_how_an_agent_answers_and_nothing_of_its_in
     assert card["securitySchemes"]["key"]["httpAuthSecurityScheme"]["scheme"] == "Bearer"
     for hidden in ("You are the clerk.", "look", "pay", "scripted"):
         assert hidden not in found.text
+    assert found.headers["cache-control"] == "private, max-age=60"
+    assert found.headers["last-modified"].endswith("GMT")
     assert (again.status_code, again.content) == (304, b"")
 
 

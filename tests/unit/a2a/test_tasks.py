@@ -52,7 +52,7 @@ async def test_a_message_is_a_task_and_its_context_a_conversation(binding: str) 
     assert "Why?" in prompts[1]
     assert [texts_of(message.parts) for message in again.history] == [["Which colour?"]]
     assert [*bare.history] == []
-    assert MessageToDict(first.metadata)["toolcrib"]["run_id"] == first.id
+    assert MessageToDict(first.metadata)["toolcrib"]["status"] == "completed"
 
 
 @pytest.mark.requirement("a2a.stream")
@@ -198,14 +198,17 @@ async def test_a_task_that_waits_is_cancelled_and_one_that_has_ended_is_not() ->
     async with endpoint(turn(("pay", "hat"))) as served, a2a_client(served) as client:
         *_, asked = await send(client, said("Pay for the hat"))
         task_id = asked.status_update.task_id
-        followed = [event async for event in client.subscribe(SubscribeToTaskRequest(id=task_id))]
+        stream = client.subscribe(SubscribeToTaskRequest(id=task_id))
+        followed = [await anext(stream), await anext(stream)]
         cancelled = await client.cancel_task(CancelTaskRequest(id=task_id))
+        followed += [event async for event in stream]
         with pytest.raises(TaskNotCancelableError, match="has ended"):
             await client.cancel_task(CancelTaskRequest(id=task_id))
         with pytest.raises(UnsupportedOperationError, match="has ended"):
             [event async for event in client.subscribe(SubscribeToTaskRequest(id=task_id))]
 
-    assert [event.WhichOneof("payload") for event in followed] == ["task", "status_update"]
+    assert [event.WhichOneof("payload") for event in followed] == ["task", "status_update", "status_update"]
+    assert [state_of(event.status_update) for event in followed[1:]] == ["input_required", "canceled"]
     assert state_of(cancelled) == "canceled"
 
 

@@ -1,6 +1,9 @@
 """The routes of the A2A SDK over our runs, with what they need of a request."""
 
+from datetime import UTC
+from email.utils import format_datetime
 from hashlib import sha256
+from typing import Final
 
 from a2a.server.context import ServerCallContext
 from a2a.server.request_handlers.response_helpers import agent_card_to_dict
@@ -15,6 +18,9 @@ from toolcrib.crib import ActingCrib
 from toolcrib.interfaces.server.a2a.agent_address import CARD, PATH
 from toolcrib.interfaces.server.a2a.agent_card import card_of
 from toolcrib.interfaces.server.a2a.task_requests import ASKED, AskedAgent, TaskRequests
+
+_CARD_AGE_S: Final = 60
+"""Seconds for which a client may use a card without asking again."""
 
 
 class _Contexts(DefaultServerCallContextBuilder):
@@ -34,6 +40,9 @@ def application() -> Router:
             Route(CARD, _card, methods=["GET"]),
             Route(f"{PATH}{CARD}", _card, methods=["GET"]),
             *create_jsonrpc_routes(handler, PATH, context_builder=contexts, enable_v0_3_compat=True),
+            *create_jsonrpc_routes(
+                handler, f"{PATH}/", context_builder=contexts, enable_v0_3_compat=True
+            ),  # as clients join it with an empty path
             *create_rest_routes(handler, contexts, enable_v0_3_compat=True, path_prefix=PATH),
         ]
     )
@@ -44,7 +53,11 @@ async def _card(request: Request) -> Response:
     _, agent = _asked(request)
     address = f"{str(request.base_url).rstrip('/')}{PATH.format(agent=agent.name)}"
     tag = f'"{sha256(f"{agent.content_hash} {address}".encode()).hexdigest()[:32]}"'
-    headers = {"ETag": tag, "Cache-Control": "private, no-cache"}
+    headers = {
+        "ETag": tag,
+        "Last-Modified": format_datetime(agent.created_at.astimezone(UTC), usegmt=True),
+        "Cache-Control": f"private, max-age={_CARD_AGE_S}",
+    }
     if tag in {each.strip().removeprefix("W/") for each in request.headers.get("if-none-match", "").split(",")}:
         return Response(status_code=304, headers=headers)
     return JSONResponse(agent_card_to_dict(card_of(agent, address)), headers=headers)

@@ -10,7 +10,7 @@ import logging
 from collections.abc import AsyncGenerator, Sequence
 from contextlib import aclosing, asynccontextmanager
 from datetime import UTC
-from typing import Any, Final, NamedTuple, NoReturn
+from typing import Any, Final, NamedTuple, NoReturn, TypeAlias
 
 from a2a.server.context import ServerCallContext
 from a2a.server.events.event_queue import Event
@@ -45,12 +45,23 @@ from a2a.utils.proto_utils import validate_proto_required_fields
 from a2a.utils.task import validate_history_length, validate_page_size
 from google.protobuf.message import Message as ProtoMessage
 
-from toolcrib.contracts import AgentResponse, InvalidInput, NotFound, PermissionDenied, Run, ToolcribError, ToolRevision
+from toolcrib.contracts import (
+    ENDED,
+    WAITING,
+    AgentResponse,
+    InvalidInput,
+    NotFound,
+    PermissionDenied,
+    Run,
+    ToolcribError,
+    ToolRevision,
+)
 from toolcrib.crib import ActingCrib
 from toolcrib.interfaces.server.a2a.agent_card import JSON, TEXT, answers_in_json
 from toolcrib.interfaces.server.a2a.client_messages import deliver
 from toolcrib.interfaces.server.a2a.task_views import (
     RESULT,
+    STATES,
     artifacts_of,
     context_of,
     history_of,
@@ -59,7 +70,7 @@ from toolcrib.interfaces.server.a2a.task_views import (
     task_state,
     text_part,
 )
-from toolcrib.interfaces.server.openai.agent_replies import BegunRun, SpokenPiece, SpokenText, listen
+from toolcrib.interfaces.server.openai.agent_replies import BegunRun, SpokenText, listen
 
 ASKED: Final = "toolcrib_asked"
 """Key of the state of a call under which its `AskedAgent` is."""
@@ -69,6 +80,10 @@ _PAGE: Final = 50
 _AT_ONCE: Final = 200
 _CANCEL_S: Final = 10.0
 """Seconds that a cancellation may take before it is answered with the task as it is."""
+_LOOK_S: Final = 0.5
+"""Seconds between looks at a task that waits."""
+_OPEN: Final = frozenset(STATES[status] for status in STATES if status not in ENDED)
+_Update: TypeAlias = TaskArtifactUpdateEvent | TaskStatusUpdateEvent
 _NO_PUSH: Final = "push notifications are not supported; stream the task, or ask for it again"
 _logger = logging.getLogger(__name__)
 
@@ -101,7 +116,8 @@ class TaskRequests(RequestHandler):
         """Give the agent a message, and follow its task."""
         async with _errors(params):
             asked, begun = await _begin(params, _asked(context))
-            async with aclosing(_follow(asked, begun, _most(params.configuration))) as events:
+            yield await _task(asked, begun.run_id, _most(params.configuration))
+            async with aclosing(_follow(asked, begun)) as events:
                 async for event in events:
                     yield event
 
@@ -115,9 +131,15 @@ class TaskRequests(RequestHandler):
             if run.ended:
                 msg = f"task {run.run_id} has ended; get it in place of following it"
                 raise UnsupportedOperationError(message=msg)
-            async with aclosing(_follow(asked, BegunRun(run.run_id), None)) as events:
-                async for event in events:
-                    yield event
+            yield await _task(asked, run.run_id, None)
+            ended = False
+            while not ended:
+                async with aclosing(_follow(asked, BegunRun(run.run_id, run.events))) as events:
+                    async for event in events:
+                        yield event
+                        ended = isinstance(event, TaskStatusUpdateEvent) and event.status.state not in _OPEN
+                if not ended:
+                    run = await _when_resumed(asked, run.run_id)
 
     async def on_get_task(self, params: GetTaskRequest, context: ServerCallContext) -> Task:
         """A task as it is now."""
@@ -200,28 +222,31 @@ async def _begin(params: SendMessageRequest, asked: AskedAgent) -> tuple[AskedAg
     return asked, await deliver(asked.crib, asked.agent, message, run, self_approval=asked.self_approval)
 
 
-async def _follow(asked: AskedAgent, begun: BegunRun, most: int | None) -> AsyncGenerator[Event]:
-    """A task, its answer as it comes, and how it ends or for what it waits."""
-    task = await _task(asked, begun.run_id, most)
-    yield task
+async def _follow(asked: AskedAgent, begun: BegunRun) -> AsyncGenerator[_Update]:
+    """The answer of a task as it comes, and how it ends or for what it waits."""
     spoken = SpokenText(shown=not answers_in_json(asked.agent))
     said: int | None = None
+    run = await asked.crib.store.journal.run(begun.run_id)
+    names: dict[str, Any] = {"task_id": run.run_id, "context_id": context_of(run)}
     async with aclosing(listen(asked.crib, begun, spoken)) as pieces:
         async for piece in pieces:
             if piece is not None:
-                yield _spoken(task, piece, append=piece.segment == said)
+                part = Artifact(artifact_id=RESULT, name=RESULT, parts=[text_part(piece.text)])
+                yield TaskArtifactUpdateEvent(**names, artifact=part, append=piece.segment == said)
                 said = piece.segment
     run, state = await _state(asked, begun.run_id)
     for artifact in artifacts_of(state):
-        yield TaskArtifactUpdateEvent(
-            task_id=task.id, context_id=task.context_id, artifact=artifact, append=False, last_chunk=True
-        )
-    yield TaskStatusUpdateEvent(task_id=task.id, context_id=task.context_id, status=status_of(run, state))
+        yield TaskArtifactUpdateEvent(**names, artifact=artifact, append=False, last_chunk=True)
+    yield TaskStatusUpdateEvent(**names, status=status_of(run, state))
 
 
-def _spoken(task: Task, piece: SpokenPiece, *, append: bool) -> TaskArtifactUpdateEvent:
-    artifact = Artifact(artifact_id=RESULT, name=RESULT, parts=[text_part(piece.text)])
-    return TaskArtifactUpdateEvent(task_id=task.id, context_id=task.context_id, artifact=artifact, append=append)
+async def _when_resumed(asked: AskedAgent, run_id: str) -> Run:
+    """A run as soon as it does not wait."""
+    while True:
+        run = await asked.crib.store.journal.run(run_id)
+        if run.status not in WAITING:
+            return run
+        await asked.crib.clock.sleep(_LOOK_S)
 
 
 async def _task(asked: AskedAgent, run_id: str, most: int | None, *, artifacts: bool = True) -> Task:

@@ -12,7 +12,7 @@ from toolcrib.contracts.runs.events import RunEvent, SignalAwaited, SignalReceiv
 from toolcrib.contracts.runs.executions import answer_signal
 from toolcrib.core.runs import waiting_question
 from toolcrib.interfaces.server.a2a.agent_card import JSON, TEXT
-from toolcrib.interfaces.server.openai.agent_replies import facts_of, reply_of
+from toolcrib.interfaces.server.openai.agent_replies import reply_of
 
 RESULT: Final = "result"
 """The artifact with the answer."""
@@ -47,7 +47,7 @@ def task_of(run: Run, state: AgentResponse, history: Sequence[Message] = (), *, 
         status=status_of(run, state),
         artifacts=[*artifacts_of(state)] if artifacts else [],
         history=history,
-        metadata={"toolcrib": facts_of(state)},
+        metadata={"toolcrib": _facts(state)},
     )
 
 
@@ -115,6 +115,18 @@ def text_part(text: str) -> Part:
 def data_part(value: Json) -> Part:
     """JSON."""
     return Part(data=ParseDict(value, Value()), media_type=JSON)
+
+
+def _facts(state: AgentResponse) -> JsonObject:
+    """What Toolcrib knows of a task beyond the protocol."""
+    return {
+        "status": state.status,
+        "stopReason": state.stop_reason,
+        "tokens": state.tokens,
+        "costUsd": None if state.cost_usd is None else float(state.cost_usd),
+        "costUnknown": state.cost_unknown,
+        "warnings": list(state.warnings),
+    }
 
 
 def _answer_parts(state: AgentResponse) -> Iterator[Part]:

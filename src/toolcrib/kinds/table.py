@@ -6,7 +6,7 @@ from typing import Any, Final
 from toolcrib.contracts import AgenticImplementation, AgentImplementation, Implementation, ProviderDefinition
 from toolcrib.contracts.workflows import WorkflowImplementation
 from toolcrib.core.kinds import AnyKind, ConnectionKind, Importer, ImportSource, KindSpec
-from toolcrib.kinds import code, composite, entity, graphql, grpc, http, mcp, plugin, python
+from toolcrib.kinds import a2a, code, composite, entity, graphql, grpc, http, mcp, plugin, python
 
 KINDS: Final[tuple[AnyKind, ...]] = (
     python.KIND,
@@ -14,6 +14,7 @@ KINDS: Final[tuple[AnyKind, ...]] = (
     mcp.KIND,
     grpc.KIND,
     graphql.KIND,
+    a2a.KIND,
     entity.KIND,
     code.KIND,
     composite.KIND,

@@ -15,9 +15,8 @@ from a2a.types import (
 from a2a.utils.constants import PROTOCOL_VERSION_0_3, PROTOCOL_VERSION_1_0, TransportProtocol
 
 from toolcrib.contracts import AgentImplementation, ToolRevision
+from toolcrib.kinds.a2a.message_parts import JSON, TEXT
 
-TEXT: Final = "text/plain"
-JSON: Final = "application/json"
 _KEY: Final = "key"
 _BINDINGS: Final = (TransportProtocol.JSONRPC, TransportProtocol.HTTP_JSON)
 

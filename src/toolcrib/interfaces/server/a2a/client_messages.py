@@ -8,12 +8,12 @@ from typing import Any, Final, cast
 
 from a2a.types import Message
 from a2a.utils.errors import ContentTypeNotSupportedError, InvalidParamsError, UnsupportedOperationError
-from google.protobuf.json_format import MessageToDict
 from pydantic import ValidationError
 
 from toolcrib.contracts import AgentRequest, Json, JsonObject, ReturnedCall, Run, ToolRevision
 from toolcrib.crib import ActingCrib
 from toolcrib.interfaces.server.openai.agent_replies import BegunRun, as_json
+from toolcrib.kinds.a2a.message_parts import data_of
 
 _APPROVAL: Final = 'send a data part {"approved": true} or {"approved": false, "reason": "…"}, with "approval_id"'
 _RESULTS: Final = 'send a data part {"tool_results": [{"call_id": "…", "output": …}]}'
@@ -83,22 +83,13 @@ def _contents(message: Message) -> tuple[list[str], list[Json]]:
             case "text":
                 texts += [part.text] if part.text.strip() else []
             case "data":
-                data.append(_plain(MessageToDict(part.data)))
+                data += data_of([part])
             case other:
                 msg = f"parts/{place} is of kind {other or 'unknown'!r}; agents read text and data only"
                 raise ContentTypeNotSupportedError(message=msg)
     if not texts and not data:
         raise InvalidParamsError(message="the message is empty; send a part with text")
     return texts, data
-
-
-def _plain(value: Any) -> Json:
-    """JSON whose whole numbers are integers: the protocol's format knows only floats."""
-    if isinstance(value, float) and value.is_integer():
-        return int(value)
-    if isinstance(value, dict):
-        return {name: _plain(each) for name, each in cast("dict[str, Any]", value).items()}
-    return [_plain(each) for each in cast("list[Any]", value)] if isinstance(value, list) else value
 
 
 async def _decide(crib: ActingCrib, run: Run, data: list[Json], *, self_approval: bool) -> None:

@@ -57,7 +57,7 @@ from toolcrib.contracts import (
     ToolRevision,
 )
 from toolcrib.crib import ActingCrib
-from toolcrib.interfaces.server.a2a.agent_card import JSON, TEXT, answers_in_json
+from toolcrib.interfaces.server.a2a.agent_card import answers_in_json
 from toolcrib.interfaces.server.a2a.client_messages import deliver
 from toolcrib.interfaces.server.a2a.task_views import (
     RESULT,
@@ -68,9 +68,9 @@ from toolcrib.interfaces.server.a2a.task_views import (
     status_of,
     task_of,
     task_state,
-    text_part,
 )
 from toolcrib.interfaces.server.openai.agent_replies import BegunRun, SpokenText, listen
+from toolcrib.kinds.a2a.message_parts import JSON, TEXT, text_part
 
 ASKED: Final = "toolcrib_asked"
 """Key of the state of a call under which its `AskedAgent` is."""

@@ -4,15 +4,13 @@ from collections.abc import Iterator, Mapping, Sequence
 from typing import Any, Final, cast
 
 from a2a.types import Artifact, Message, Part, Role, Task, TaskState, TaskStatus
-from google.protobuf.json_format import ParseDict
-from google.protobuf.struct_pb2 import Value
 
 from toolcrib.contracts import AgentResponse, Json, JsonObject, OpenQuestion, Run, RunStatus
 from toolcrib.contracts.runs.events import RunEvent, SignalAwaited, SignalReceived
 from toolcrib.contracts.runs.executions import answer_signal
 from toolcrib.core.runs import waiting_question
-from toolcrib.interfaces.server.a2a.agent_card import JSON, TEXT
 from toolcrib.interfaces.server.openai.agent_replies import reply_of
+from toolcrib.kinds.a2a.message_parts import data_part, text_part
 
 RESULT: Final = "result"
 """The artifact with the answer."""
@@ -105,16 +103,6 @@ def history_of(run: Run, events: Sequence[RunEvent], most: int | None) -> Sequen
         elif isinstance(event, SignalReceived) and event.name.startswith(_ANSWER) and event.payload is not None:
             found.append(_message(run, Role.ROLE_USER, entry.number, [Part(text=str(event.payload["answer"]))]))
     return found if most is None else found[len(found) - min(most, len(found)) :]
-
-
-def text_part(text: str) -> Part:
-    """Text."""
-    return Part(text=text, media_type=TEXT)
-
-
-def data_part(value: Json) -> Part:
-    """JSON."""
-    return Part(data=ParseDict(value, Value()), media_type=JSON)
 
 
 def _facts(state: AgentResponse) -> JsonObject:

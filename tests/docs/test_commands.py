@@ -27,7 +27,7 @@ NOT_RUN: Final = {
     r"up\b|worker\b": "serves until it is stopped; the tests of the server and of workers start it",
     r"demo\b": "the tests of the demonstration run it",
     r"model add": "downloads a model",
-    r"tool import(-mcp|-graphql)? .*(https?|grpcs?)://|tool import-mcp": "asks another system",
+    r"tool import(-mcp|-graphql|-a2a)? .*(https?|grpcs?)://|tool import-mcp": "asks another system",
     r"provider (test|discover|sync|connect|disconnect)\b": "asks another system",
     r"agent run|run fork|eval tasks|tool (test-prompt|revert)|tool regenerate .*--by-model": "asks a model",
     r"approval (settle|reject)|run (settle|answer)\b|attachment show|workflow materialize": "needs a call that waits",

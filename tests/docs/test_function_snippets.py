@@ -8,10 +8,13 @@ from typing import Any, Final, cast
 
 import pytest
 import yaml
+from a2a.types import TaskState
 
 from tests.docs.test_docstrings import make_crib, prepare_environment, prepare_names, search_deals
 from tests.docs.test_snippets import run, shown, snippets
 from tests.docs.test_walkthroughs import PAGES as FOLLOWED
+from tests.unit.executions.house import agent
+from tests.unit.openai_endpoint.served import endpoint
 from toolcrib import Crib, EgressPolicy, tool
 from toolcrib.contracts import EvaluationDataset, ToolcribError, TriggerDefinition
 from toolcrib.core.policy import GuardedCall, Objection
@@ -134,6 +137,17 @@ async def test_the_import_of_the_page_about_graphql_goes_out_under_the_egress_po
         await run(shape, {})
 
 
+async def test_the_page_about_a2a_asks_an_agent_with_the_client_and_imports_another() -> None:
+    ask, bring = snippets("a2a")
+    async with endpoint("Two.", definition=agent("desk", tools=())) as served:
+        names: dict[str, Any] = {"server": served.base_url.removesuffix("/v1"), "key": "owner"}
+        await run(ask, names)
+    async with Crib("memory://", egress=EgressPolicy(hosts=())) as crib:
+        with pytest.raises(ToolcribError, match="egress denied"):
+            await run(bring, {"crib": crib})
+    assert names["event"].status_update.status.state == TaskState.TASK_STATE_COMPLETED
+
+
 async def test_the_methods_of_the_page_about_python_functions_become_tools() -> None:
     async with Crib("memory://") as crib:
         names = await shown("python-tools", crib)
@@ -163,8 +177,9 @@ def _publish(text: str) -> str:
 
 def test_every_page_with_python_is_run_by_a_test() -> None:
     sources = {file: file.read_text(encoding="utf-8") for file in (ROOT / "tests").rglob("test_*.py")}
-    named = {f"{page}.md" for text in sources.values() for page in re.findall(r'(?:shown|snippets)\("([a-z-]+)"', text)}
-    of_tests = re.compile(r'"docs(?:/|" / ")([a-z/-]+\.md)"')
+    of_pages = re.compile(r'(?:shown|snippets)\("([a-z0-9-]+)"')
+    named = {f"{page}.md" for text in sources.values() for page in of_pages.findall(text)}
+    of_tests = re.compile(r'"docs(?:/|" / ")([a-z0-9/-]+\.md)"')
     own = {page for text in sources.values() for page in of_tests.findall(text)}
     with_python = {path for path, text in pages.pages(ROOT).items() if "\n```python" in text}
     assert with_python - named - own - FOLLOWED.keys() == set(), "run the blocks of these pages"

@@ -5,8 +5,13 @@ import json
 from collections.abc import Awaitable, Callable, Mapping
 from typing import Any
 
+import httpx
 import httpx2
+from a2a.client import AgentCardResolutionError, ClientConfig, create_client
+from a2a.helpers import new_text_message
+from a2a.types import Role, SendMessageRequest, TaskState
 from agents.tool_context import ToolContext
+from google.protobuf.json_format import MessageToDict
 from mcp.shared.exceptions import MCPError
 from openai import APIStatusError, AsyncOpenAI
 from pydantic_ai import ModelRetry, RunContext
@@ -119,6 +124,34 @@ async def at_the_openai_endpoint(world: World, case: Case) -> str:
     return f"200, {answer.choices[0].finish_reason}"
 
 
+async def by_a2a(world: World, case: Case) -> str:
+    """A message of A2A, with the SDK's client."""
+    async with httpx.AsyncClient(headers={"Authorization": f"Bearer {case.key}"}, trust_env=False) as http:
+        config = ClientConfig(httpx_client=http, streaming=False)
+        try:
+            client = await create_client(f"{world.url}/a2a/{case.tool}", config)
+        except AgentCardResolutionError as refusal:
+            return f"{refusal.status_code}, not_found"
+        message = new_text_message(case.arguments.get("message", "Hello"), role=Role.ROLE_USER)
+        [told] = [event async for event in client.send_message(SendMessageRequest(message=message))]
+    state = TaskState.Name(told.task.status.state).removeprefix("TASK_STATE_").lower()
+    data = [part.data for part in told.task.status.message.parts if part.HasField("data")]
+    return ", ".join([state, *(MessageToDict(each)["error"]["code"] for each in data)])
+
+
+async def by_ag_ui(world: World, case: Case) -> str:
+    """A run of AG-UI."""
+    message = {"id": "m1", "role": "user", "content": case.arguments.get("message", "Hello")}
+    body = {"threadId": "t", "runId": "r", "messages": [message]}
+    headers = {"Authorization": f"Bearer {case.key}"}
+    async with httpx2.AsyncClient(base_url=world.url, headers=headers, timeout=30, trust_env=False) as client:
+        response = await client.post(f"/ag-ui/{case.tool}", json=body)
+    if response.status_code != 200:
+        return f"{response.status_code}, {response.json()['error']['code']}"
+    last = json.loads(response.text.strip().rpartition("data: ")[2])
+    return f"{last['type']}, {last['metadata']['toolcrib']['status']}"
+
+
 def _code(text: str, waits: str = "") -> str:
     """The code at the beginning of what a model reads; of a run that waits, its status."""
     code, colon, _ = text.partition(":")
@@ -135,5 +168,7 @@ INTERFACES: Mapping[str, tuple[str, Interface]] = {
     "pydantic-ai": ("pydantic-ai", in_pydantic_ai),
     "OpenAI Agents": ("OpenAI Agents", in_openai_agents),
     "OpenAI endpoint": ("OpenAI endpoint", at_the_openai_endpoint),
+    "A2A": ("A2A", by_a2a),
+    "AG-UI": ("AG-UI", by_ag_ui),
 }
 """Each interface and its column in docs/outcomes.md."""

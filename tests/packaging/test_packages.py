@@ -127,7 +127,6 @@ def test_a_missing_extra_is_named_with_its_command(installed: Installed, tmp_pat
     assert {command: named[command] for command in commands} == {name: [extra] for name, extra in commands.items()}
     assert [text for text in said.values() if "Traceback" in text or "ModuleNotFoundError" in text] == []
     assert set(EXTRAS) - shown == {
-        "a2a",  # tests/unit/a2a/test_routes.py
         "ag-ui",  # tests/unit/agui/test_agui.py
         "all",
         "azure",  # tests/unit/llm/test_sdk.py

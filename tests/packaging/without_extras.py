@@ -11,6 +11,7 @@ from sqlalchemy.orm import DeclarativeBase, Mapped, mapped_column
 
 from toolcrib import Crib, DefinitionOptions, LLMConfig, SharingOptions, ToolDefinition, builtin_tools, code_tool
 from toolcrib.contracts import ToolcribError
+from toolcrib.kinds.a2a.commands import A2aSource
 from toolcrib.kinds.graphql.commands import GraphqlSource
 
 KEY = "MSRnyqhbJnP5fGhlAlgx0VSgSZkfhKqyIjnxCDbMkTo="
@@ -86,6 +87,7 @@ async def main() -> None:
         schema = GraphqlSource(name="graph", url="https://graph.example/graphql", schema_text="type Query { a: Int }")
         await tell("graphql", crib.imports.read(schema))
         await tell("grpc", crib.imports.grpc("grpcs://grpc.example:443", name="grpc"))
+        await tell("a2a", crib.imports.read(A2aSource(name="agent", url="https://agent.example")))
         await tell("mcp", crib.imports.mcp("https://mcp.example.com/mcp", name="mcp"))
         crib.add(*builtin_tools.http())
         page = await crib.call("http_get", url="https://example.com/")

@@ -10,6 +10,8 @@ from toolcrib import Crib, tool
 crib = Crib("memory://")
 document: dict[str, Any] = {}
 pepper = b"p" * 32
+server = "https://agents.example"
+key = "tcb_key"
 desk = crib.agent("desk", tools=["search_deals"])
 deals = crib.agentic_tool("deals", mode="deterministic")  # as on the page about agentic tools
 

@@ -47,7 +47,7 @@ class ProjectHeader(Contract):
 class ProjectImport(Contract):
     """A description of an API, each operation of which becomes a tool of a provider with the name of this document.
 
-    It has one of `openapi`, `graphql`, `grpc`, `mcp` and `database`.
+    It has one of `openapi`, `graphql`, `grpc`, `mcp`, `a2a` and `database`.
     """
 
     name: str = Field(pattern=NAME_PATTERN)
@@ -59,6 +59,8 @@ class ProjectImport(Contract):
     """`grpc://host:port` or `grpcs://host:port` of a server with reflection."""
     mcp: str | None = None
     """Address of an MCP server that speaks streamable HTTP."""
+    a2a: str | None = None
+    """Address of an agent that speaks A2A, or of its card."""
     database: str | None = None
     """Reference to a database's URL: `${env:SHOP_DATABASE_URL}`."""
     base_url: str | None = None
@@ -70,7 +72,7 @@ class ProjectImport(Contract):
 
     @model_validator(mode="after")
     def _has_one_source(self) -> Self:
-        sources = ("openapi", "graphql", "grpc", "mcp", "database")
+        sources = ("openapi", "graphql", "grpc", "mcp", "a2a", "database")
         if sum(getattr(self, source) is not None for source in sources) != 1:
             raise ValueError(f"must have exactly one of {', '.join(sources)}")
         return self

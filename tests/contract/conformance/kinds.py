@@ -5,6 +5,7 @@ from collections.abc import Iterator
 import pytest
 
 from tests.contract.conformance.kind import Kind
+from tests.contract.conformance.kind_a2a import A2aKind
 from tests.contract.conformance.kind_agent import AgentKind
 from tests.contract.conformance.kind_agentic import AgenticKind
 from tests.contract.conformance.kind_code import CodeKind
@@ -23,6 +24,7 @@ KINDS: tuple[type[Kind], ...] = (
     McpKind,
     GrpcKind,
     GraphqlKind,
+    A2aKind,
     EntityKind,
     CodeKind,
     CompositeKind,

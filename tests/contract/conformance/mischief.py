@@ -123,6 +123,38 @@ def of_graphql(chance: Random) -> object:
     return status, kind, orjson.dumps(chance.choice(_ODD_ANSWERS))
 
 
+_ODD_TASKS: Any = (
+    {"result": None},
+    {"result": {}},
+    {"result": {"task": {}}},
+    {"result": {"task": {"id": "t", "status": {"state": "TASK_STATE_UNKNOWN_TO_US"}}}},
+    {"result": {"task": {"id": "t", "status": {"state": "TASK_STATE_FAILED"}}}},
+    {"result": {"task": {"id": 7, "status": "done"}}},
+    {"result": {"task": {"id": "t", "status": {"state": "TASK_STATE_COMPLETED"}, "artifacts": [{"parts": [{}]}]}}},
+    {"result": {"message": {"parts": "no"}}},
+    {"result": {"message": {"parts": [{"data": [1, None]}, {"raw": "not base64"}]}}},
+    {"result": [1]},
+    {"error": {"code": -32602, "message": "no"}},
+    {"error": {"code": -32001, "message": "no", "data": [{"reason": 7}]}},
+    {"error": {"code": "no"}},
+    {"error": "no"},
+    {},
+    [],
+    7,
+)
+
+
+def of_a2a(chance: Random) -> object:
+    """The same as of HTTP, or answers of A2A that are odd in themselves."""
+    if chance.random() < 0.5:
+        return of_http(chance)
+    return (
+        chance.choice([200, 200, 400, 401, 403, 429, 500]),
+        "application/json",
+        orjson.dumps(chance.choice(_ODD_TASKS)),
+    )
+
+
 def of_database(chance: Random) -> object:
     """Any of the library's exceptions."""
     kinds: list[Any] = [sa.OperationalError, sa.IntegrityError, sa.DataError, sa.ProgrammingError, sa.InternalError]
@@ -156,6 +188,7 @@ MISCHIEF: Mapping[str, Callable[[Random], object]] = {
     "http": of_http,
     "mcp": of_mcp,
     "graphql": of_graphql,
+    "a2a": of_a2a,
     "grpc": of_grpc,
     "entity": of_database,
     "code": of_function,

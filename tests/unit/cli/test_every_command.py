@@ -192,6 +192,7 @@ ELSEWHERE: Final = {
     "model add": "downloads a model",
     "provider connect": "waits for a browser; test_providers.py",
     "provider disconnect": "needs a connection; test_providers.py",
+    "tool import-a2a": "asks an agent; tests/unit/a2a/test_agents_as_tools.py",
     "up": "serves until it is stopped",
     "worker": "works until it is stopped",
     "workflow materialize": "needs a call of an agent in a workflow; test_workflows.py",

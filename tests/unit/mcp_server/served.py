@@ -22,6 +22,7 @@ async def on_a_port(app: Any) -> AsyncGenerator[str]:
     """The address of the endpoint of an ASGI application while it is served."""
     listener = socket.socket()
     listener.bind(("127.0.0.1", 0))
+    listener.listen()  # so that who connects before the server runs is not refused
     config = uvicorn.Config(app, log_level="warning", lifespan="off")
     running = uvicorn.Server(config)
     task = asyncio.create_task(running.serve(sockets=[listener]))

@@ -8,6 +8,7 @@ from typing import Any
 import pytest
 import sqlalchemy as sa
 
+from tests.unit.a2a.other_agent import other_agent
 from tests.unit.graphql.server import Api, api_server
 from tests.unit.grpc.server import Crm, crm_server
 from tests.unit.mcp_client.server import Server, running, tool
@@ -59,6 +60,13 @@ async def test_a_graphql_api(tmp_path: Path) -> None:
             wanted = project(tmp_path, f"graphql: http://127.0.0.1:{port}/graphql")
             assert (await prepare(crib, wanted)).plan.warnings  # subscriptions are left out
             assert {"echo", "deal"} <= await check(crib, wanted, stack.aclose)
+
+
+async def test_an_agent_of_another_system(tmp_path: Path) -> None:
+    async with AsyncExitStack() as stack:
+        server = await stack.enter_async_context(other_agent())
+        async with crib_at(tmp_path, server.port) as crib:
+            assert await check(crib, project(tmp_path, f"a2a: {server.url}"), stack.aclose) == {"there"}
 
 
 async def test_a_grpc_server_with_its_descriptors(tmp_path: Path) -> None:
@@ -119,5 +127,5 @@ async def test_an_address_that_is_down_is_told_and_nothing_is_written(tmp_path: 
 
 @pytest.mark.parametrize("text", ["auth: {kind: none}", "mcp: https://a.example/mcp\ngrpc: grpcs://a.example:1"])
 def test_an_import_has_one_source(text: str, tmp_path: Path) -> None:
-    with pytest.raises(InvalidProject, match="must have exactly one of openapi, graphql, grpc, mcp, database"):
+    with pytest.raises(InvalidProject, match="must have exactly one of openapi, graphql, grpc, mcp, a2a, database"):
         project(tmp_path, text)

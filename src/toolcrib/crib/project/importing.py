@@ -13,6 +13,7 @@ from toolcrib.core.providers import ImportedApi
 from toolcrib.crib.crib import Crib
 from toolcrib.crib.project.documents import ProjectDocument
 from toolcrib.crib.project.saved import Pin, SavedProject, StoredName
+from toolcrib.kinds.a2a.commands import A2aSource
 from toolcrib.kinds.entity.commands import DatabaseSource
 from toolcrib.kinds.graphql.commands import GraphqlSource
 from toolcrib.kinds.grpc.commands import GrpcSource
@@ -80,6 +81,8 @@ def _source(wanted: ProjectImport) -> ImportSource:
         return GrpcSource(name=name, address=wanted.grpc, auth=auth, accept=True)
     if wanted.mcp is not None:
         return McpSource(name=name, url=wanted.mcp, auth=auth, accept=True)
+    if wanted.a2a is not None:
+        return A2aSource(name=name, url=wanted.a2a, auth=auth, accept=True)
     return DatabaseSource(name=name, url=wanted.database or "", tables=wanted.tables, accept=True)
 
 

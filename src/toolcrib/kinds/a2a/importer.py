@@ -102,9 +102,12 @@ async def fetch_card(
         msg = f"{url} answers with {response.status}, and not with an agent card; give the agent's address"
         raise InvalidInput(msg)
     try:
-        return parse_agent_card(orjson.loads(response.body))
+        card = parse_agent_card(orjson.loads(response.body))
     except (ValueError, ParseError, AttributeError, TypeError) as problem:
         raise InvalidInput(f"what is at {url} is no agent card: {problem}") from problem
+    if not card.name:
+        raise InvalidInput(f"what is at {url} is no agent card: it has no name")
+    return card
 
 
 def import_card(card: AgentCard, provider: ProviderDefinition, *, names: Mapping[str, str] = _NO_NAMES) -> ImportedApi:

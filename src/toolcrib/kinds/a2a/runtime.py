@@ -46,10 +46,10 @@ class A2aRuntime:
         if tool.runs_on == "client":
             return Outcome({"kind": implementation.kind, "url": provider.address, "message": dispatch.input})
         try:
-            from toolcrib.kinds.a2a.agent_client import GuardedTransport, ask_agent  # noqa: PLC0415 - see the module
+            from toolcrib.kinds.a2a.exchange import AgentTransport, ask_agent  # noqa: PLC0415 - see the module
         except ImportError as problem:
             raise InvalidSettings(missing_extra("an agent by A2A", problem.name, "a2a")) from problem
-        way = GuardedTransport(dispatch, provider, self._session, self._providers, self._clock)
+        way = AgentTransport(dispatch, provider, self._session, self._providers, self._clock)
         try:
             return await ask_agent(dispatch, implementation, way, blob_sink=self._blob_sink, clock=self._clock)
         except CallFailed as failure:

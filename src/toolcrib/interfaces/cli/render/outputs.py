@@ -179,6 +179,7 @@ OUTPUTS: Final[Mapping[str, Any]] = {
     "tool impact": ImpactReport,
     "tool import": own.ImportedTools,
     "tool import-database": own.ImportedTools,
+    "tool import-a2a": own.ImportedTools,
     "tool import-graphql": own.ImportedTools,
     "tool import-mcp": own.ImportedTools,
     "tool list": list[ToolRevision],

@@ -45,6 +45,7 @@ class ToolCommands(CommandGroup):
 
 
 _EXAMPLES: Final = {
+    "import-a2a": "toolcrib tool import-a2a https://agents.example/painter --name painter",
     "import-database": "toolcrib tool import-database '${secret:SHOP_URL}' --name shop",
     "import-graphql": "toolcrib tool import-graphql https://shop.example/graphql --name shop",
     "import-mcp": "toolcrib tool import-mcp https://mcp.example/mcp --name crm",

@@ -56,7 +56,7 @@ class A2aEndpoint:
                     from toolcrib.interfaces.server.a2a.protocol_routes import application  # noqa: PLC0415 - see the module
                 except ImportError as missing:
                     raise Unavailable(missing_extra("A2A", missing.name, "a2a")) from missing
-                self._application = application()
+                self._application = application(PATH, CARD)
             return self._application
 
 

@@ -2,6 +2,7 @@
 
 from datetime import UTC
 from email.utils import format_datetime
+from functools import partial
 from hashlib import sha256
 from typing import Final
 
@@ -15,7 +16,6 @@ from starlette.routing import Route, Router
 
 from toolcrib.contracts import ToolRevision
 from toolcrib.crib import ActingCrib
-from toolcrib.interfaces.server.a2a.agent_address import CARD, PATH
 from toolcrib.interfaces.server.a2a.agent_card import card_of
 from toolcrib.interfaces.server.a2a.task_requests import ASKED, AskedAgent, TaskRequests
 
@@ -32,26 +32,32 @@ class _Contexts(DefaultServerCallContextBuilder):
         return context
 
 
-def application() -> Router:
-    """The application that answers at the addresses of agents, in protocol versions 1.0 and 0.3."""
+def application(path: str, card: str) -> Router:
+    """The application that answers at the addresses of agents, in protocol versions 1.0 and 0.3.
+
+    Args:
+        path: Of an agent, with the parameter `agent`.
+        card: Where a card is below it, and at the host.
+    """
+    show = partial(_card, path=path)
     handler, contexts = TaskRequests(), _Contexts()
     return Router(
         [
-            Route(CARD, _card, methods=["GET"]),
-            Route(f"{PATH}{CARD}", _card, methods=["GET"]),
-            *create_jsonrpc_routes(handler, PATH, context_builder=contexts, enable_v0_3_compat=True),
+            Route(card, show, methods=["GET"]),
+            Route(f"{path}{card}", show, methods=["GET"]),
+            *create_jsonrpc_routes(handler, path, context_builder=contexts, enable_v0_3_compat=True),
             *create_jsonrpc_routes(
-                handler, f"{PATH}/", context_builder=contexts, enable_v0_3_compat=True
+                handler, f"{path}/", context_builder=contexts, enable_v0_3_compat=True
             ),  # as clients join it with an empty path
-            *create_rest_routes(handler, contexts, enable_v0_3_compat=True, path_prefix=PATH),
+            *create_rest_routes(handler, contexts, enable_v0_3_compat=True, path_prefix=path),
         ]
     )
 
 
-async def _card(request: Request) -> Response:
+async def _card(request: Request, *, path: str) -> Response:
     """The agent card."""
     _, agent = _asked(request)
-    address = f"{str(request.base_url).rstrip('/')}{PATH.format(agent=agent.name)}"
+    address = f"{str(request.base_url).rstrip('/')}{path.format(agent=agent.name)}"
     tag = f'"{sha256(f"{agent.content_hash} {address}".encode()).hexdigest()[:32]}"'
     headers = {
         "ETag": tag,

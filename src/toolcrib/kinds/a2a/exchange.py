@@ -25,6 +25,7 @@ from a2a.types import (
     TaskState,
 )
 from a2a.utils.errors import A2AError, ContentTypeNotSupportedError, InvalidParamsError, TaskNotFoundError
+from google.protobuf.json_format import ParseError
 
 from toolcrib.contracts import (
     Attachment,
@@ -55,12 +56,14 @@ _FAILED: Final[Mapping[TaskState, str]] = {
     TaskState.TASK_STATE_REJECTED: "was rejected",
     TaskState.TASK_STATE_CANCELED: "was cancelled",
 }
+_UNREADABLE: Final = (AttributeError, KeyError, ParseError, TypeError, ValueError)
+"""What the SDK's client raises of answers that are not of the protocol."""
 _CORRECTABLE: Final = (ContentTypeNotSupportedError, InvalidParamsError, TaskNotFoundError)
 """Errors that another message can avoid."""
 
 
 async def ask_agent(
-    dispatch: Dispatch, implementation: A2aImplementation, way: "GuardedTransport", *, blob_sink: BlobSink, clock: Clock
+    dispatch: Dispatch, implementation: A2aImplementation, way: "AgentTransport", *, blob_sink: BlobSink, clock: Clock
 ) -> Outcome:
     """Send an agent the message of a call, and wait for what comes of it.
 
@@ -79,6 +82,8 @@ async def ask_agent(
             answer = await _Asking(dispatch, _client(implementation, way.provider, http), clock).ask()
         except (A2AError, A2AClientError) as problem:
             raise _protocol_failure(dispatch.tool.definition, problem) from problem
+        except _UNREADABLE as problem:
+            raise _bad_answer(dispatch.tool.definition, f"its agent's answer is not of A2A: {problem!r}") from problem
     return await _AnswerReader(dispatch, blob_sink).outcome(answer, way.secrets)
 
 
@@ -189,7 +194,7 @@ class _AnswerReader:
         return {**described, "url": url, "bytes": len(part.raw)}
 
 
-class GuardedTransport(httpx.AsyncBaseTransport):
+class AgentTransport(httpx.AsyncBaseTransport):
     """Sends the requests of the SDK's client with the credentials of the provider, under the egress policy."""
 
     def __init__(

@@ -49,7 +49,7 @@ def over_rest(path: str) -> Listing:
             while cursor is not None:
                 page = (await client.get(f"/api/v1{path}", params={"after": cursor, "limit": 1})).json()
                 assert cursor in {"", *found}, "a cursor names nothing that was not shown"
-                found += [each.get("name") or each["tool"]["name"] for each in page["items"]]
+                found += [(each.get("definition") or each)["name"] for each in page["items"]]
                 cursor = page["next"]
         return {*found}
 

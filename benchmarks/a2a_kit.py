@@ -86,7 +86,8 @@ def _with_id(body: bytes) -> bytes:
     try:
         document = json.loads(body)
         message = document.get("params", document)["message"]
-        message["parts"].append({**_kind(message), "text": found[1].decode()})
+        if message["parts"]:
+            message["parts"].append({**_kind(message), "text": found[1].decode()})
     except (AttributeError, KeyError, TypeError, ValueError):
         return body  # a request that the kit has made invalid
     return json.dumps(document).encode()

@@ -178,7 +178,13 @@ async def by_ag_ui(world: World, case: Case) -> Seen:
 def _code(text: str, waits: str = "") -> str:
     """The code at the beginning of what a model reads; of a run that waits, its status."""
     code, colon, _ = text.partition(":")
-    return waits if waits == "queued" or waits.startswith("awaiting") else code if colon and code.replace("_", "").isalpha() else ""
+    return (
+        waits
+        if waits == "queued" or waits.startswith("awaiting")
+        else code
+        if colon and code.replace("_", "").isalpha()
+        else ""
+    )
 
 
 INTERFACES: Mapping[str, tuple[str, Interface]] = {

@@ -128,9 +128,15 @@ async def test_what_a_key_may_not_call_begins_no_run_and_looks_like_what_is_not_
                 unknown = await door(world, Case("no_such_tool", {}, key=key))
                 assert [await door(world, case) for case in hidden] == [unknown] * 3
         assert await world.newest() == before
-        allowed = {name: await door(world, Case("find", {"company": "A"}, key="seller")) for name, door in alike.items()}
+        allowed = {
+            name: await door(world, Case("find", {"company": "A"}, key="seller")) for name, door in alike.items()
+        }
 
-    assert {name for name, seen in allowed.items() if "not_found" in seen.outcome} == {"A2A", "AG-UI", "OpenAI endpoint"}
+    assert {name for name, seen in allowed.items() if "not_found" in seen.outcome} == {
+        "A2A",
+        "AG-UI",
+        "OpenAI endpoint",
+    }
 
 
 async def rest_run(world: World, key: str, run_id: str) -> str:
@@ -200,7 +206,9 @@ async def test_a_run_of_another_key_is_neither_read_nor_carried_on_at_any_interf
         after = await world.crib.executions.result(waits.run_id)
 
     assert after.status == "awaiting_approval"
-    assert [name for name, texts in told.items() if "Secretive" in "".join(texts) or "hidden-deal" in "".join(texts)] == []
+    assert [
+        name for name, texts in told.items() if "Secretive" in "".join(texts) or "hidden-deal" in "".join(texts)
+    ] == []
 
 
 @pytest.mark.requirement("doors.approvals_of_others")

@@ -227,7 +227,9 @@ async def test_an_agent_of_ours_delegates_to_an_agent_of_another_server() -> Non
 async def test_an_agent_of_another_system_may_be_a_delegate_but_not_write_summaries() -> None:
     async with other_agent() as server, crib_for(server.port) as crib:
         await crib.imports.read(source(server))
-        with pytest.raises(InvalidDefinition, match="'painter' is of kind 'a2a', not an agent; name one of this system"):
+        with pytest.raises(
+            InvalidDefinition, match="'painter' is of kind 'a2a', not an agent; name one of this system"
+        ):
             memory = AgentMemory(strategy="summary", summary_agent="painter")
             await crib.agents.save(AgentDefinition(name="desk", llm=LLMConfig(model="openai:gpt-5"), memory=memory))
 

@@ -37,7 +37,10 @@ async def of_openai_agents(**options: Any) -> Any:
 
 
 async def of_openai_functions(**options: Any) -> Any:
-    definition: Any = {"type": "function", "function": {"name": "send", "description": "Send.", "parameters": PARAMETERS}}
+    definition: Any = {
+        "type": "function",
+        "function": {"name": "send", "description": "Send.", "parameters": PARAMETERS},
+    }
     return [openai_functions.function_tool(definition, send, **options)]
 
 

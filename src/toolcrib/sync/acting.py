@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING
 from toolcrib.sync.agents import Agents, Executions
 from toolcrib.sync.conversations import Conversations, Evaluations, Questions
 from toolcrib.sync.event_loop import EventLoopThread, Facade
-from toolcrib.sync.providers import Connections, Imports, ReferenceData, Secrets
+from toolcrib.sync.providers import Connections, Imports, ModelCatalog, ReferenceData, Secrets
 from toolcrib.sync.runs import Approvals, Forks, Settlements, Triggers
 from toolcrib.sync.tools import NamedThings, Prompts, ToolLife, ToolListing
 from toolcrib.sync.workflows import Instances, Workflows
@@ -144,6 +144,11 @@ class ActingCrib(Facade):
     def connections(self) -> Connections:
         """Connections to providers."""
         return Connections(self._acting_crib.connections, self._loop)
+
+    @cached_property
+    def model_catalog(self) -> ModelCatalog:
+        """The models that definitions can name."""
+        return ModelCatalog(self._acting_crib.model_catalog, self._loop)
 
     @cached_property
     def conversations(self) -> Conversations:

@@ -155,6 +155,11 @@ class ActingCrib:
         return provider_parts.Connections(self._parts, self._actor)
 
     @cached_property
+    def model_catalog(self) -> provider_parts.ModelCatalog:
+        """The models that definitions can name."""
+        return provider_parts.ModelCatalog(self._parts, self._actor)
+
+    @cached_property
     def conversations(self) -> agent_parts.Conversations:
         """Conversations with agents."""
         return agent_parts.Conversations(self.store, self.engine, self.clock, self._actor)

@@ -13,7 +13,7 @@ from decimal import Decimal, InvalidOperation
 from fnmatch import fnmatchcase
 from functools import lru_cache
 from importlib import metadata
-from typing import Any, TypeAlias
+from typing import Any, TypeAlias, cast
 
 from msgspec import Struct
 
@@ -334,8 +334,10 @@ _TUNED = "ft:"
 
 
 def _answers_in_tokens(model: Any) -> bool:
-    prices = model.prices if isinstance(model.prices, list) else [model]
-    return any(each.prices.input_mtok is not None and each.prices.output_mtok is not None for each in prices)
+    """Whether a model has rates for input and output tokens, now or at some time."""
+    prices: Any = model.prices
+    rates: Iterable[Any] = [each.prices for each in cast("list[Any]", prices)] if isinstance(prices, list) else [prices]
+    return any(each.input_mtok is not None and each.output_mtok is not None for each in rates)
 
 
 def _per_call(thousand: Any) -> Decimal:

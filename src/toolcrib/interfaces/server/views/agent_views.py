@@ -1,6 +1,6 @@
 """Requests and responses of agents and agentic tools: flat objects for nested contracts."""
 
-from typing import Annotated, Any, Final, Literal, Self, TypeAlias
+from typing import Annotated, Final, Literal, Self, TypeAlias
 
 from pydantic import AliasPath, Field
 
@@ -180,17 +180,35 @@ class RemovalView(Contract):
 
 
 class TestPromptBody(Contract):
-    """A sample input, and changes that are not saved."""
+    """A sample input, and changes that are not saved; what is null is as it is stored."""
 
     params: JsonObject
     """The sample, as the tool's `input_schema` says."""
     system_prompt: str | None = None
     llm: LLMConfig | None = None
+    mode: AgenticMode | None = None
+    steps: tuple[AgenticStep, ...] | None = None
+    tools: tuple[AllocatedTool, ...] | None = None
+    context: AgenticContext | None = None
+    limits: Limits | None = None
+    result_schema: JsonSchema | None = None
+    grounding: Grounding | None = None
+    input_schema: JsonSchema | None = None
 
-    def changes(self) -> dict[str, Any]:
-        """What differs from the stored tool."""
-        given = {"system_prompt": self.system_prompt, "llm": self.llm}
-        return {field: value for field, value in given.items() if value is not None}
+    def change(self, stored: ToolDefinition, inside: AgenticImplementation) -> ToolDefinition:
+        """The stored tool with the changes."""
+        given = {field: value for field, value in self if field != "params" and value is not None}
+        schema = given.pop("input_schema", stored.input_schema)
+        changed = {"input_schema": schema, "implementation": inside.model_copy(update=given)}
+        return stored.model_copy(update=changed)
+
+
+class UnsavedPromptBody(Contract):
+    """A sample input, and a tool that need not be saved."""
+
+    params: JsonObject
+    """The sample, as the tool's `input_schema` says."""
+    definition: AgenticBody
 
 
 class RegenerateBody(Contract):

@@ -137,7 +137,7 @@ def describe_placeholders(implementation: AgenticImplementation, values: Mapping
             tokens=None if value is None else tokens_of(len(value)),
             preview=None if value is None else value[:_MOST_PREVIEWED],
         )
-        for name, description in (PLACEHOLDERS | lists).items()
+        for name, description in {**PLACEHOLDERS, **lists}.items()
     ]
 
 

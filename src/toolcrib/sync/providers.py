@@ -34,7 +34,9 @@ if TYPE_CHECKING:
         Revocation,
         SecretEntry,
         SecretScope,
+        ToolRevision,
     )
+    from toolcrib.contracts.providers.tool_access import ToolAccess
     from toolcrib.contracts.specs.model_listing import ModelInfo, ModelProviderInfo
     from toolcrib.core.kinds import ImportSource
     from toolcrib.core.providers import ImportedApi
@@ -103,6 +105,21 @@ class Connections(Facade):
             print(crib.connections.discover("shop").items)
         """
         return self._loop.run(self._connections.discover, name)
+
+    def access(self, *tools: ToolRevision | str) -> Sequence[ToolAccess]:
+        """What stands between the caller and the systems behind tools: sign-ins and secrets, never their values.
+
+        Args:
+            *tools: The tools, or their names.
+
+        Raises:
+            NotFound: No such tool.
+
+        Example:
+            [access] = crib.connections.access("search_deals")
+            print(access.ready, access.sign_in, [(use.reference, use.found_in) for use in access.secrets])
+        """
+        return self._loop.run(self._connections.access, *tools)
 
     def begin(self, name: str, *, redirect_uri: str) -> ConsentRequest:
         """Where to send a person to connect to a provider.

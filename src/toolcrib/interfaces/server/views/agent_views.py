@@ -2,7 +2,7 @@
 
 from typing import Annotated, Final, Literal, Self, TypeAlias
 
-from pydantic import AliasPath, Field
+from pydantic import AliasPath, Discriminator, Field, Tag
 
 from toolcrib.agents import TASK_INPUT
 from toolcrib.contracts import (
@@ -47,6 +47,7 @@ from toolcrib.contracts import (
 from toolcrib.contracts.workflows import WorkflowImplementation
 from toolcrib.crib import ActingCrib
 from toolcrib.interfaces.server.views.base import ListView, PageView, Stored, View
+from toolcrib.interfaces.server.views.run_views import DefinitionBody
 
 ToolType: TypeAlias = Literal["simple", "composite", "agentic"]
 
@@ -96,6 +97,20 @@ class AgenticBody(View):
         return current.model_copy(update={**fields, "implementation": implementation})
 
 
+def _form_of(body: object) -> str:
+    """The form in which a definition is written: nested, with an `implementation`, or flat."""
+    is_flat = isinstance(body, AgenticBody) or (
+        isinstance(body, dict) and "mode" in body and "implementation" not in body
+    )
+    return "flat" if is_flat else "nested"
+
+
+AnyDefinition: TypeAlias = Annotated[
+    Annotated[DefinitionBody, Tag("nested")] | Annotated[AgenticBody, Tag("flat")], Discriminator(_form_of)
+]
+"""A definition, or the flat form of an agentic tool."""
+
+
 class AgenticView(AgenticBody, Stored):
     """An agentic tool, as it is stored."""
 
@@ -131,6 +146,13 @@ class AiToolView(View):
     side_effects: SideEffects
     category: str
     tags: tuple[str, ...]
+    realm: str
+    made_by: str
+    """Of this revision."""
+    created_at: Timestamp = Field(validation_alias="first_created_at")
+    """When the name was first saved."""
+    updated_at: Timestamp = Field(validation_alias="created_at")
+    """When this revision was saved."""
 
     @classmethod
     def of(cls, tool: ToolRevision) -> Self:
@@ -236,6 +258,8 @@ class ExecutionView(View):
     """One execution of an agentic tool, in short."""
 
     execution_id: str = Field(validation_alias="run_id")
+    realm: str
+    made_by: str
     agentic_tool: str
     version: str
     status: RunStatus
@@ -253,6 +277,7 @@ class ExecutionView(View):
     duration_ms: int | None
     """Null until it has ended."""
     created_at: Timestamp
+    updated_at: Timestamp
     completed_at: Timestamp | None
 
     @classmethod

@@ -34,6 +34,8 @@ if TYPE_CHECKING:
     from toolcrib.core.registry.checks.definitions import DefinitionFaults, check_definition
     from toolcrib.core.registry.checks.providers import (
         ABSOLUTE,
+        CREDENTIAL_NAME,
+        REFERENCE_HINT,
         all_references_of,
         check_provider,
         check_provider_name,
@@ -70,7 +72,8 @@ else:
             "toolcrib.core.registry.checks.arguments": "misfits",
             "toolcrib.core.registry.checks.definitions": "DefinitionFaults check_definition",
             "toolcrib.core.registry.checks.providers": (
-                "ABSOLUTE all_references_of check_provider check_provider_name references_of"
+                "ABSOLUTE CREDENTIAL_NAME REFERENCE_HINT all_references_of check_provider check_provider_name "
+                "references_of"
             ),
             "toolcrib.core.registry.checks.versions": "Version newest satisfies",
             "toolcrib.core.registry.links.bindings": "bindings check_callees check_prices means_many refers_to",
@@ -85,7 +88,9 @@ else:
 
 __all__ = [
     "ABSOLUTE",
+    "CREDENTIAL_NAME",
     "LABELS",
+    "REFERENCE_HINT",
     "Decision",
     "DefinitionFaults",
     "Facet",

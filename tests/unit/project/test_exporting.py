@@ -58,6 +58,7 @@ def http_tools(draw: st.DrawFn) -> list[ToolDefinition]:
                 description=draw(TEXTS),
                 tags=tuple(draw(st.lists(st.sampled_from(["a", "b-c"]), unique=True))),
                 usage=draw(st.none() | TEXTS),
+                metadata=draw(st.dictionaries(st.sampled_from(["owner", "$ref", "a b"]), VALUES, max_size=2)),
                 input_schema=schema,
                 side_effects=draw(st.sampled_from(["reads", "writes"])),
                 timeout_s=draw(st.sampled_from([60.0, 1.5])),

@@ -25,6 +25,7 @@ if TYPE_CHECKING:
         plan_absence,
         plan_adoption,
         plan_provider,
+        restored,
         summary_of,
         versions_of,
         with_adopted,
@@ -66,7 +67,8 @@ else:
                 "ItemT Named Providers stored_provider why_unreadable"
             ),
             "toolcrib.core.registry.changes.adoption": (
-                "Decision NameState plan_absence plan_adoption plan_provider summary_of versions_of with_adopted"
+                "Decision NameState plan_absence plan_adoption plan_provider restored summary_of versions_of "
+                "with_adopted"
             ),
             "toolcrib.core.registry.changes.classification": "classify compare_input compare_output",
             "toolcrib.core.registry.checks.arguments": "misfits",
@@ -137,6 +139,7 @@ __all__ = [
     "plan_provider",
     "references_of",
     "refers_to",
+    "restored",
     "satisfies",
     "stored_provider",
     "stored_tool",

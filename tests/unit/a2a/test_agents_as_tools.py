@@ -227,11 +227,10 @@ async def test_an_agent_of_ours_delegates_to_an_agent_of_another_server() -> Non
 async def test_an_agent_of_another_system_may_be_a_delegate_but_not_write_summaries() -> None:
     async with other_agent() as server, crib_for(server.port) as crib:
         await crib.imports.read(source(server))
-        with pytest.raises(
-            InvalidDefinition, match="'painter' is of kind 'a2a', not an agent; name one of this system"
-        ):
-            memory = AgentMemory(strategy="summary", summary_agent="painter")
-            await crib.agents.save(AgentDefinition(name="desk", llm=LLMConfig(model="openai:gpt-5"), memory=memory))
+        memory = AgentMemory(strategy="summary", summary_agent="painter")
+        desk = AgentDefinition(name="desk", llm=LLMConfig(model="openai:gpt-5"), memory=memory)
+        with pytest.raises(InvalidDefinition, match="of kind 'a2a', not an agent; name one of this system"):
+            await crib.agents.save(desk)
 
 
 @pytest.mark.requirement("a2a.import")

@@ -19,6 +19,7 @@ from toolcrib.contracts import (
     Contract,
     CostBreakdown,
     Example,
+    FileInput,
     Grounding,
     Json,
     JsonObject,
@@ -405,3 +406,5 @@ class ContinueBody(Contract):
     """The next message of a conversation."""
 
     message: str = Field(min_length=1)
+    files: tuple[FileInput, ...] = ()
+    """Images and other files that the model is shown with it."""

@@ -191,6 +191,7 @@ if TYPE_CHECKING:
         Conversation,
         ConversationStatus,
         ConversationTurn,
+        FileInput,
         OpenQuestion,
         PreviewedItem,
         ReturnedCall,
@@ -408,7 +409,7 @@ else:
             ),
             "toolcrib.contracts.runs.executions": (
                 "AgentRequest AgentResponse Answer ChangePreview Choice Conversation ConversationStatus "
-                "ConversationTurn OpenQuestion PreviewedItem ReturnedCall WaitingApproval"
+                "ConversationTurn FileInput OpenQuestion PreviewedItem ReturnedCall WaitingApproval"
             ),
             "toolcrib.contracts.runs.runs": (
                 "ApprovalDecision CANCEL CLOCK ClientResult ENDED PLANNED_ANEW PLAN_FORMAT Purpose Run RunKind "
@@ -582,6 +583,7 @@ __all__ = [
     "FailedCall",
     "FailureAction",
     "Fenced",
+    "FileInput",
     "FilterAction",
     "Filtered",
     "Grounding",

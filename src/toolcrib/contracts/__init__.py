@@ -108,6 +108,7 @@ if TYPE_CHECKING:
         MutualTlsAuth,
         NoAuth,
         OAuth2Auth,
+        ProtectedResourceAuth,
         ProviderAuth,
         SecurityRequirement,
         TwoStepAuth,
@@ -384,7 +385,7 @@ else:
             ),
             "toolcrib.contracts.providers.auth": (
                 "ApiKeyAuth AuthorizationCodeAuth BasicAuth BearerAuth LoginRequest MutualTlsAuth NoAuth OAuth2Auth "
-                "ProviderAuth SECRET_REFERENCE SecurityRequirement TwoStepAuth"
+                "ProtectedResourceAuth ProviderAuth SECRET_REFERENCE SecurityRequirement TwoStepAuth"
             ),
             "toolcrib.contracts.providers.connections": (
                 "Connection Consent ConsentRequest ConsentStatus DatabaseConnection Discovery GrpcConnection "
@@ -661,6 +662,7 @@ __all__ = [
     "PromptTest",
     "ProposalSource",
     "ProposedText",
+    "ProtectedResourceAuth",
     "ProviderAuth",
     "ProviderBaseline",
     "ProviderCheck",

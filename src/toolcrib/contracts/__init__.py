@@ -225,6 +225,7 @@ if TYPE_CHECKING:
         ThinkingDelta,
         ToolCallEnd,
         ToolCallStart,
+        ToolLog,
         ToolOutput,
         ToolProgress,
     )
@@ -417,7 +418,7 @@ else:
             ),
             "toolcrib.contracts.runs.stream": (
                 "ApprovalPending HandoffPending StreamDone StreamEvent StreamFailed TextDelta ThinkingDelta "
-                "ToolCallEnd ToolCallStart ToolOutput ToolProgress"
+                "ToolCallEnd ToolCallStart ToolLog ToolOutput ToolProgress"
             ),
             "toolcrib.contracts.runs.trace": (
                 "ActionCost ApprovalStep CostBreakdown FailedAttempt HandoffStatus HandoffStep LLMCost LLMStatus "
@@ -733,6 +734,7 @@ __all__ = [
     "ToolDefinition",
     "ToolEnvelope",
     "ToolError",
+    "ToolLog",
     "ToolOutput",
     "ToolOutputCheck",
     "ToolProgress",

@@ -90,6 +90,22 @@ class ToolProgress(Contract):
     message: str = ""
 
 
+LogLevel: TypeAlias = Literal["debug", "info", "warning", "error"]
+"""How grave a message of a tool is."""
+
+
+class ToolLog(Contract):
+    """A message of a function about its call, by `ToolContext.log`. It is not journaled."""
+
+    type: Literal["log"] = "log"
+    number: int
+    position: str
+    call_id: str
+    name: str
+    level: LogLevel
+    message: str
+
+
 class ToolCallEnd(Contract):
     """A call has its envelope."""
 
@@ -171,6 +187,7 @@ StreamEvent: TypeAlias = Annotated[
     | ToolCallStart
     | ToolOutput
     | ToolProgress
+    | ToolLog
     | ToolCallEnd
     | ToolCallInDoubt
     | ApprovalPending

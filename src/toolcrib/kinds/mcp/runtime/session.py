@@ -1,8 +1,8 @@
 """One session with an MCP server over the official SDK: open, list, call. Modules above this one do not use the SDK.
 
 Results are JSON, and failures are `CallFailed`. The task that opened a session owns it; any task may call it. Requests
-of the server for a model or for roots are refused by the SDK, because they have no handlers; those for input are, unless
-the provider says otherwise. Progress and log messages are ignored.
+of the server for a model or for roots are refused by the SDK, because they have no handlers; those for input are,
+unless the provider says otherwise. Progress and log messages are ignored.
 
 The SDK refuses a whole page of a list for one malformed entry. The dispatcher here validates each entry separately,
 and keeps malformed entries with their errors.

@@ -228,7 +228,15 @@ class MessageProjector:
         calling.logged += len(new)
         number, position, call_id, name = calling.number, calling.position, calling.call_id, calling.name
         for level, message in new:
-            told = ToolLog(number=number, position=position, call_id=call_id, name=name, level=level, message=message)
+            told = ToolLog(
+                number=number,
+                position=position,
+                iteration=iteration_of(position),
+                call_id=call_id,
+                name=name,
+                level=level,
+                message=message,
+            )
             yield StreamMessage(self.place, told)
 
     def pause(self, run_id: str, status: RunStatus) -> StreamMessage:

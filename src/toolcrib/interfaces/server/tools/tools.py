@@ -1,8 +1,8 @@
 """Routes of the catalogue: list, create, change and remove tools, and import an OpenAPI document."""
 
-from typing import Annotated, Final, cast
+from typing import Final, cast
 
-from fastapi import Query, Response
+from fastapi import Response
 
 from toolcrib.contracts import (
     InvalidInput,
@@ -30,6 +30,7 @@ from toolcrib.interfaces.server.http.requests import (
     name_revision,
     refuse_new_name,
 )
+from toolcrib.interfaces.server.queries import Filter, Limit, Sort, add_queries, to_page
 from toolcrib.interfaces.server.views.run_views import (
     DefinitionBody,
     ImportBody,
@@ -40,11 +41,15 @@ from toolcrib.interfaces.server.views.run_views import (
     ToolPage,
     ToolView,
     Validity,
+    listed_state,
 )
 
 _GRPC: Final = ("grpc://", "grpcs://")
 
 router = Routes(prefix="/ai/tools", tags=("tools",))
+
+
+add_queries(router, "tools", ToolPage)
 
 
 @router.get("")
@@ -54,18 +59,20 @@ async def list_tools(
     kind: ToolKind | None = None,
     category: str | None = None,
     tag: str | None = None,
-    status: ListedStatus = "active",
+    status: ListedStatus | None = None,
     q: str | None = None,
     search: str | None = None,
+    filter: Filter = None,  # noqa: A002 - the name of the parameter
+    sort: Sort = None,
     after: str = "",
-    limit: Annotated[int, Query(ge=1, le=200)] = 50,
+    limit: Limit = 50,
 ) -> ToolPage:
     """Tools by name, page by page; `q` is looked for in names, titles, descriptions and tags.
 
     With `search`, the tools that do what it says instead, best first and on one page. Deprecated and blocked tools are
-    listed only if `status` asks for them: `deprecated`, `blocked`, or `all`.
+    listed only if `status` asks for them: `deprecated`, `blocked`, or `all`, or if there is a `filter`.
     """
-    state = None if status == "all" else status
+    state = listed_state(status, filter)
     if search is not None:
         hits = await crib.listing.search(search, limit=limit, status=state)
         return ToolPage(items=tuple(tool for tool, _ in hits), next=None)
@@ -75,8 +82,8 @@ async def list_tools(
         "tag": tag,
         "status": state,
     }
-    page = await crib.listing.page(after=after, limit=limit, text=q, facets=facets)
-    return ToolPage(items=tuple(page.items), next=page.items[-1].name if page.more else None)
+    page = await crib.listing.query("tools", filter=filter, sort=sort, after=after, limit=limit, text=q, facets=facets)
+    return to_page(ToolPage, page)
 
 
 @router.post("", status_code=201)

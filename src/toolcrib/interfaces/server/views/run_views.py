@@ -44,6 +44,14 @@ from toolcrib.kinds.table import KINDS
 ListedStatus: TypeAlias = LifeCycle | Literal["all"]
 """The life-cycle state of the tools in a list."""
 
+
+def listed_state(status: ListedStatus | None, filter_text: str | None) -> LifeCycle | None:
+    """The state that a list is of; null for any. If nothing is said, a filter decides, and without one `active`."""
+    if status is None:
+        return None if filter_text else "active"
+    return None if status == "all" else status
+
+
 if TYPE_CHECKING:
     ToolKind: TypeAlias = str
 else:

@@ -136,9 +136,10 @@ class AgentPreparer:
             guardrails=context.policy.guardrails,
         )
         system, run_input = await self._system(context, agent, offer), context.request.input
+        files = context.request.files
         found = offer.findable(begun.found)
         room = ContextWindow(context, agent.llm).for_the_past(
-            opening(run_input, RecalledContext()), system=system, tools=offer.with_found(found)
+            opening(run_input, RecalledContext(), files), system=system, tools=offer.with_found(found)
         )
         recalled = await self._recall(context, agent, room)
         return PreparedAgent(
@@ -146,7 +147,7 @@ class AgentPreparer:
             model_client=model_client,
             offer=offer,
             system=system,
-            opening=(*recalled.messages, opening(run_input, recalled)),
+            opening=(*recalled.messages, opening(run_input, recalled, files)),
             found=found,
         )
 

@@ -60,7 +60,7 @@ def test_codes_statuses_and_parents_are_stable():
     }
 
     assert found == TREE
-    assert len({error.code for error in defined().values()}) == len(TREE) - 1  # an unknown name is `not_found` for callers too
+    assert len({error.code for error in defined().values()}) == len(TREE) - 1  # UnknownName is not_found too
 
 
 @pytest.mark.requirement("contracts.error_tree")

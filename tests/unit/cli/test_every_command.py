@@ -89,6 +89,8 @@ SESSION: Final = """
     provider show crm
     provider test crm -> 1
     provider connections
+    provider impact crm
+    provider usage
     tool add quote.yaml wget
     tool list
     tool search quote a price

@@ -49,7 +49,15 @@ if TYPE_CHECKING:
         is_untrusted,
         strictest,
     )
-    from toolcrib.core.policy.permissions import Accounts, NoAccounts, VisibleTools, as_of_now, permits, require_publish
+    from toolcrib.core.policy.permissions import (
+        Accounts,
+        NoAccounts,
+        VisibleTools,
+        as_of_now,
+        permits,
+        require_grant,
+        require_publish,
+    )
 else:
     __getattr__ = names_on_use(
         __name__,
@@ -67,7 +75,9 @@ else:
                 "Check Guarded GuardedCall GuardedModel GuardrailMaker Guardrails NO_MAKERS Objection deletes "
                 "is_untrusted strictest"
             ),
-            "toolcrib.core.policy.permissions": "Accounts NoAccounts VisibleTools as_of_now permits require_publish",
+            "toolcrib.core.policy.permissions": (
+                "Accounts NoAccounts VisibleTools as_of_now permits require_grant require_publish"
+            ),
         },
     )
 
@@ -116,6 +126,7 @@ __all__ = [
     "policy_hash",
     "policy_of",
     "read_caps",
+    "require_grant",
     "require_publish",
     "screen",
     "strictest",

@@ -54,6 +54,7 @@ _PARTS: Final = (
     calls.approvals_router,
     providers.router,
     providers.providers,
+    providers.usage_router,
     providers.connections,
     providers.secrets_router,
     executions.router,

@@ -49,6 +49,7 @@ from toolcrib.contracts.runs.comparisons import RunDiff
 from toolcrib.contracts.runs.trace import Settlement
 from toolcrib.contracts.schemas import DIALECT
 from toolcrib.contracts.specs.model_listing import ModelInfo, ModelProviderInfo
+from toolcrib.contracts.tools.provider_use import ProviderImpact, ProviderRemoval, ProviderUsage
 from toolcrib.contracts.workflows import (
     ConditionBinding,
     InstanceSummary,
@@ -141,10 +142,12 @@ OUTPUTS: Final[Mapping[str, Any]] = {
     "provider disconnect": Revocation,
     "provider discover": Discovery,
     "provider list": list[ProviderDefinition],
-    "provider remove": own.Removed,
+    "provider impact": ProviderImpact,
+    "provider remove": ProviderRemoval,
     "provider show": ProviderDefinition,
     "provider sync": own.ImportedTools,
     "provider test": ProviderCheck,
+    "provider usage": list[ProviderUsage],
     "prune": Pruned,
     "reference list": list[ReferenceSnapshot],
     "reference show": own.ListReadings,

@@ -23,7 +23,7 @@ from toolcrib.contracts import (
 )
 from toolcrib.contracts.workflows import ConditionBinding, StepRegistration
 from toolcrib.crib.project import Project, prepare, project_files, write_files
-from toolcrib.kinds.http.shape import HttpImplementation
+from toolcrib.kinds.http.shape import HttpBody, HttpImplementation
 
 pytestmark = pytest.mark.requirement("projects.export")
 
@@ -35,6 +35,11 @@ VALUES = st.recursive(
     | st.sampled_from(["2026-01-31", "yes", "1e3", "0o7", "~"]),
     lambda inner: st.lists(inner, max_size=2) | st.dictionaries(st.sampled_from("ab"), inner, max_size=2),
     max_leaves=4,
+)
+
+
+TEMPLATES = st.fixed_dictionaries(
+    {"data": st.lists(VALUES | st.just({"deep": {"$argument": "id"}}), max_size=3), "$set": VALUES}
 )
 
 
@@ -53,11 +58,16 @@ def http_tools(draw: st.DrawFn) -> list[ToolDefinition]:
                 description=draw(TEXTS),
                 tags=tuple(draw(st.lists(st.sampled_from(["a", "b-c"]), unique=True))),
                 usage=draw(st.none() | TEXTS),
+                metadata=draw(st.dictionaries(st.sampled_from(["owner", "$ref", "a b"]), VALUES, max_size=2)),
                 input_schema=schema,
                 side_effects=draw(st.sampled_from(["reads", "writes"])),
                 timeout_s=draw(st.sampled_from([60.0, 1.5])),
                 implementation=HttpImplementation(
-                    provider="crm", method=draw(st.sampled_from(["GET", "POST"])), url="/deals"
+                    provider="crm",
+                    method=draw(st.sampled_from(["GET", "POST"])),
+                    url="/deals",
+                    headers=draw(st.sampled_from([{}, {"X-Api-Version": "2", "X-Lang": "nö"}])),
+                    body=draw(st.none() | st.builds(HttpBody, template=TEMPLATES)),
                 ),
             )
             for version in draw(st.sampled_from([("1.0.0",), ("1.0.0", "2.0.0")]))

@@ -56,6 +56,19 @@ async def test_tools_are_filtered(server: Server, query: dict[str, str], names: 
     assert [item["definition"]["name"] for item in page["items"]] == names
 
 
+@pytest.mark.requirement("server.metadata")
+async def test_metadata_of_a_tool_is_kept_shown_and_found_by_no_search(server: Server) -> None:
+    noted = {"owner": "crm-team", "tickets": [17]}
+    tool = body_of(http_tool("noted")) | {"metadata": noted}
+    saved = await server.post("/ai/tools", tool, status=201)
+    assert saved["definition"]["metadata"] == noted
+    assert (await server.get("/ai/tools", {"q": "crm-team"}))["items"] == []
+
+    helper = {"name": "flat", "mode": "agentic", "llm": {"model": "openai:gpt-4o"}, "tools": [{"tool": "search"}]}
+    made = await server.post("/agentic-tools", helper | {"metadata": noted}, status=201)
+    assert (await server.get("/agentic-tools/flat"))["metadata"] == made["metadata"] == noted
+
+
 @pytest.mark.requirement("server.tools")
 async def test_a_tool_is_created_once(server: Server) -> None:
     body = body_of(http_tool("deals_api"))

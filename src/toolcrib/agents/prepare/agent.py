@@ -279,7 +279,10 @@ def _problems(
         yield ("/response_format" if agent.response_schema is None else "/response_schema"), problem
     if agent.realms and realm not in agent.realms:
         allowed = ", ".join(agent.realms)
-        yield "/realms", f"it is saved in realm {realm!r} and may run in {allowed} only; add its own realm"
+        yield (
+            "/realms",
+            f"it may be saved in {allowed} only, and this is realm {realm!r}; add {realm!r}, or save it there",
+        )
     for place, name in enumerate(agent.prompt_fragments):
         if fragments.find(realm, name) is None:
             path = f"/prompt_fragments/{place}"

@@ -169,7 +169,8 @@ class AgentParts(Contract):
     principal_ref: str | None = None
     """Service account that it acts as; the caller's own identity if null."""
     realms: tuple[str, ...] = ()
-    """Realms in which it may run; empty for its own."""
+    """Realms in which it may be saved; empty for any. An agent runs in the realm in which it is saved, and data never
+    leaves a realm: this keeps a definition that was written for one tenant from being applied to another."""
     pins: tuple[PinnedHandle, ...] = ()
     """Handles of its outputs that stay when a tool is gone."""
 

@@ -162,19 +162,27 @@ class Executions:
         )
         return await self._parts.result(DriveResult(state, events))
 
-    async def continue_(self, conversation_id: str, message: str) -> Result[Json]:
+    async def continue_(self, conversation_id: str, message: str, *, context: JsonObject | None = None) -> Result[Json]:
         """Send a conversation its next message, and wait as `ask` does.
+
+        Args:
+            conversation_id: The conversation.
+            message: What the agent is asked.
+            context: Variables that it is told with the message, and that stay for all later turns; 64 KB of JSON.
 
         Raises:
             NotFound: There is no such conversation, or it is another's.
             Conflict: Its last turn is not over, or it is closed.
+            InvalidInput: The variables are too many.
 
         Example:
             answer = await desk("Which deals has Acme?")
-            more = await crib.executions.continue_(answer.conversation_id, "And who owns them?")
+            more = await crib.executions.continue_(
+                answer.conversation_id, "And who owns them?", context={"region": "EU"}
+            )
         """
         conversation = await self._conversations.own(conversation_id)
-        request = AgentRequest(message=message, conversation_id=conversation_id)
+        request = AgentRequest(message=message, conversation_id=conversation_id, context=context or {})
         return await self.ask(conversation.agent, request)
 
     async def respond(self, run_id: str) -> AgentResponse:

@@ -90,6 +90,7 @@ class ToolOptions(TypedDict, total=False):
     tags: tuple[str, ...]
     usage: str
     examples: tuple[Example, ...]
+    metadata: JsonObject
     side_effects: SideEffects
     deletes: bool
     untrusted: bool

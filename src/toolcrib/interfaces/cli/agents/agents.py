@@ -19,7 +19,7 @@ from toolcrib.interfaces.cli.support.commands import (
     shows,
 )
 from toolcrib.interfaces.cli.support.groups import CommandApp, command
-from toolcrib.interfaces.cli.support.inputs import object_in, telling_lines
+from toolcrib.interfaces.cli.support.inputs import json_object, object_in, telling_lines
 from toolcrib.interfaces.cli.support.session import (
     DEFAULT_STORE,
     AsJson,
@@ -58,6 +58,10 @@ Talk = Annotated[
         show_default=False,
         autocompletion=conversation_ids,
     ),
+]
+Context = Annotated[
+    str | None,
+    typer.Option("--context", metavar="JSON", help="Variables that it is told with the message, as a JSON object."),
 ]
 Stream = Annotated[bool, typer.Option("--stream", help="Print the answer while it is generated.")]
 DryRun = Annotated[bool, typer.Option("--dry-run", help="Skip every call that would write.")]
@@ -111,6 +115,7 @@ def run(
     message: Message,
     *,
     conversation: Talk = None,
+    context: Context = None,
     stream: Stream = False,
     dry_run: DryRun = False,
     store: Store = DEFAULT_STORE,
@@ -120,12 +125,16 @@ def run(
 
     The exit status is 1 if it fails. With --stream --json, each event of the stream is one line of JSON, and the
     response is the last line.
+
+    Variables of --context stay for all later turns of the conversation.
     """
     from toolcrib.contracts import AgentRequest
 
+    given = {} if context is None else json_object(context, "--context")
+
     async def ask(crib: "Crib") -> "AgentResponse":
         talk = None if conversation is None else await crib.ids.find("conversation", conversation)
-        request = AgentRequest(message=message, conversation_id=talk, dry_run=dry_run)
+        request = AgentRequest(message=message, conversation_id=talk, context=given, dry_run=dry_run)
         if not stream:
             return await crib.executions.execute(name, request)
         from toolcrib.interfaces.cli.render.streams import print_events, spoken

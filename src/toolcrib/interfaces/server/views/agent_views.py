@@ -66,6 +66,7 @@ class AgenticBody(View):
     tags: tuple[str, ...] = ()
     usage: str | None = None
     examples: tuple[Example, ...] = ()
+    metadata: JsonObject = Field(default_factory=dict)
     requires_confirmation: bool = False
     security_uri: str | None = None
     input_schema: JsonSchema = Field(default_factory=lambda: TASK_INPUT)
@@ -448,3 +449,5 @@ class ContinueBody(Contract):
     """The next message of a conversation."""
 
     message: str = Field(min_length=1)
+    context: JsonObject = Field(default_factory=dict)
+    """Variables that the agent is told with it; they stay for all later turns."""

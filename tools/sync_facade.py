@@ -64,7 +64,6 @@ _DUNDERS: Final = {
     "__aexit__": "__exit__",
     "__aiter__": "__iter__",
     "__call__": "__call__",
-    "__repr__": "__repr__",
 }
 """Special methods that a facade has, and what they are called there."""
 _SPECIAL: Final = {

@@ -227,11 +227,12 @@ class ActingCrib(Facade):
         """Describe tools in the shape of another system.
 
         Args:
-            *names: `name` or `name@range`; if none is given, every tool that is available to such a system.
+            *names: `name` or `name@range`; if none is given, every tool that is available to such a system and that
+                the principal may see.
             form: One of `toolcrib.core.export.FORMATS`, such as `universal`, `openai_strict`, `gemini` or `skill`.
 
         Raises:
-            NotFound: No such tool.
+            NotFound: No such tool, or the principal may not see it.
 
         Example:
             [described] = crib.export("search_deals", form="openai")

@@ -248,11 +248,12 @@ class ActingCrib:
         """Describe tools in the shape of another system.
 
         Args:
-            *names: `name` or `name@range`; if none is given, every tool that is available to such a system.
+            *names: `name` or `name@range`; if none is given, every tool that is available to such a system and that
+                the principal may see.
             form: One of `toolcrib.core.export.FORMATS`, such as `universal`, `openai_strict`, `gemini` or `skill`.
 
         Raises:
-            NotFound: No such tool.
+            NotFound: No such tool, or the principal may not see it.
 
         Example:
             [described] = await crib.export("search_deals", form="openai")
@@ -260,9 +261,15 @@ class ActingCrib:
         from toolcrib.core.export import export_tools, select_available
 
         who = await self.authorize(newest=True)
-        found = [self.registry.require(who.realm, name) for name in names] or select_available(
-            self.registry.current(who.realm), form
-        )
+        visible = self._parts.visibility.of(who)
+        found = [self.registry.require(who.realm, name) for name in names] or [
+            tool
+            for tool in select_available(self.registry.current(who.realm), form)
+            if all(tool.name in seen for seen in visible)
+        ]
+        hidden = next((tool.name for tool in found if any(tool.name not in seen for seen in visible)), None)
+        if hidden is not None:
+            raise contracts.NotFound(f"no tool {hidden!r} that {who.id!r} may see; grant it, or leave the name out")
         return export_tools(found, form, beside=self.registry.names(who.realm))
 
     # Running ----------------------------------------------------------------------------------------------------------

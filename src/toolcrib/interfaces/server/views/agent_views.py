@@ -19,6 +19,7 @@ from toolcrib.contracts import (
     Contract,
     CostBreakdown,
     Example,
+    FileInput,
     Grounding,
     Json,
     JsonObject,
@@ -451,3 +452,5 @@ class ContinueBody(Contract):
     message: str = Field(min_length=1)
     context: JsonObject = Field(default_factory=dict)
     """Variables that the agent is told with it; they stay for all later turns."""
+    files: tuple[FileInput, ...] = ()
+    """Images and other files that the model is shown with it."""

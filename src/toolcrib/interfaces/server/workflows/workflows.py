@@ -7,6 +7,7 @@ from fastapi import Body, Query, Response
 from toolcrib.contracts import ImpactReport, Principal, ToolRevision
 from toolcrib.contracts.workflows import (
     Materialized,
+    MaterializePreview,
     WorkflowDefinition,
     WorkflowDraft,
     WorkflowGraph,
@@ -168,6 +169,16 @@ async def materialize_call(name: str, body: MaterializeBody, crib: CribDep, call
     workflow = await find_workflow(crib, caller, name)
     demand(caller, workflow.definition.security("write"))
     return await crib.workflows.materialize(name, **dict(body))
+
+
+@router.post("/{name}/materialize/preview")
+async def preview_materialized_call(
+    name: str, body: MaterializeBody, crib: CribDep, caller: Caller
+) -> MaterializePreview:
+    """What turning a call into a step would change, with the difference and all problems. Nothing is written."""
+    workflow = await find_workflow(crib, caller, name)
+    demand(caller, workflow.definition.security("write"))
+    return await crib.workflows.preview_materialize(name, **dict(body))
 
 
 @router.delete("/{name}")

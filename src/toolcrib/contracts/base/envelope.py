@@ -38,6 +38,9 @@ class Attachment(Record):
     bytes: int | None = None
     name: str | None = None
     """A file name, or the address that a file has elsewhere."""
+    width: int | None = None
+    """Of an image, in pixels; null where it is not known."""
+    height: int | None = None
 
     @property
     def digest(self) -> str | None:

@@ -52,6 +52,7 @@ async def test_saving_makes_the_next_revision_with_the_content_s_hash(registry: 
         realm="acme",
         made_by="ann",
         created_at=NOON,
+        first_created_at=NOON,
     )
     assert (second.revision, second.ref) == (2, "search@1.0.0")
     assert second.content_hash != first.content_hash

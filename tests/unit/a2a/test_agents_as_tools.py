@@ -264,7 +264,7 @@ async def test_addresses_that_do_not_answer_with_a_card_are_told() -> None:
         async with crib_for(port) as crib:
             with pytest.raises(ReconnectRequired, match="answers with 401"):
                 await crib.imports.read(A2aSource(name="clerk", url=address(served)))
-            with pytest.raises(InvalidInput, match="is no agent card"):
+            with pytest.raises(InvalidInput, match="is not an agent card"):
                 await crib.imports.read(A2aSource(name="clerk", url=f"http://127.0.0.1:{port}/openapi.json"))
             missing = BearerAuth(token="${env:TOOLCRIB_SECRET_NONE}")
             with pytest.raises(ReconnectRequired, match="TOOLCRIB_SECRET_NONE"):

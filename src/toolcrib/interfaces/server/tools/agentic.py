@@ -284,7 +284,7 @@ async def _find(crib: ActingCrib, caller: Principal, name: str) -> ToolRevision:
 def _inside(definition: ToolDefinition) -> AgenticImplementation:
     if isinstance(definition.implementation, AgenticImplementation):
         return definition.implementation
-    msg = f"tool {definition.name!r} is no agentic tool; GET /api/v1/ai/tools/{definition.name} shows it"
+    msg = f"tool {definition.name!r} is not an agentic tool; GET /api/v1/ai/tools/{definition.name} shows it"
     raise NotFound(msg)
 
 

@@ -209,7 +209,7 @@ class ToolPage(PageView[ToolView]):
         tools: Sequence[ToolRevision],
         *,
         next: str | None = None,
-        access: bool = False,  # noqa: A002 - the field
+        access: bool = False,
     ) -> Self:
         """A page.
 

@@ -48,7 +48,7 @@ INTERNAL: Final = {
     "ActingCrib.authorize", "Approvals.decide_call", "Connections.holder_of", "Connections.ticket",
     "Conversations.begin", "Conversations.create", "Conversations.settle",
     "Executions.follow_closely",
-    "Executions.run_for", "Prompts.of",
+    "Executions.run_for", "Executions.with_files", "Prompts.of",
 }  # fmt: skip
 """Methods that other modules of the crib call, and users do not."""
 _ASYNC_ITERATORS: Final = {"AsyncGenerator", "AsyncIterator", "AsyncIterable"}

@@ -41,7 +41,14 @@ def test_an_image_whose_header_is_cut_off_is_none(data: bytes):
 
 @pytest.mark.parametrize(
     "data",
-    [png(0, 5), gif(5, 0), webp(b"VP8 ", 0, 5), webp(b"XXXX"), b"\xff\xd8\xff\xd9", b"\xff\xd8\xff\xe0\x00\x00\xff\xe1\x00"],
+    [
+        png(0, 5),
+        gif(5, 0),
+        webp(b"VP8 ", 0, 5),
+        webp(b"XXXX"),
+        b"\xff\xd8\xff\xd9",
+        b"\xff\xd8\xff\xe0\x00\x00\xff\xe1\x00",
+    ],
 )
 def test_an_image_without_a_size_is_none(data: bytes):
     assert image_size(data) is None

@@ -35,7 +35,9 @@ def trim_message(message: Message) -> Message:
 
 def shorten_turn(message: Message) -> Message:
     """The message of an earlier turn with short results and arguments, and with words in place of its files."""
-    parts = tuple(Text(describe(part, _NOT_SHOWN)) if type(part) is FilePart else _short(part) for part in message.parts)
+    parts = tuple(
+        Text(describe(part, _NOT_SHOWN)) if type(part) is FilePart else _short(part) for part in message.parts
+    )
     return msgspec.structs.replace(message, parts=parts)
 
 

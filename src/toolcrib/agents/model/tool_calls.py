@@ -19,7 +19,6 @@ from toolcrib.core.runs import clip_text, shorten_json
 from toolcrib.llm import FilePart, Message, Part, ToolCall
 from toolcrib.llm.base.files import file_of
 
-
 _LONGEST_FILE: Final = 20_000
 """Bytes of a text file that a model is shown as the file of a result."""
 

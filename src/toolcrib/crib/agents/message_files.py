@@ -67,7 +67,9 @@ class MessageFiles:
             PermissionDenied: The run is another principal's.
         """
         if len(files) > MOST_FILES:
-            msg = f"a message has {len(files)} files, and {MOST_FILES} is the most; send the others with another message"
+            msg = (
+                f"a message has {len(files)} files, and {MOST_FILES} is the most; send the others with another message"
+            )
             raise InvalidInput(msg)
         read = [await self._read(file, place) for place, file in enumerate(files)]
         size = sum(len(file.data) for file in read)

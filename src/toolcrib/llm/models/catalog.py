@@ -244,7 +244,13 @@ PROVIDERS: Mapping[str, Provider] = {
         quirks=Quirks(thinking_field="reasoning", replay_fields=frozenset({"reasoning_details"})),
         models=tuple(
             (pattern, {"inputs": _IMAGE_AND_PDF})
-            for pattern in ("anthropic/claude-*", "google/gemini-*", "openai/gpt-4o*", "openai/gpt-4.1*", "openai/gpt-5*")
+            for pattern in (
+                "anthropic/claude-*",
+                "google/gemini-*",
+                "openai/gpt-4o*",
+                "openai/gpt-4.1*",
+                "openai/gpt-5*",
+            )
         ),
     ),
     "vllm": Provider(base_url="http://localhost:8000/v1", key_required=False),

@@ -4,7 +4,7 @@ The model layer never retries, so every attempt is an event, with its decision, 
 crash interrupted is sent again, and the lost attempt counts with its maximum usage.
 """
 
-from collections.abc import Callable, Coroutine, Sequence
+from collections.abc import Callable, Coroutine
 from contextlib import suppress
 from dataclasses import dataclass
 from decimal import Decimal
@@ -57,7 +57,6 @@ from toolcrib.core.runs.models.live import OpenBuffer, answer, no_subscribers
 from toolcrib.core.runs.models.request_screening import NOBODY, Estimate, ModelCallScope, Screens
 from toolcrib.llm import (
     Cost,
-    FilePart,
     Message,
     Request,
     Response,
@@ -282,9 +281,12 @@ class ModelCalls:
         ), found
 
     async def _with_files(
-        self, call: ModelCall, found: GuardDecision | None, files: Sequence[FilePart], standing: ModelCallScope
+        self, call: ModelCall, found: GuardDecision | None, standing: ModelCallScope
     ) -> tuple[ModelCall, GuardDecision | None]:
         """The call with the bytes of its files, and what content filters have found in all of it."""
+        files = files_in(call.request.messages)
+        if not files:
+            return call, found
         data: dict[str, bytes] = {}
         shown, read = [files[place] for place in sorted(places_shown(files))], standing.read_blob
         for file in shown:
@@ -426,9 +428,7 @@ class ModelCalls:
         return cost if cached is None or cached <= cost else cached
 
     async def _send_until_answered(self, asked: ModelCall, standing: ModelCallScope) -> Response:
-        call, found = self._screened(asked, standing)
-        if files := files_in(call.request.messages):
-            call, found = await self._with_files(call, found, files, standing)
+        call, found = await self._with_files(*self._screened(asked, standing), standing)
         first = number = self._history.attempts.get(call.position, 0) + 1
         others: tuple[LanguageModel, ...] = ()
         if type(asked.model) is ModelWithFallbacks:

@@ -14,6 +14,7 @@ from toolcrib.interfaces.cli.render.tables import import_document, print_import,
 from toolcrib.interfaces.cli.support.commands import HelpTexts, ItemFormat, Resource, print_json, prints, shows
 from toolcrib.interfaces.cli.support.groups import CommandApp, command
 from toolcrib.interfaces.cli.support.inputs import (
+    bytes_of,
     confirm,
     json_object,
     object_in,

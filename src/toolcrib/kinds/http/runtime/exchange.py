@@ -216,10 +216,13 @@ class Exchange:
     async def _file(self, response: HttpResponse, data: bytes, warnings: Sequence[str]) -> Outcome:
         """Bytes: in the output as base64 if they fit in there, else in a blob, as an attachment.
 
-        Images and what else a model can be shown are always attachments.
+        Images, PDF files and audio, which models can be shown, are always attachments.
         """
         file = describe_file(response)
-        if input_of(file.media_type) in {None, "text"} and len(data) * 4 / 3 + _ABOUT_A_FILE <= self.target.tool.max_output_bytes:
+        if (
+            input_of(file.media_type) in {None, "text"}
+            and len(data) * 4 / 3 + _ABOUT_A_FILE <= self.target.tool.max_output_bytes
+        ):
             whole = file.model_copy(update={"base64": base64.b64encode(data).decode()})
             return self.make_outcome(response, whole.model_dump(mode="json"), warnings=warnings)
         output = file.model_dump(mode="json")

@@ -108,6 +108,7 @@ if TYPE_CHECKING:
         MutualTlsAuth,
         NoAuth,
         OAuth2Auth,
+        ProtectedResourceAuth,
         ProviderAuth,
         SecurityRequirement,
         TwoStepAuth,
@@ -225,6 +226,7 @@ if TYPE_CHECKING:
         ThinkingDelta,
         ToolCallEnd,
         ToolCallStart,
+        ToolLog,
         ToolOutput,
         ToolProgress,
     )
@@ -385,7 +387,7 @@ else:
             ),
             "toolcrib.contracts.providers.auth": (
                 "ApiKeyAuth AuthorizationCodeAuth BasicAuth BearerAuth LoginRequest MutualTlsAuth NoAuth OAuth2Auth "
-                "ProviderAuth SECRET_REFERENCE SecurityRequirement TwoStepAuth"
+                "ProtectedResourceAuth ProviderAuth SECRET_REFERENCE SecurityRequirement TwoStepAuth"
             ),
             "toolcrib.contracts.providers.connections": (
                 "Connection Consent ConsentRequest ConsentStatus DatabaseConnection Discovery GrpcConnection "
@@ -417,7 +419,7 @@ else:
             ),
             "toolcrib.contracts.runs.stream": (
                 "ApprovalPending HandoffPending StreamDone StreamEvent StreamFailed TextDelta ThinkingDelta "
-                "ToolCallEnd ToolCallStart ToolOutput ToolProgress"
+                "ToolCallEnd ToolCallStart ToolLog ToolOutput ToolProgress"
             ),
             "toolcrib.contracts.runs.trace": (
                 "ActionCost ApprovalStep CostBreakdown FailedAttempt HandoffStatus HandoffStep LLMCost LLMStatus "
@@ -663,6 +665,7 @@ __all__ = [
     "PromptTest",
     "ProposalSource",
     "ProposedText",
+    "ProtectedResourceAuth",
     "ProviderAuth",
     "ProviderBaseline",
     "ProviderCheck",
@@ -733,6 +736,7 @@ __all__ = [
     "ToolDefinition",
     "ToolEnvelope",
     "ToolError",
+    "ToolLog",
     "ToolOutput",
     "ToolOutputCheck",
     "ToolProgress",

@@ -228,24 +228,29 @@ class Executions(Facade):
         """
         return self._loop.run(self._executions.result, run_id)
 
-    def continue_(self, conversation_id: str, message: str, *, files: Sequence[FileInput] = ()) -> Result[Json]:
+    def continue_(
+        self, conversation_id: str, message: str, *, context: JsonObject | None = None, files: Sequence[FileInput] = ()
+    ) -> Result[Json]:
         """Send a conversation its next message, and wait as `ask` does.
 
         Args:
             conversation_id: The conversation.
-            message: What is said next.
+            message: What the agent is asked.
+            context: Variables that it is told with the message, and that stay for all later turns; 64 KB of JSON.
             files: What the model is shown with it.
 
         Raises:
-            InvalidInput: A file is refused.
+            InvalidInput: A file is refused, or the variables are too many.
             NotFound: There is no such conversation, or it is another's.
             Conflict: Its last turn is not over, or it is closed.
 
         Example:
             answer = desk("Which deals has Acme?")
-            more = crib.executions.continue_(answer.conversation_id, "And who owns them?")
+            more = crib.executions.continue_(
+                answer.conversation_id, "And who owns them?", context={"region": "EU"}
+            )
         """
-        return self._loop.run(self._executions.continue_, conversation_id, message, files=files)
+        return self._loop.run(self._executions.continue_, conversation_id, message, context=context, files=files)
 
     def respond(self, run_id: str) -> AgentResponse:
         """The state of an execution, whether it is active, waits or has ended.

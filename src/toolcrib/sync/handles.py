@@ -72,12 +72,6 @@ class Handle(Facade, Generic[OutputT_co]):
         """
         return self._loop.call(self._handle.read, result)
 
-    def __repr__(self) -> str:
-        """The class and the reference."""
-        return self._loop.call(
-            self._handle.__repr__,
-        )
-
 
 class Agent(Handle[OutputT_co]):
     """A handle to an agent: call it with a message.

@@ -15,6 +15,7 @@ from toolcrib.contracts.base.errors import ToolError
 from toolcrib.contracts.runs.runs import ClientResult, RunStatus, StopReason
 from toolcrib.contracts.specs.models_and_limits import Usage
 
+AskedOf: TypeAlias = Literal["person", "client_model", "client_roots"]
 QuestionReason: TypeAlias = Literal["unclear", "unsure", "wide", "irreversible", "tool"]
 """unclear: the task is ambiguous. unsure: the interpretation of the task is not confirmed. wide: more items
 would change than the tool's author allows without a question. irreversible: the change could not be undone.
@@ -73,6 +74,12 @@ class OpenQuestion(Contract):
     """What an answer has to fit, as JSON; null for words."""
     name: str | None = None
     """As the tool that asks calls it; MCP clients answer under it."""
+    asked_of: AskedOf = "person"
+    """Who answers at an MCP client: the person, its model, or the client with its roots. Elsewhere a person does."""
+    max_tokens: int | None = None
+    """Of the answer of a client's model."""
+    together_with: tuple["OpenQuestion", ...] = ()
+    """Questions that were asked at the same time, which may be answered already."""
 
 
 class Answer(Contract):

@@ -167,25 +167,37 @@ class Executions:
         )
         return await self._parts.result(DriveResult(state, events))
 
-    async def continue_(self, conversation_id: str, message: str, *, files: Sequence[FileInput] = ()) -> Result[Json]:
+    async def continue_(
+        self,
+        conversation_id: str,
+        message: str,
+        *,
+        context: JsonObject | None = None,
+        files: Sequence[FileInput] = (),
+    ) -> Result[Json]:
         """Send a conversation its next message, and wait as `ask` does.
 
         Args:
             conversation_id: The conversation.
-            message: What is said next.
+            message: What the agent is asked.
+            context: Variables that it is told with the message, and that stay for all later turns; 64 KB of JSON.
             files: What the model is shown with it.
 
         Raises:
-            InvalidInput: A file is refused.
+            InvalidInput: A file is refused, or the variables are too many.
             NotFound: There is no such conversation, or it is another's.
             Conflict: Its last turn is not over, or it is closed.
 
         Example:
             answer = await desk("Which deals has Acme?")
-            more = await crib.executions.continue_(answer.conversation_id, "And who owns them?")
+            more = await crib.executions.continue_(
+                answer.conversation_id, "And who owns them?", context={"region": "EU"}
+            )
         """
         conversation = await self._conversations.own(conversation_id)
-        request = AgentRequest(message=message, conversation_id=conversation_id, files=tuple(files))
+        request = AgentRequest(
+            message=message, conversation_id=conversation_id, context=context or {}, files=tuple(files)
+        )
         return await self.ask(conversation.agent, request)
 
     async def respond(self, run_id: str) -> AgentResponse:

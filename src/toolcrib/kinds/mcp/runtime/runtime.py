@@ -23,6 +23,7 @@ from toolcrib.core.providers.request_errors import count_request, request_limit_
 from toolcrib.kinds.mcp.importer import ServerListing, differences
 from toolcrib.kinds.mcp.runtime.connection import Connection
 from toolcrib.kinds.mcp.runtime.failures import MOST_WORDS, SessionGone
+from toolcrib.kinds.mcp.runtime.input_requests import answers_of
 from toolcrib.kinds.mcp.runtime.servers import McpServers
 from toolcrib.kinds.mcp.shape import McpCapability, McpImplementation
 
@@ -228,7 +229,9 @@ class McpRuntime:
             listing = await connection.listing(_LISTS[implementation.capability], described.verify_s)
             _hold(dispatch.tool.name, implementation, listing)
             limit_s = request_limit_s(dispatch.tool.definition, connection.reach.provider)
-            return await connection.call(implementation.capability, implementation.name, dispatch.input, limit_s)
+            answers = answers_of(dispatch, implementation.provider, described.input_requests)
+            capability, name = implementation.capability, implementation.name
+            return await connection.call(capability, name, dispatch.input, limit_s=limit_s, answers=answers)
         except SessionGone:
             connection.leave()
             raise

@@ -129,7 +129,7 @@ SESSION: Final = """
     agent show speaker
     agent tools speaker
     agent run speaker hi
-    agent run speaker and? --conversation latest
+    agent run speaker and? --conversation latest --file total.py
     conversation list
     conversation show latest
     conversation remove latest

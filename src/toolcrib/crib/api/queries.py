@@ -52,7 +52,7 @@ class Queries:
         self,
         resource: ResourceName,
         *,
-        filter: str | None = None,  # noqa: A002 - as in REST
+        filter: str | None = None,
         sort: str | None = None,
         after: str | None = None,
         limit: int = 50,
@@ -96,7 +96,7 @@ class Queries:
         self,
         resource: ResourceName,
         *,
-        filter: str | None = None,  # noqa: A002 - as in REST
+        filter: str | None = None,
         everybody: bool = False,
         where: Condition = EVERYTHING,
     ) -> int:
@@ -130,7 +130,7 @@ class Queries:
         resource: ResourceName,
         rows: Iterable[T],
         *,
-        filter: str | None = None,  # noqa: A002 - as in REST
+        filter: str | None = None,
         sort: str | None = None,
     ) -> Sequence[T]:
         """Those of some things that a filter means, in order; without a sort they stay in theirs.

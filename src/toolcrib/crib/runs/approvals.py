@@ -109,7 +109,7 @@ class Approvals:
         status: ApprovalStatus | None = "waiting",
         tool: str | None = None,
         run_id: str | None = None,
-        filter: str | None = None,  # noqa: A002 - as in REST
+        filter: str | None = None,
         sort: str | None = None,
         after: str | None = None,
         limit: int = 50,

@@ -92,7 +92,7 @@ class ToolListing:
         self,
         resource: ToolResource = "tools",
         *,
-        filter: str | None = None,  # noqa: A002 - as in REST
+        filter: str | None = None,
         sort: str | None = None,
         after: str | None = None,
         limit: int = 50,

@@ -108,7 +108,7 @@ class Query(Generic[T]):
         InvalidInput: One of them is not valid; the message lists the fields.
     """
 
-    def __init__(self, resource: QueriedResource[T], filter: str | None, sort: str | None, *, now: datetime) -> None:  # noqa: A002 - as in REST
+    def __init__(self, resource: QueriedResource[T], filter: str | None, sort: str | None, *, now: datetime) -> None:
         types = types_of(resource.fields)
         given = (filter or "").strip()
         self.resource = resource

@@ -119,7 +119,7 @@ class Instances:
         *,
         workflow: str | None = None,
         status: RunStatus | None = None,
-        filter: str | None = None,  # noqa: A002 - as in REST
+        filter: str | None = None,
         sort: str | None = None,
         before: str | None = None,
         limit: int = 50,

@@ -193,6 +193,7 @@ def _server(content: "JsonObject") -> "McpServerDefinition":
 
 SERVERS: "Resource[McpServerDefinition]" = Resource(
     noun="virtual MCP server",
+    queried="mcp_servers",
     name=Name,
     list=lambda crib: crib.mcp_servers.list(),
     get=lambda crib, name: crib.mcp_servers.get(name),

@@ -290,6 +290,7 @@ async def _one(crib: "Crib", name: str) -> "ProviderDefinition":
 
 PROVIDERS: "Resource[ProviderDefinition]" = Resource(
     noun="provider",
+    queried="providers",
     name=Name,
     list=_all,
     get=_one,

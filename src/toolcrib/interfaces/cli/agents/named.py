@@ -112,6 +112,7 @@ def _without_kind(content: "JsonObject") -> "JsonObject":
 
 FRAGMENTS: "Resource[PromptFragment]" = Resource(
     noun="fragment",
+    queried="fragments",
     name=Name,
     list=lambda crib: crib.fragments.list(),
     get=lambda crib, name: crib.fragments.get(name),
@@ -132,6 +133,7 @@ FRAGMENTS.add_to(app)
 
 ACCOUNTS: "Resource[ServiceAccount]" = Resource(
     noun="account",
+    queried="accounts",
     name=AccountName,
     list=lambda crib: crib.accounts.list(),
     get=lambda crib, name: crib.accounts.get(name),
@@ -152,6 +154,7 @@ ACCOUNTS.add_to(accounts_app)
 
 CONDITIONS: "Resource[ConditionBinding]" = Resource(
     noun="condition",
+    queried="conditions",
     name=_name("condition", "As workflows name it."),
     list=lambda crib: crib.conditions.list(),
     get=lambda crib, name: crib.conditions.get(name),
@@ -172,6 +175,7 @@ CONDITIONS.add_to(conditions_app)
 
 HANDLERS: "Resource[StepRegistration]" = Resource(
     noun="handler",
+    queried="steps",
     name=_name("handler", "As the steps of workflows name it."),
     list=lambda crib: crib.steps.list(),
     get=lambda crib, name: crib.steps.get(name),

@@ -45,6 +45,7 @@ def _source(trigger: "TriggerDefinition") -> str:
 
 TRIGGERS: "Resource[TriggerDefinition]" = Resource(
     noun="trigger",
+    queried="triggers",
     name=Name,
     list=lambda crib: crib.triggers.list(),
     get=lambda crib, name: crib.triggers.get(name),

@@ -423,6 +423,7 @@ async def _one(crib: "Crib", name: str) -> "ToolRevision":
 
 TOOLS: "Resource[ToolRevision]" = Resource(
     noun="tool",
+    queried="tools",
     name=ToolName,
     list=_all,
     get=_one,

@@ -203,6 +203,7 @@ async def _all(crib: "Crib") -> "Sequence[ToolRevision]":
 
 WORKFLOWS: "Resource[ToolRevision]" = Resource(
     noun="workflow",
+    queried="workflows",
     name=Name,
     list=_all,
     remove=lambda crib, name: crib.workflows.remove(name),

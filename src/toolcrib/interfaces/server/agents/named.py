@@ -87,7 +87,7 @@ def routes_over(resource: NamedResource[ItemT]) -> Routes:
     @router.get("", name=f"list_{many}", response_model=page, description=f"The {many} that the caller may read.")
     async def find_all(
         crib: CribDep,
-        filter: Filter = None,  # noqa: A002 - the name of the parameter
+        filter: Filter = None,
         sort: Sort = None,
         after: After = None,
         limit: ListLimit = None,

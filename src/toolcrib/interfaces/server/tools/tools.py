@@ -62,7 +62,7 @@ async def list_tools(
     status: ListedStatus | None = None,
     q: str | None = None,
     search: str | None = None,
-    filter: Filter = None,  # noqa: A002 - the name of the parameter
+    filter: Filter = None,
     sort: Sort = None,
     after: str = "",
     limit: Limit = 50,

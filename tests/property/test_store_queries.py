@@ -26,9 +26,9 @@ from toolcrib.contracts import (
     ToolError,
     Usage,
 )
-from toolcrib.crib.tools.queries import RESOURCES, Query, QueryPage, stored_page
+from toolcrib.crib.tools.resources import RESOURCES, QueryPage, ResourceQuery, stored_page
 from toolcrib.infrastructure.store import RunChange, Store
-from toolcrib.infrastructure.store.ports.queries import EVERYTHING
+from toolcrib.infrastructure.store.ports.queried_fields import EVERYTHING
 
 pytestmark = pytest.mark.requirement("queries.agreement", "queries.pages")
 
@@ -141,7 +141,7 @@ async def add_conversation(store: Store, index: int) -> None:
 async def walked(store: Store, resource: Any, filter_text: str, sort: str | None, limit: int) -> tuple[list[Key], int]:
     ports = {"runs": store.journal, "approvals": store.approvals, "conversations": store.conversations}
     known = RESOURCES[resource]
-    query = Query[Any](known, filter_text, sort, now=NOON)
+    query = ResourceQuery[Any](known, filter_text, sort, now=NOON)
     found: list[Key] = []
     after: str | None = None
     while True:

@@ -6,7 +6,7 @@ import pytest
 
 from tests.unit.server.client import PRINCIPALS, Server, checked, http_tool
 from toolcrib.contracts import Principal
-from toolcrib.crib.tools.queries import RESOURCES, ResourceName
+from toolcrib.crib.tools.resources import RESOURCES, ResourceName
 from toolcrib.interfaces.server.queries import Count
 
 pytestmark = pytest.mark.requirement("queries.rest")

@@ -11,12 +11,12 @@ import sqlalchemy as sa
 
 from tests.unit.store.samples import FIRST, NOON, claimed, entry, later, new_run, opened_at
 from toolcrib.contracts import ErrorCode, Run, RunResult, ToolError
-from toolcrib.crib.tools.queries import RESOURCES, Query, stored_page
+from toolcrib.crib.tools.resources import RESOURCES, ResourceQuery, stored_page
 from toolcrib.infrastructure.queries.grammar import Condition, Either, equal
 from toolcrib.infrastructure.store import RunChange, Store
 from toolcrib.infrastructure.store.database.schema import migrate
 from toolcrib.infrastructure.store.database.sqlite import Sqlite
-from toolcrib.infrastructure.store.ports.queries import EVERYTHING
+from toolcrib.infrastructure.store.ports.queried_fields import EVERYTHING
 
 FEW: Final = 1_000
 MANY: Final = 100_000
@@ -68,7 +68,7 @@ class Steps:
 
 async def steps_of(file: Path, filter_text: str, where: Condition) -> int:
     """Thousands of steps for the first page of runs."""
-    query = Query[Run](RESOURCES["runs"], filter_text, None, now=NOON)
+    query = ResourceQuery[Run](RESOURCES["runs"], filter_text, None, now=NOON)
     with Steps() as steps:
         async with opened_at(f"sqlite:///{file}") as store:
             await stored_page(store.journal, "default", query, where, after=None, limit=1)
@@ -120,7 +120,7 @@ async def test_runs_of_an_older_release_are_found_by_what_it_knew_of_them(tmp_pa
 
     async def found(filter_text: str) -> list[str]:
         async with opened_at(f"sqlite:///{file}") as store:
-            query = Query[Run](RESOURCES["runs"], filter_text, "run_id", now=NOON)
+            query = ResourceQuery[Run](RESOURCES["runs"], filter_text, "run_id", now=NOON)
             page = await stored_page(store.journal, "default", query, EVERYTHING, after=None, limit=9)
             return [run.run_id for run in page.items]
 
@@ -135,7 +135,7 @@ async def queued(store: Store, run_id: str, **fields: Any) -> None:
 
 @pytest.mark.requirement("queries.pages")
 async def test_a_walk_over_a_filter_gives_each_run_once_while_others_are_added(store_url: str):
-    query = Query[Run](RESOURCES["runs"], "made_by eq 'owner'", None, now=NOON)
+    query = ResourceQuery[Run](RESOURCES["runs"], "made_by eq 'owner'", None, now=NOON)
     found: list[str] = []
     async with opened_at(store_url) as store:
         for number in range(10):

@@ -17,12 +17,12 @@ from toolcrib.infrastructure.queries.grammar import (
     Comparison,
     Computed,
     Condition,
-    Constant,
     Either,
     Every,
     FieldOf,
+    FilterConstant,
     Flag,
-    Function,
+    FunctionOf,
     Inverse,
     Membership,
     Operand,
@@ -168,11 +168,11 @@ class _Statement:
             case TextSearch():
                 return self._search(condition)
             case Comparison(operator, left, right):
-                if isinstance(right, Constant):
+                if isinstance(right, FilterConstant):
                     return self._against(operator, left, right)
                 return self._between(operator, left, right)
 
-    def _against(self, operator: Comparator, computed: Computed, constant: Constant) -> Clause:
+    def _against(self, operator: Comparator, computed: Computed, constant: FilterConstant) -> Clause:
         left = self._value(computed)
         if constant.value is None:
             match operator:
@@ -226,18 +226,18 @@ class _Statement:
     def _value(self, operand: Operand) -> Value:
         """What the database computes."""
         match operand:
-            case Constant():
+            case FilterConstant():
                 return cast("Value", number_of(operand))
             case FieldOf():
                 return self._fields[operand.name].compared
             case Arithmetic():
                 return _CALCULATE[operand.operator](self._value(operand.left), self._value(operand.right))
-            case Function() if operand.name in PARTS:
+            case FunctionOf() if operand.name in PARTS:
                 return self._part(operand.name, operand.of)
-            case Function(name="length"):
+            case FunctionOf(name="length"):
                 count = sa.func.length if self._dialect in {"sqlite", "postgresql"} else sa.func.char_length
                 return count(self._with_order(operand.of), type_=sa.Integer())
-            case Function():
+            case FunctionOf():
                 return _TEXT_TO_TEXT[operand.name](self._with_order(operand.of), type_=sa.String())
 
     def _with_order(self, computed: Computed) -> Value:
@@ -251,7 +251,7 @@ class _Statement:
             moment = sa.func.timezone("UTC", moment, type_=sa.DateTime())
         return sa.cast(sa.func.floor(sa.extract(part, moment)), sa.Integer())
 
-    def _bound(self, computed: Computed, constant: Constant) -> Any:
+    def _bound(self, computed: Computed, constant: FilterConstant) -> Any:
         """A value as something that the database computes is compared with it."""
         field = self._fields[computed.name] if isinstance(computed, FieldOf) else None
         if is_fraction(computed, constant):

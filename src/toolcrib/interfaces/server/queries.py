@@ -8,7 +8,7 @@ from fastapi import Query
 from pydantic import Field
 
 from toolcrib.contracts import Contract
-from toolcrib.crib.tools.queries import QueryPage, ResourceName
+from toolcrib.crib.tools.resources import QueryPage, ResourceName
 from toolcrib.infrastructure.queries.grammar import Condition, Every, equal
 from toolcrib.interfaces.server.http.caller_rights import CribDep
 from toolcrib.interfaces.server.http.requests import Routes

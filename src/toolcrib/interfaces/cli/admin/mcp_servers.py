@@ -193,13 +193,13 @@ def _server(content: "JsonObject") -> "McpServerDefinition":
 
 SERVERS: "Resource[McpServerDefinition]" = Resource(
     noun="virtual MCP server",
-    queried="mcp_servers",
     name=Name,
     list=lambda crib: crib.mcp_servers.list(),
     get=lambda crib, name: crib.mcp_servers.get(name),
     add=_add,
     remove=lambda crib, name: crib.mcp_servers.remove(name),
     shown=ItemFormat(
+        queried="mcp_servers",
         table=Table(
             {
                 "Name": lambda each: each.name,
@@ -209,7 +209,7 @@ SERVERS: "Resource[McpServerDefinition]" = Resource(
                 "Without": lambda each: ", ".join(each.excluded_tools),
                 "Address": lambda each: each.path,
             }
-        )
+        ),
     ),
     help=HelpTexts({}, {"show": " crm", "add": " crm-server.yaml", "remove": " crm"}, group="mcp"),
 )

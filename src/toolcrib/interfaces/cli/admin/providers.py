@@ -290,11 +290,11 @@ async def _one(crib: "Crib", name: str) -> "ProviderDefinition":
 
 PROVIDERS: "Resource[ProviderDefinition]" = Resource(
     noun="provider",
-    queried="providers",
     name=Name,
     list=_all,
     get=_one,
     shown=ItemFormat(
+        queried="providers",
         table=Table(
             {
                 "Name": lambda each: each.name,
@@ -303,7 +303,7 @@ PROVIDERS: "Resource[ProviderDefinition]" = Resource(
                 "Auth": lambda each: each.auth.kind,
                 "Enabled": lambda each: each.enabled,
             }
-        )
+        ),
     ),
     help=HelpTexts(
         {"show": "Print a provider's definition.\n\nIt has references to secrets, never a secret."}, {"show": " crm"}

@@ -180,12 +180,11 @@ async def _all(crib: "Crib") -> "Sequence[ToolRevision]":
 
 AGENTS: "Resource[ToolRevision]" = Resource(
     noun="agent",
-    queried="agents",
     name=Name,
     list=_all,
     get=lambda crib, name: crib.agents.get(name),
     remove=lambda crib, name: crib.agents.remove(name),
-    shown=ItemFormat(table=print_tools, data=_definition),
+    shown=ItemFormat(queried="agents", table=print_tools, data=_definition),
     help=HelpTexts(
         {
             "show": "Print an agent's definition.",

@@ -112,12 +112,12 @@ def _without_kind(content: "JsonObject") -> "JsonObject":
 
 FRAGMENTS: "Resource[PromptFragment]" = Resource(
     noun="fragment",
-    queried="fragments",
     name=Name,
     list=lambda crib: crib.fragments.list(),
     get=lambda crib, name: crib.fragments.get(name),
     remove=lambda crib, name: crib.fragments.remove(name),
     shown=ItemFormat(
+        queried="fragments",
         table=Table(
             {
                 "Name": lambda each: each.name,
@@ -133,12 +133,12 @@ FRAGMENTS.add_to(app)
 
 ACCOUNTS: "Resource[ServiceAccount]" = Resource(
     noun="account",
-    queried="accounts",
     name=AccountName,
     list=lambda crib: crib.accounts.list(),
     get=lambda crib, name: crib.accounts.get(name),
     remove=lambda crib, name: crib.accounts.remove(name),
     shown=ItemFormat(
+        queried="accounts",
         table=Table(
             {
                 "Name": lambda each: each.name,
@@ -146,7 +146,7 @@ ACCOUNTS: "Resource[ServiceAccount]" = Resource(
                 "Grants": lambda each: ", ".join(each.grants),
                 "Description": lambda each: each.description,
             }
-        )
+        ),
     ),
     help=HelpTexts({}, {"show": " billing", "remove": " billing"}),
 )
@@ -154,20 +154,20 @@ ACCOUNTS.add_to(accounts_app)
 
 CONDITIONS: "Resource[ConditionBinding]" = Resource(
     noun="condition",
-    queried="conditions",
     name=_name("condition", "As workflows name it."),
     list=lambda crib: crib.conditions.list(),
     get=lambda crib, name: crib.conditions.get(name),
     add=_add_condition,
     remove=lambda crib, name: crib.conditions.remove(name),
     shown=ItemFormat(
+        queried="conditions",
         table=Table(
             {
                 "Name": lambda each: each.name,
                 "Parameters": lambda each: ", ".join(each.parameters),
                 "Expression": lambda each: each.expression,
             }
-        )
+        ),
     ),
     help=HelpTexts({}, {"show": " is_won", "add": " is-won.yaml", "remove": " is_won"}),
 )
@@ -175,13 +175,12 @@ CONDITIONS.add_to(conditions_app)
 
 HANDLERS: "Resource[StepRegistration]" = Resource(
     noun="handler",
-    queried="steps",
     name=_name("handler", "As the steps of workflows name it."),
     list=lambda crib: crib.steps.list(),
     get=lambda crib, name: crib.steps.get(name),
     add=_add_handler,
     remove=lambda crib, name: crib.steps.remove(name),
-    shown=ItemFormat(table=Table({"Name": lambda each: each.name, "Tool": lambda each: each.tool})),
+    shown=ItemFormat(queried="steps", table=Table({"Name": lambda each: each.name, "Tool": lambda each: each.tool})),
     help=HelpTexts({}, {"show": " deals.find", "add": " find.yaml", "remove": " deals.find"}),
 )
 HANDLERS.add_to(handlers_app)

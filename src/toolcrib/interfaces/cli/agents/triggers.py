@@ -45,13 +45,13 @@ def _source(trigger: "TriggerDefinition") -> str:
 
 TRIGGERS: "Resource[TriggerDefinition]" = Resource(
     noun="trigger",
-    queried="triggers",
     name=Name,
     list=lambda crib: crib.triggers.list(),
     get=lambda crib, name: crib.triggers.get(name),
     add=_add,
     remove=lambda crib, name: crib.triggers.remove(name),
     shown=ItemFormat(
+        queried="triggers",
         table=Table(
             {
                 "Name": lambda each: each.name,
@@ -60,7 +60,7 @@ TRIGGERS: "Resource[TriggerDefinition]" = Resource(
                 "As": lambda each: each.account,
                 "Enabled": lambda each: each.enabled,
             }
-        )
+        ),
     ),
     help=HelpTexts({}, {"show": " nightly", "add": " nightly.yaml", "remove": " nightly"}),
 )

@@ -39,7 +39,7 @@ from toolcrib.interfaces.cli.support.session import (
 if TYPE_CHECKING:
     from toolcrib.contracts import JsonObject, RunStatus
     from toolcrib.crib import Crib
-    from toolcrib.crib.tools.queries import ResourceName
+    from toolcrib.crib.tools.resources import ResourceName
     from toolcrib.interfaces.cli.render.documents import Removed
 
 T = TypeVar("T")
@@ -240,6 +240,8 @@ class ItemFormat(Generic[T]):
     """Prints one as text; as JSON if null."""
     data: Callable[[T], object] | None = None
     """What `--json` prints of one, unless it is the contract itself."""
+    queried: "ResourceName | None" = None
+    """What they are for filters and sorts; null for a list that has none."""
 
 
 @dataclass(frozen=True)
@@ -267,8 +269,6 @@ class Resource(Generic[T]):
     add: "Callable[[Crib, JsonObject], Awaitable[Any]] | None" = None
     """Saves one that a file defines."""
     remove: "Callable[[Crib, str], Awaitable[object]] | None" = None
-    queried: "ResourceName | None" = None
-    """What they are for filters and sorts; null for a list that has none."""
     help: "HelpTexts" = HelpTexts()
 
     def add_to(self, app: typer.Typer) -> None:
@@ -289,7 +289,7 @@ class Resource(Generic[T]):
                 command(app, verb, example=example, text=self.help.texts.get(verb, text))(made)
 
     def _list(self) -> Callable[..., None]:
-        data, queried = self.shown.data, self.queried
+        data, queried = self.shown.data, self.shown.queried
 
         async def list_all(
             crib: "Crib", *, filter: str | None = None, sort: str | None = None, **options: Any

@@ -423,11 +423,10 @@ async def _one(crib: "Crib", name: str) -> "ToolRevision":
 
 TOOLS: "Resource[ToolRevision]" = Resource(
     noun="tool",
-    queried="tools",
     name=ToolName,
     list=_all,
     get=_one,
-    shown=ItemFormat(table=print_tools),
+    shown=ItemFormat(queried="tools", table=print_tools),
     help=HelpTexts(
         {
             "list": "List the tools.\n\nEach is in the version that a call gets.",

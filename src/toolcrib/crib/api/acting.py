@@ -37,6 +37,7 @@ if TYPE_CHECKING:
         Trace,
     )
     from toolcrib.contracts.runs.comparisons import RunDiff
+    from toolcrib.contracts.tools.rendered_prompts import SentPrompt
     from toolcrib.core.export import ExportFormat
     from toolcrib.core.providers import ImportedApi
     from toolcrib.crib.api.definitions import Callee
@@ -174,6 +175,11 @@ class ActingCrib:
         return provider_parts.Connections(self._parts, self._actor)
 
     @cached_property
+    def model_catalog(self) -> provider_parts.ModelCatalog:
+        """The models that definitions can name."""
+        return provider_parts.ModelCatalog(self._parts, self._actor)
+
+    @cached_property
     def conversations(self) -> agent_parts.Conversations:
         """Conversations with agents."""
         return agent_parts.Conversations(self.store, self.engine, self.clock, self._actor)
@@ -261,11 +267,12 @@ class ActingCrib:
         """Describe tools in the shape of another system.
 
         Args:
-            *names: `name` or `name@range`; if none is given, every tool that is available to such a system.
+            *names: `name` or `name@range`; if none is given, every tool that is available to such a system and that
+                the principal may see.
             form: One of `toolcrib.core.export.FORMATS`, such as `universal`, `openai_strict`, `gemini` or `skill`.
 
         Raises:
-            NotFound: No such tool.
+            NotFound: No such tool, or the principal may not see it.
 
         Example:
             [described] = await crib.export("search_deals", form="openai")
@@ -273,9 +280,15 @@ class ActingCrib:
         from toolcrib.core.export import export_tools, select_available
 
         who = await self.authorize(newest=True)
-        found = [self.registry.require(who.realm, name) for name in names] or select_available(
-            self.registry.current(who.realm), form
-        )
+        visible = self._parts.visibility.of(who)
+        found = [self.registry.require(who.realm, name) for name in names] or [
+            tool
+            for tool in select_available(self.registry.current(who.realm), form)
+            if all(tool.name in seen for seen in visible)
+        ]
+        hidden = next((tool.name for tool in found if any(tool.name not in seen for seen in visible)), None)
+        if hidden is not None:
+            raise contracts.NotFound(f"no tool {hidden!r} that {who.id!r} may see; grant it, or leave the name out")
         return export_tools(found, form, beside=self.registry.names(who.realm))
 
     # Running ----------------------------------------------------------------------------------------------------------
@@ -476,6 +489,25 @@ class ActingCrib:
         """
         await self._open(run_id, "read")
         return await run_parts.replay_run(self._parts, run_id, parked=parked)
+
+    async def sent_prompts(self, run_id: str) -> Sequence[SentPrompt]:
+        """The whole requests of a run's own model calls, in the order in which they were made.
+
+        They are put together by a replay, which holds each against what the journal has of it. Those of nested runs
+        are theirs. An answer that a fork took over has none, and the request of the first difference is left out.
+
+        Raises:
+            NotFound: No such run, or none of the principal's realm.
+            PermissionDenied: It belongs to another principal.
+            Conflict: The replay differs before the first request.
+
+        Example:
+            result = await deals("Update all Acme Corp deals to Negotiation")
+            for prompt in await crib.sent_prompts(result.run_id):
+                print(prompt.position, prompt.tokens.total, len(prompt.messages))
+        """
+        await self._open(run_id, "read")
+        return await run_parts.read_sent_prompts(self._parts, run_id)
 
     async def fork(
         self,

@@ -27,6 +27,7 @@ from toolcrib.contracts import (
     NoAuth,
     OAuth2Auth,
     Principal,
+    ProtectedResourceAuth,
     ProviderAuth,
     ProviderDefinition,
     Reason,
@@ -204,11 +205,18 @@ def hosts_of(auth: ProviderAuth, provider: ProviderDefinition) -> Sequence[str]:
             urls = [auth.token_url or auth.discovery_url]
         case AuthorizationCodeAuth():
             urls = [auth.token_url or auth.discovery_url, *filter(None, [auth.revocation_url])]
+        case ProtectedResourceAuth():
+            urls = list(auth.authorization_servers)
         case TwoStepAuth():
             urls = [provider.locate(auth.login.url)]
         case _:
             urls = [provider.address]
     return [_host_of(url or "") for url in urls]
+
+
+def all_ways(provider: ProviderDefinition) -> Sequence[ProviderAuth]:
+    """All ways of a provider to authenticate."""
+    return (provider.auth, *provider.schemes.values())
 
 
 def _host_of(url: str) -> str:
@@ -252,19 +260,29 @@ async def credentials_for(
     return found
 
 
+def ways_accepted(
+    provider: ProviderDefinition, security: Sequence[SecurityRequirement] | None
+) -> Sequence[Sequence[_Way]]:
+    """Alternatives of ways to authenticate, each with its scopes, in order of preference; an empty one needs nothing.
+
+    Raises:
+        CallFailed: `AUTH_REQUIRED`: a scheme is named that the provider does not define.
+    """
+    accepted = provider.security if security is None else security
+    if accepted is None:
+        return [[(provider.auth, ())]]
+    alternatives = [_schemes(provider, requirement) for requirement in accepted if requirement]
+    if len(alternatives) < len(accepted) or not accepted:
+        alternatives.append([])
+    return alternatives
+
+
 async def _choose_ways(
     provider: ProviderDefinition, security: Sequence[SecurityRequirement] | None, holder: CredentialOwner
 ) -> Sequence[_Way]:
     """The ways to authenticate that are used together; empty for none."""
-    accepted = provider.security if security is None else security
-    if accepted is None:
-        alternatives = [[(provider.auth, tuple[str, ...]())]]
-    else:
-        alternatives = [_schemes(provider, requirement) for requirement in accepted if requirement]
-        if len(alternatives) < len(accepted) or not accepted:
-            alternatives.append([])
     lacking: list[list[str]] = []
-    for schemes in alternatives:
+    for schemes in ways_accepted(provider, security):
         used = [(auth, scopes) for auth, scopes in schemes if not isinstance(auth, NoAuth)]
         named = [(name, hosts_of(auth, provider)) for auth, _ in used for name in references_of(auth)]
         missing = [name for name, hosts in named if await holder.secret(name, hosts) is None]
@@ -318,6 +336,9 @@ async def _credentials(
             client = Client.of(auth, values)
             token = await holder.consents.token(provider, auth, client, holder.principal)
             return Credentials(secrets=client.secrets, fetched=(token,), consented=True) | _bearer(token)
+        case ProtectedResourceAuth():
+            token = await holder.consents.token(provider, auth, None, holder.principal)
+            return Credentials(secrets=tuple(values.values()), fetched=(token,), consented=True) | _bearer(token)
         case TwoStepAuth():
             login = TokenTerms(auth, provider.locate(auth.login.url), values, tls)
             token = await holder.tokens.token(login)
@@ -407,6 +428,14 @@ class ProviderAccess:
     ) -> Credentials:
         """The credentials of a principal for a request to a URL; see `credentials_for`."""
         return await credentials_for(provider, url, self.holder(principal), security)
+
+    async def note_wanted_scopes(
+        self, provider: ProviderDefinition, principal: Principal, scopes: tuple[str, ...]
+    ) -> None:
+        """A call has lacked these scopes: the next connection to a protected resource asks for them."""
+        auth = next((way for way in all_ways(provider) if isinstance(way, ProtectedResourceAuth)), None)
+        if auth is not None:
+            await self._consents.note_wanted_scopes(provider, auth, principal, scopes)
 
     def forget(self, credentials: Credentials) -> bool:
         """These credentials were refused: returns whether there are tokens among them to fetch anew."""

@@ -28,6 +28,7 @@ from toolcrib.contracts import (
     HandoffPending,
     InvalidInput,
     Json,
+    JsonObject,
     ModelFailed,
     ModelFinished,
     ModelStarted,
@@ -46,6 +47,7 @@ from toolcrib.contracts import (
     ToolCallStart,
     ToolEnvelope,
     ToolError,
+    ToolLog,
     ToolOutput,
     ToolProgress,
     approval_id,
@@ -53,7 +55,7 @@ from toolcrib.contracts import (
 )
 from toolcrib.contracts.base.envelope import YIELDED
 from toolcrib.contracts.runs.events import CallDoubted
-from toolcrib.contracts.runs.stream import ToolCallInDoubt
+from toolcrib.contracts.runs.stream import ToolCallInDoubt, iteration_of
 from toolcrib.contracts.workflows import STEP_SETTLED, SettledStep, StepEnded
 from toolcrib.core.executor import Clock, Progress
 from toolcrib.core.runs.models.live import CallBuffer, TokenBuffer, TokenHub
@@ -100,11 +102,13 @@ class _Calling:
     """Characters or elements of its output that were told."""
     progress: Progress | None = None
     """What was told last."""
+    logged: int = 0
+    """Log messages of the attempt that were told."""
 
     def begin(self, attempt: int) -> None:
         """Turn to an attempt; the output of the one before is void."""
         if attempt > self.attempt:
-            self.attempt, self.sent = attempt, 0
+            self.attempt, self.sent, self.logged = attempt, 0, 0
 
     def more(self, output: str | list[Json]) -> ToolOutput | None:
         """What was not told of an output so far: a text or a list; null if there is nothing."""
@@ -115,6 +119,7 @@ class _Calling:
         return ToolOutput(
             number=self.number,
             position=self.position,
+            iteration=iteration_of(self.position),
             call_id=self.call_id,
             attempt=self.attempt,
             offset=offset,
@@ -198,15 +203,17 @@ class MessageProjector:
                     yield StreamMessage(self.place, more)
 
     def progress(self, calls: Mapping[int, CallBuffer]) -> Iterator[StreamMessage]:
-        """How far calls have come that are told to have begun, if that was not told."""
+        """What calls that are told to have begun have logged, and how far they have come, if that was not told."""
         for calling in self._calling.values():
             buffer = calls.get(calling.number)
+            yield from () if buffer is None else self._logged(calling, buffer)
             progress = None if buffer is None else buffer.progress
             if progress is not None and progress is not calling.progress:
                 calling.progress = progress
                 told = ToolProgress(
                     number=calling.number,
                     position=calling.position,
+                    iteration=iteration_of(calling.position),
                     call_id=calling.call_id,
                     name=calling.name,
                     done=progress.done,
@@ -214,6 +221,23 @@ class MessageProjector:
                     message=progress.message,
                 )
                 yield StreamMessage(self.place, told)
+
+    def _logged(self, calling: _Calling, buffer: CallBuffer) -> Iterator[StreamMessage]:
+        calling.begin(buffer.attempt)
+        new = buffer.lines[calling.logged :] if buffer.attempt == calling.attempt else []
+        calling.logged += len(new)
+        number, position, call_id, name = calling.number, calling.position, calling.call_id, calling.name
+        for level, message in new:
+            told = ToolLog(
+                number=number,
+                position=position,
+                iteration=iteration_of(position),
+                call_id=call_id,
+                name=name,
+                level=level,
+                message=message,
+            )
+            yield StreamMessage(self.place, told)
 
     def pause(self, run_id: str, status: RunStatus) -> StreamMessage:
         """That the run waits."""
@@ -232,13 +256,13 @@ class MessageProjector:
                 return self._begin_call(number, event)
             case CallFinished(envelope=envelope):
                 self._calling.pop(envelope.position, None)
-                return ToolCallEnd(number=number, envelope=envelope)
+                return ToolCallEnd(number=number, iteration=iteration_of(envelope.position), envelope=envelope)
             case CallDoubted(envelope=envelope):
                 return _in_doubt(number, envelope)
             case ApprovalRequested() as event:
                 return _pending(entry.run_id, number, event)
             case ClientHandoff(envelope=envelope):
-                return HandoffPending(number=number, envelope=envelope)
+                return HandoffPending(number=number, iteration=iteration_of(envelope.position), envelope=envelope)
             case ProgressMade(kind=kind) as event if kind == STEP_SETTLED:
                 return _step(number, SettledStep.model_validate(event.data))
             case RunFinished() as event:
@@ -254,7 +278,12 @@ class MessageProjector:
             return None
         self._started.add(event.position)
         return ToolCallStart(
-            number=number, position=event.position, call_id=event.call_id, name=event.name, input=event.input
+            number=number,
+            position=event.position,
+            iteration=iteration_of(event.position),
+            call_id=event.call_id,
+            name=event.name,
+            input=event.input,
         )
 
     def _end_output(self, envelope: ToolEnvelope) -> Iterator[StreamMessage]:
@@ -283,21 +312,25 @@ class MessageProjector:
             yield StreamMessage(self.place, delta)
 
     def _new_deltas(self, speaking: _Speaking, *, thinking: str, text: str) -> Iterator[ThinkingDelta | TextDelta]:
-        number, position, purpose = speaking.number, speaking.position, speaking.purpose
+        place: JsonObject = {
+            "number": speaking.number,
+            "position": speaking.position,
+            "iteration": iteration_of(speaking.position),
+            "purpose": speaking.purpose,
+        }
         if len(thinking) > speaking.thinking:
             offset, speaking.thinking = speaking.thinking, len(thinking)
-            yield ThinkingDelta(
-                number=number, position=position, purpose=purpose, offset=offset, text=thinking[offset:]
-            )
+            yield ThinkingDelta(**place, offset=offset, text=thinking[offset:])
         if len(text) > speaking.text:
             offset, speaking.text = speaking.text, len(text)
-            yield TextDelta(number=number, position=position, purpose=purpose, offset=offset, text=text[offset:])
+            yield TextDelta(**place, offset=offset, text=text[offset:])
 
 
 def _pending(run_id: str, number: int, event: ApprovalRequested) -> ApprovalPending:
     return ApprovalPending(
         number=number,
         position=event.position,
+        iteration=iteration_of(event.position),
         approval_id=approval_id(run_id, approval_signal(event.position, event.number)),
         name=event.name,
         input=event.input,
@@ -308,7 +341,12 @@ def _pending(run_id: str, number: int, event: ApprovalRequested) -> ApprovalPend
 def _in_doubt(number: int, failed: ToolEnvelope) -> ToolCallInDoubt:
     failure = cast("ToolError", failed.error)
     return ToolCallInDoubt(
-        number=number, position=failed.position, call_id=failed.call_id, name=failed.name, error=failure
+        number=number,
+        position=failed.position,
+        iteration=iteration_of(failed.position),
+        call_id=failed.call_id,
+        name=failed.name,
+        error=failure,
     )
 
 

@@ -88,7 +88,7 @@ async def continue_conversation(
     conversation_id: str, body: ContinueBody, crib: CribDep, answers: Answers
 ) -> AgentAnswer:
     """Send the next message of a conversation; responds when the agent has answered or waits."""
-    continued = await crib.executions.continue_(conversation_id, body.message)
+    continued = await crib.executions.continue_(conversation_id, body.message, context=body.context, files=body.files)
     return answers.standing(await crib.executions.respond(continued.run_id))
 
 

@@ -181,7 +181,7 @@ def _demand_connect(crib: CribDep, name: str, caller: Caller) -> None:
     """Let pass who may use a provider; who connects for all of the realm has to be allowed to change it."""
     provider = crib.providers.find(caller.realm, name)
     ways = () if provider is None else (provider.auth, *provider.schemes.values())
-    shared = any(auth.kind == "authorization_code" and auth.shared for auth in ways)
+    shared = any(getattr(auth, "shared", False) for auth in ways)
     demand(caller, f"ai://providers/{name}/{'write' if shared else 'execute'}")
 
 

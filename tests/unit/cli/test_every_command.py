@@ -163,7 +163,7 @@ SESSION: Final = """
     instance resume APPROVED
     instance rerun INSTANCE --from report
     instance cancel CANCELLED
-    run list --limit 3
+    run list --limit 3 --filter "status eq 'completed'" --sort created_at
     run show RUN
     run show ASKS
     run trace RUN

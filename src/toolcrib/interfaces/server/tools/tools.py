@@ -72,7 +72,7 @@ async def list_tools(
     q: str | None = None,
     search: str | None = None,
     access: Access = False,
-    filter: Filter = None,  # noqa: A002 - the name of the parameter
+    filter: Filter = None,
     sort: Sort = None,
     after: str = "",
     limit: Limit = 50,

@@ -141,6 +141,7 @@ if TYPE_CHECKING:
         ServiceAccount,
         account_of,
     )
+    from toolcrib.contracts.providers.syncs import AutoDiscover, ProviderSync, SyncResult
     from toolcrib.contracts.runs.approvals import (
         Approval,
         ApprovalPage,
@@ -391,6 +392,7 @@ else:
                 "HttpConnection McpConnection McpTransport ProviderCheck Revocation SECRET_SCOPES SecretEntry "
                 "SecretScope"
             ),
+            "toolcrib.contracts.providers.syncs": "AutoDiscover ProviderSync SyncResult",
             "toolcrib.contracts.providers.providers": (
                 "NAME_PATTERN PromptFragment ProviderData ProviderDefinition ReferenceReading ReferenceSnapshot "
                 "ReferenceSource ServerVariable ServiceAccount account_of"
@@ -516,6 +518,7 @@ __all__ = [
     "Attachment",
     "AttachmentKind",
     "AuthorizationCodeAuth",
+    "AutoDiscover",
     "Backoff",
     "Baseline",
     "BasicAuth",
@@ -666,6 +669,7 @@ __all__ = [
     "ProviderCheck",
     "ProviderData",
     "ProviderDefinition",
+    "ProviderSync",
     "Purpose",
     "RateLimit",
     "RealmBoundary",
@@ -719,6 +723,7 @@ __all__ = [
     "StreamFailed",
     "Surface",
     "SuspensionStep",
+    "SyncResult",
     "TextDelta",
     "TextProposal",
     "ThinkingDelta",

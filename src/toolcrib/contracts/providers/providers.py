@@ -22,6 +22,7 @@ from toolcrib.contracts.base.identity import content_hash
 from toolcrib.contracts.base.principals import Principal
 from toolcrib.contracts.providers.auth import NoAuth, ProviderAuth, SecurityRequirement
 from toolcrib.contracts.providers.connections import Connection, HttpConnection
+from toolcrib.contracts.providers.syncs import AutoDiscover
 
 
 class ReferenceSource(Contract):
@@ -136,6 +137,11 @@ class ProviderDefinition(Contract):
     """Lists of valid values that agentic tools may name, read by tools of this provider."""
     metadata: JsonObject = Field(default_factory=dict)
     """Where it came from: document title, version, digest."""
+    imported_from: JsonObject | None = None
+    """What an import has read and a sync reads again: the kind of its tools, and the fields of its import source. Null
+    for what a sync asks without it, such as an MCP server, and for what cannot be asked again, such as a file."""
+    auto_discover: AutoDiscover | None = None
+    """When a serving process syncs it; null for never."""
 
     @property
     def address(self) -> str:

@@ -1,10 +1,12 @@
 """Reads the inputs of commands: files, contracts and JSON objects. An invalid input is one error that names it."""
 
 import json
+import re
 import sys
 from contextlib import contextmanager
+from datetime import timedelta
 from pathlib import Path
-from typing import TYPE_CHECKING, TypeVar, cast
+from typing import TYPE_CHECKING, Final, TypeVar, cast
 
 import typer
 
@@ -12,6 +14,9 @@ if TYPE_CHECKING:
     from collections.abc import Generator
 
     from toolcrib.contracts import Json, JsonObject
+
+_TIME: Final = re.compile(r"([1-9][0-9]{0,8})([mhdw])")
+_UNITS: Final = {"m": "minutes", "h": "hours", "d": "days", "w": "weeks"}
 
 
 def json_value(text: str, option: str) -> "Json":
@@ -52,6 +57,20 @@ if TYPE_CHECKING:
     from toolcrib.contracts import Contract, JsonObject
 
 ContractT = TypeVar("ContractT", bound="Contract")
+
+
+def time_of(text: str, option: str) -> timedelta:
+    """A time such as `30m`, `12h`, `30d` or `8w`.
+
+    Raises:
+        InvalidInput: It is none.
+    """
+    from toolcrib.contracts import InvalidInput
+
+    found = _TIME.fullmatch(text)
+    if found is None:
+        raise InvalidInput(f"{option} {text!r} is not a time; write a number and m, h, d or w, such as {option} 12h")
+    return timedelta(**{_UNITS[found[2]]: int(found[1])})
 
 
 def text_of(file: Path) -> str:

@@ -31,7 +31,13 @@ MODULES: Final = {
     "conversations": ("agents.conversations", "agents.evaluations", "agents.questions"),
     "crib": ("crib",),
     "handles": ("api.handles", "api.run_streams"),
-    "providers": ("providers.connections", "providers.imports", "providers.reference_data", "providers.secrets"),
+    "providers": (
+        "providers.connections",
+        "providers.imports",
+        "providers.model_catalog",
+        "providers.reference_data",
+        "providers.secrets",
+    ),
     "runs": ("runs.approvals", "runs.forks", "runs.ids", "runs.retention", "runs.settlements", "runs.triggers"),
     "tools": ("tools.lifecycle", "tools.listing", "tools.prompts"),
     "workflows": ("workflows.instances", "workflows.workflows"),
@@ -41,8 +47,8 @@ DEFINER: Final = "toolcrib.crib.api.definitions"
 """The module of the `Definer`, whose methods are those of a crib too."""
 CLASSES: Final = (  # noqa: SIM905 - shorter
     "ActingCrib Agent AgenticTool Agents Approvals CompositeTool Connections Conversations Crib Evaluations Executions "
-    "Forks Handle Ids Imports Instances NamedThings Prompts Questions ReferenceData Retention RunStream Secrets "
-    "Settlements ToolLife ToolListing Triggers WorkflowHandle Workflows"
+    "Forks Handle Ids Imports Instances ModelCatalog NamedThings Prompts Questions ReferenceData Retention RunStream "
+    "Secrets Settlements ToolLife ToolListing Triggers WorkflowHandle Workflows"
 ).split()
 INTERNAL: Final = {
     "ActingCrib.authorize", "Approvals.decide_call", "Connections.holder_of", "Connections.ticket",

@@ -35,6 +35,7 @@ if TYPE_CHECKING:
         ToolReview,
         ToolRevision,
     )
+    from toolcrib.contracts.tools.rendered_prompts import PromptPlaceholders, RenderedPrompt
     from toolcrib.core.registry import Facet, Hit
     from toolcrib.crib.tools.lifecycle import ToolLife as AsynchronousToolLife
     from toolcrib.crib.tools.listing import NamedThings as AsynchronousNamedThings
@@ -333,7 +334,7 @@ class Prompts(Facade):
         registry: The tools.
         providers: The lists that prompts are made from.
         bench: Runs what is not saved.
-        trial: The program of a prompt's test.
+        preparer: Prepares the runs of tests.
         models: Opens the models that write texts.
         actor: The actor of the crib.
     """
@@ -467,3 +468,36 @@ class Prompts(Facade):
             print(test.system_prompt, test.answer, test.problems)
         """
         return self._loop.run(self._prompts.test, definition, arguments)
+
+    def render(self, definition: ToolDefinition, arguments: JsonObject) -> RenderedPrompt:
+        """The first request that a tool would send to its model for a sample input, with its length. Nothing is sent.
+
+        Args:
+            definition: The tool as it is, or as it may become; it need not be saved.
+            arguments: The sample input. Reads of reference data need the grants that a run needs.
+
+        Raises:
+            InvalidDefinition: The tool is not agentic.
+            InvalidSettings: Its model cannot be opened.
+
+        Example:
+            found = crib.prompts.render(deals.definition, {"task": "Update all Acme Corp deals to Negotiation"})
+            print(found.prompt.system, found.prompt.tokens.total, found.problems)
+        """
+        return self._loop.run(self._prompts.render, definition, arguments)
+
+    def placeholders(self, definition: ToolDefinition) -> PromptPlaceholders:
+        """The placeholders that a tool's system prompt can use, with the present length of their values.
+
+        Args:
+            definition: The tool; it need not be saved.
+
+        Raises:
+            InvalidDefinition: The tool is not agentic.
+            InvalidSettings: Its model cannot be opened.
+
+        Example:
+            for each in crib.prompts.placeholders(deals.definition).items:
+                print(each.name, each.used, each.tokens)
+        """
+        return self._loop.run(self._prompts.placeholders, definition)

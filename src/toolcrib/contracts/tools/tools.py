@@ -271,6 +271,8 @@ class ToolRevision(Contract):
     realm: str
     made_by: str
     created_at: Timestamp
+    first_created_at: Timestamp | None = None
+    """When the name was first saved; null in what older releases wrote."""
     warnings: tuple[str, ...] = ()
     """Of the moment in which it was saved, and not stored: deprecated tools that it is bound to."""
 

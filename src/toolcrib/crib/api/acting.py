@@ -36,6 +36,7 @@ if TYPE_CHECKING:
         Trace,
     )
     from toolcrib.contracts.runs.comparisons import RunDiff
+    from toolcrib.contracts.tools.rendered_prompts import SentPrompt
     from toolcrib.core.export import ExportFormat
     from toolcrib.core.providers import ImportedApi
     from toolcrib.crib.api.definitions import Callee
@@ -153,6 +154,11 @@ class ActingCrib:
     def connections(self) -> provider_parts.Connections:
         """Connections to providers."""
         return provider_parts.Connections(self._parts, self._actor)
+
+    @cached_property
+    def model_catalog(self) -> provider_parts.ModelCatalog:
+        """The models that definitions can name."""
+        return provider_parts.ModelCatalog(self._parts, self._actor)
 
     @cached_property
     def conversations(self) -> agent_parts.Conversations:
@@ -457,6 +463,25 @@ class ActingCrib:
         """
         await self._open(run_id, "read")
         return await run_parts.replay_run(self._parts, run_id, parked=parked)
+
+    async def sent_prompts(self, run_id: str) -> Sequence[SentPrompt]:
+        """The whole requests of a run's own model calls, in the order in which they were made.
+
+        They are put together by a replay, which holds each against what the journal has of it. Those of nested runs
+        are theirs. An answer that a fork took over has none, and the request of the first difference is left out.
+
+        Raises:
+            NotFound: No such run, or none of the principal's realm.
+            PermissionDenied: It belongs to another principal.
+            Conflict: The replay differs before the first request.
+
+        Example:
+            result = await deals("Update all Acme Corp deals to Negotiation")
+            for prompt in await crib.sent_prompts(result.run_id):
+                print(prompt.position, prompt.tokens.total, len(prompt.messages))
+        """
+        await self._open(run_id, "read")
+        return await run_parts.read_sent_prompts(self._parts, run_id)
 
     async def fork(
         self,

@@ -29,7 +29,7 @@ from toolcrib.interfaces.server.http.middleware import Authentication, BodyCap, 
 from toolcrib.interfaces.server.openai import routes as openai
 from toolcrib.interfaces.server.openai.error_bodies import openai_error
 from toolcrib.interfaces.server.runs import calls, runs
-from toolcrib.interfaces.server.tools import agentic, imports, providers, tools
+from toolcrib.interfaces.server.tools import agentic, imports, models, providers, tools
 from toolcrib.interfaces.server.views.run_views import Health
 from toolcrib.interfaces.server.workflows import instances, workflows
 
@@ -48,6 +48,7 @@ _PARTS: Final = (
     imports.router,
     imports.imports_router,
     tools.router,
+    models.router,
     runs.router,
     runs.forks_router,
     calls.approvals_router,

@@ -262,7 +262,7 @@ def resolve(
             msg = f"model {reference!r} is not registered; pass it to the crib: Crib(models={{{reference!r}: …}})"
         raise InvalidSettings(msg)
     url = base_url or _usual_url(reference, provider, os.environ if environment is None else environment)
-    quirks = _quirks(provider, model)
+    quirks = quirks_of(provider, model)
     return Endpoint(
         provider=name,
         model=model,
@@ -338,7 +338,8 @@ def _usual_url(reference: str, provider: Provider, environment: Mapping[str, str
                 raise InvalidSettings(f"model {reference!r}: {error}") from None
 
 
-def _quirks(provider: Provider, model: str) -> Quirks:
+def quirks_of(provider: Provider, model: str) -> Quirks:
+    """What a model of a provider deviates in."""
     quirks = provider.quirks
     for pattern, different in provider.models:
         if fnmatchcase(model, pattern):

@@ -23,6 +23,7 @@ from toolcrib.llm.base.quirks import Quirks
 from toolcrib.llm.base.transport import HttpTransport
 from toolcrib.llm.models.catalog import PROVIDERS, Provider, open_model, resolve
 from toolcrib.llm.models.model import Endpoint, LanguageModel, open_candidates
+from toolcrib.llm.models.model_listing import ModelListing
 from toolcrib.llm.text import TextTools
 
 
@@ -211,6 +212,11 @@ class ModelPool:
                 del self._opened[next(iter(self._opened))]
             self._opened[key] = opened
         return self._opened[key]
+
+    @property
+    def listing(self) -> ModelListing:
+        """Lists what can be opened."""
+        return ModelListing(self._given, self._more, self._environment, self._prices)
 
     async def close(self) -> None:
         """Let go of all connections that the pool made."""

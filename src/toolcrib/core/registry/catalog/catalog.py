@@ -61,6 +61,8 @@ class Registry:
         self._by_hash: dict[tuple[str, str], ToolRevision] = {}
         self._unreadable: set[str] = set()
         """Content hashes of what another release has saved and this one cannot read."""
+        self._first_saved: dict[tuple[str, str], datetime] = {}
+        """When a name of a realm was first saved, as far as its revisions were read."""
         self._compared: dict[tuple[str, str], ToolChange] = {}
         """Answers of `change`, by content hashes."""
         self._changing = asyncio.Lock()
@@ -350,6 +352,8 @@ class Registry:
                 definition = stand_in(stored.name, stored.version)
                 status, message = "blocked", f"it {why_unreadable(problem)}"
                 self._unreadable.add(stored.content_hash)
+        name = stored.realm, stored.name
+        first = self._first_saved[name] = min(self._first_saved.get(name, stored.created_at), stored.created_at)
         return ToolRevision(
             definition=definition,
             revision=stored.revision,
@@ -361,6 +365,7 @@ class Registry:
             realm=stored.realm,
             made_by=stored.made_by,
             created_at=stored.created_at,
+            first_created_at=first,
         )
 
 

@@ -219,9 +219,19 @@ def refuse_local_model(definition: ToolDefinition) -> None:
 
 
 def _address(llm: LLMConfig) -> str | None:
-    provider = PROVIDERS.get(llm.model.partition(":")[0])
-    known = provider.base_url if provider is not None else None
-    return llm.base_url or (known if isinstance(known, str) else None)
+    return llm.base_url or _usual_address(llm.model.partition(":")[0])
+
+
+def _usual_address(provider: str) -> str | None:
+    found = PROVIDERS.get(provider)
+    known = found.base_url if found is not None else None
+    return known if isinstance(known, str) else None
+
+
+def is_local_provider(name: str) -> bool:
+    """Whether the models of a provider are on a local address, so that `refuse_local_model` refuses them."""
+    address = _usual_address(name)
+    return address is not None and _is_local(address)
 
 
 def _is_local(address: str) -> bool:

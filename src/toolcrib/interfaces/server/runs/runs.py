@@ -11,8 +11,10 @@ from pydantic import Field
 from toolcrib.contracts import ENDED, AgentDefinition, Conflict, Contract, JsonObject, LLMConfig, Run, RunStatus
 from toolcrib.contracts.runs.comparisons import RunDiff
 from toolcrib.contracts.runs.trace import Settlement
+from toolcrib.contracts.tools.rendered_prompts import SentPrompt
 from toolcrib.core.runs import without_traceback
 from toolcrib.crib import ActingCrib
+from toolcrib.crib.runs import prompt_at
 from toolcrib.crib.runs.approvals import ApprovalAnswer
 from toolcrib.interfaces.server.http.caller_rights import (
     Author,
@@ -129,6 +131,16 @@ async def list_events(
     return EventPage(
         items=tuple(map(without_traceback, await crib.store.journal.events(run_id, after=after, limit=limit)))
     )
+
+
+@router.get("/{run_id}/prompts/{position}")
+async def get_sent_prompt(run_id: str, position: str, crib: CribDep, caller: Caller) -> SentPrompt:
+    """The whole request of a model call of this run: system prompt, all messages, tools and settings.
+
+    It is put together by a replay, and held against the journal. Nothing is sent to a model.
+    """
+    demand_run(caller, await run_of(crib, caller, run_id))
+    return prompt_at(await crib.sent_prompts(run_id), run_id, position)
 
 
 @router.get("/{run_id}/events/stream", response_class=StreamingResponse)

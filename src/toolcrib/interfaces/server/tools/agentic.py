@@ -31,12 +31,14 @@ from toolcrib.contracts import (
     ToolStep,
     Trace,
 )
+from toolcrib.contracts.tools.rendered_prompts import PromptPlaceholders, RenderedPrompt
 from toolcrib.core.export import ExportFormat
 from toolcrib.crib import ActingCrib
 from toolcrib.interfaces.server.http.caller_rights import (
     Author,
     Caller,
     CribDep,
+    DefinitionWriter,
     demand_run,
     demand_sight,
     demand_write,
@@ -69,6 +71,7 @@ from toolcrib.interfaces.server.views.agent_views import (
     TestPromptBody,
     ToolCallView,
     ToolType,
+    UnsavedPromptBody,
     remove_tool,
     type_of,
 )
@@ -159,15 +162,38 @@ async def remove_agentic_tool(name: str, crib: CribDep, caller: Caller) -> Remov
     return await remove_tool(crib, caller, tool)
 
 
+@router.post("/test-prompt")
+async def test_unsaved_prompt(body: UnsavedPromptBody, author: Author, crib: CribDep) -> PromptTest:
+    """Test the prompt of a tool that is not saved; without a prompt, the default one. See `test-prompt` of a tool."""
+    return await crib.prompts.test(await _unsaved(author, crib, body), body.params)
+
+
+@router.post("/render-prompt")
+async def render_unsaved_prompt(body: UnsavedPromptBody, author: Author, crib: CribDep) -> RenderedPrompt:
+    """The first request that a tool which is not saved would send to its model. Nothing is sent."""
+    return await crib.prompts.render(await _unsaved(author, crib, body), body.params)
+
+
 @router.post("/{name}/test-prompt")
 async def test_prompt(name: str, body: TestPromptBody, author: Author, crib: CribDep, caller: Caller) -> PromptTest:
     """Test the prompt with a sample input and with unsaved changes. The calls that the model requests are not made."""
+    return await crib.prompts.test(await _changed(author, crib, caller, name, body), body.params)
+
+
+@router.post("/{name}/render-prompt")
+async def render_prompt(
+    name: str, body: TestPromptBody, author: Author, crib: CribDep, caller: Caller
+) -> RenderedPrompt:
+    """The first request that a tool would send to its model, with unsaved changes and its length. Nothing is sent."""
+    return await crib.prompts.render(await _changed(author, crib, caller, name, body), body.params)
+
+
+@router.get("/{name}/placeholders")
+async def list_placeholders(name: str, crib: CribDep, caller: Caller) -> PromptPlaceholders:
+    """The placeholders that the prompt can use, with the present length of their values; reads reference data."""
     tool = await _find(crib, caller, name)
     demand_write(caller, tool.definition)
-    inside = _inside(tool.definition).model_copy(update=body.changes())
-    definition = tool.definition.model_copy(update={"implementation": inside})
-    author.check(definition)
-    return await crib.prompts.test(definition, body.params)
+    return await crib.prompts.placeholders(tool.definition)
 
 
 @router.post("/{name}/regenerate-prompt")
@@ -271,6 +297,26 @@ async def _with_default_prompt(crib: ActingCrib, definition: ToolDefinition) -> 
     return definition.model_copy(
         update={"implementation": implementation.model_copy(update={"system_prompt": prompt, "made_from": {}})}
     )
+
+
+async def _changed(
+    author: DefinitionWriter, crib: ActingCrib, caller: Principal, name: str, body: TestPromptBody
+) -> ToolDefinition:
+    """A stored tool with changes that its author tries."""
+    tool = await _find(crib, caller, name)
+    demand_write(caller, tool.definition)
+    definition = body.change(tool.definition, _inside(tool.definition))
+    author.check(definition)
+    return definition
+
+
+async def _unsaved(author: DefinitionWriter, crib: ActingCrib, body: UnsavedPromptBody) -> ToolDefinition:
+    """A tool that its author tries before it is saved."""
+    definition = body.definition.definition()
+    demand_write(author.caller, definition)
+    author.check(definition)
+    await crib.authorize(newest=True)
+    return await _with_default_prompt(crib, definition)
 
 
 def _to_view(tool: ToolRevision, response: Response) -> AgenticView:

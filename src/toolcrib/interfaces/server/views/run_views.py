@@ -1,10 +1,12 @@
 """Requests and responses of tools, calls, runs and imports that are not plain contracts."""
 
+from collections.abc import Sequence
 from typing import TYPE_CHECKING, Annotated, Literal, Self, TypeAlias
 
 from fastapi import Depends, Request, Response
 from msgspec.structs import asdict
 from pydantic import Base64Bytes, Field
+from pydantic.json_schema import SkipJsonSchema
 
 from toolcrib.contracts import (
     ENDED,
@@ -34,9 +36,11 @@ from toolcrib.contracts import (
     Trace,
     Usd,
 )
+from toolcrib.contracts.providers.tool_access import ToolAccess
 from toolcrib.contracts.runs.executions import Answer
 from toolcrib.contracts.runs.trace import OutcomeTold
 from toolcrib.core.providers import ImportedApi
+from toolcrib.crib import ActingCrib
 from toolcrib.interfaces.server.views.base import ListView, PageView, View
 from toolcrib.kinds.http.shape import Bounds, ToolOverride
 from toolcrib.kinds.table import KINDS
@@ -170,16 +174,45 @@ class Validity(Contract):
         return cls(valid=False, problems=tuple(Problem.model_validate(item) for item in found), error=refusal)
 
 
-class ToolView(Contract):
-    """A tool: the revision that a call without a version gets, and all there are."""
+class ToolView(ToolRevision, View):
+    """A tool as it is now: the answer to reading it, to every change of it, and its entry in lists."""
 
-    tool: ToolRevision
-    revisions: tuple[ToolRevision, ...]
-    """Oldest first."""
+    first_created_at: SkipJsonSchema[Timestamp | None] = Field(default=None, exclude=True)
+    created_at: Timestamp = Field(validation_alias="first_created_at")
+    """When the name was first saved."""
+    updated_at: Timestamp = Field(validation_alias="created_at")
+    """When this revision was saved."""
+    access: ToolAccess | None = None
+    """What stands between the caller and the system behind the tool, where it was asked for."""
+
+    @classmethod
+    def of(cls, tool: ToolRevision, access: ToolAccess | None = None) -> Self:
+        """The view of a revision."""
+        return cls.project(tool, access=access)
 
 
-class ToolPage(PageView[ToolRevision]):
+class ToolPage(PageView[ToolView]):
     """Tools by name."""
+
+    @classmethod
+    async def of(
+        cls, crib: ActingCrib, tools: Sequence[ToolRevision], *, more: bool = False, access: bool = False
+    ) -> Self:
+        """A page.
+
+        Args:
+            crib: The crib as the caller uses it.
+            tools: What is on the page.
+            more: Whether others follow.
+            access: Whether the caller asks for its access to each.
+        """
+        found = await crib.connections.access(*tools) if access else [None] * len(tools)
+        items = tuple(map(ToolView.of, tools, found))
+        return cls(items=items, next=tools[-1].name if more else None)
+
+
+class ToolRevisions(ListView[ToolRevision]):
+    """All revisions of a tool, oldest first."""
 
 
 class StatusBody(Contract):

@@ -55,8 +55,13 @@ def recorded_source(source: ImportSource) -> JsonObject | None:
     if not source.is_repeatable:
         return None
     kind = next(kind for kind in KINDS if any(each.source is type(source) for each in kind.importers))
-    fields: JsonObject = to_jsonable_python(_said(source))
-    return {"kind": kind.name, **{name: value for name, value in fields.items() if name not in {"name", "accept"}}}
+    fields: JsonObject = {
+        name: _said(value)
+        for name, field in type(source).model_fields.items()
+        if name not in {"name", "accept"}
+        and (value := getattr(source, name)) != field.get_default(call_default_factory=True)
+    }
+    return {"kind": kind.name, **to_jsonable_python(fields)}
 
 
 def _said(value: object) -> Any:

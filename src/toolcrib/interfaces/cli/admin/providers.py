@@ -186,7 +186,7 @@ async def sync(crib: "Crib", name: Name, accept: AcceptChanges = False) -> "Impo
 
 Every = Annotated[
     str | None,
-    typer.Option("--every", metavar="TIME", help="Time between syncs, as 30m, 6h or 1d.", show_default=False),
+    typer.Option("--every", metavar="TIME", help="Time between syncs: 30m, 6h, 1d.", show_default=False),
 ]
 Cron = Annotated[
     str | None,
@@ -221,11 +221,9 @@ async def schedule(
         raise InvalidInput("give one of --every, --cron and --off, such as --every 6h")
     if off:
         return await crib.imports.schedule(name, None)
-    times = (
-        {"cron": cron, "timezone": timezone}
-        if every is None
-        else {"every_s": time_of(every, "--every").total_seconds()}
-    )
+    times: dict[str, object] = {"cron": cron, "timezone": timezone}
+    if every is not None:
+        times = {"every_s": time_of(every, "--every").total_seconds()}
     try:
         planned = AutoDiscover.model_validate(times)
     except ValueError as problem:

@@ -15,7 +15,7 @@ if TYPE_CHECKING:
 
     from toolcrib.contracts import Json, JsonObject
 
-_TIME: Final = re.compile(r"([1-9][0-9]{0,8})([mhdw])")
+_TIME: Final = re.compile(r"([0-9]{1,9})([mhdw])")
 _UNITS: Final = {"m": "minutes", "h": "hours", "d": "days", "w": "weeks"}
 
 
@@ -69,7 +69,7 @@ def time_of(text: str, option: str) -> timedelta:
 
     found = _TIME.fullmatch(text)
     if found is None:
-        raise InvalidInput(f"{option} {text!r} is not a time; write a number and m, h, d or w, such as {option} 12h")
+        raise InvalidInput(f"{option} {text!r} is not a time; write a number and m, h, d or w, such as {option} 30d")
     return timedelta(**{_UNITS[found[2]]: int(found[1])})
 
 

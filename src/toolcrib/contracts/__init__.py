@@ -131,17 +131,19 @@ if TYPE_CHECKING:
     )
     from toolcrib.contracts.providers.providers import (
         NAME_PATTERN,
+        AutoDiscover,
         PromptFragment,
         ProviderData,
         ProviderDefinition,
+        ProviderSync,
         ReferenceReading,
         ReferenceSnapshot,
         ReferenceSource,
         ServerVariable,
         ServiceAccount,
+        SyncResult,
         account_of,
     )
-    from toolcrib.contracts.providers.syncs import AutoDiscover, ProviderSync, SyncResult
     from toolcrib.contracts.runs.approvals import (
         Approval,
         ApprovalPage,
@@ -392,10 +394,10 @@ else:
                 "HttpConnection McpConnection McpTransport ProviderCheck Revocation SECRET_SCOPES SecretEntry "
                 "SecretScope"
             ),
-            "toolcrib.contracts.providers.syncs": "AutoDiscover ProviderSync SyncResult",
             "toolcrib.contracts.providers.providers": (
-                "NAME_PATTERN PromptFragment ProviderData ProviderDefinition ReferenceReading ReferenceSnapshot "
-                "ReferenceSource ServerVariable ServiceAccount account_of"
+                "AutoDiscover NAME_PATTERN PromptFragment ProviderData ProviderDefinition ProviderSync "
+                "ReferenceReading ReferenceSnapshot ReferenceSource ServerVariable ServiceAccount SyncResult "
+                "account_of"
             ),
             "toolcrib.contracts.runs.approvals": (
                 "Approval ApprovalPage ApprovalPreview ApprovalStatus ApprovalView approval_id approval_signal "

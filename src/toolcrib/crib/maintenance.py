@@ -17,6 +17,8 @@ _TRIGGER_S: Final = 1.0
 _LOOK_S: Final = 5.0
 _PURGE_S: Final = 600.0
 _PRUNE_S: Final = 3600.0
+_FIRST_WAIT_S: Final = 60.0
+_LONGEST_WAIT_S: Final = 3600.0
 _REALMS_S: Final = 60.0
 """Seconds between looks for realms that this process does not know."""
 _logger = logging.getLogger(__name__)
@@ -26,14 +28,17 @@ _logger = logging.getLogger(__name__)
 async def maintenance_loop(crib: Crib) -> AsyncGenerator[None]:
     """Do the periodic work while the block runs."""
     keeping = [
-        asyncio.create_task(by_the_clock(crib, every_s, work))
-        for every_s, work in (
-            (_TRIGGER_S, TriggerLoop().start_due),
-            (_LOOK_S, SyncLoop().sync_due),
-            (_LOOK_S, sync_reference_data),
-            (_PURGE_S, forget_what_has_expired),
-            (_PRUNE_S, prune_what_is_old),
-        )
+        asyncio.create_task(import_at_start(crib)),
+        *(
+            asyncio.create_task(by_the_clock(crib, every_s, work))
+            for every_s, work in (
+                (_TRIGGER_S, TriggerLoop().start_due),
+                (_LOOK_S, SyncLoop().sync_due),
+                (_LOOK_S, sync_reference_data),
+                (_PURGE_S, forget_what_has_expired),
+                (_PRUNE_S, prune_what_is_old),
+            )
+        ),
     ]
     try:
         yield
@@ -78,6 +83,23 @@ class SyncLoop(RealmLoop):
         """Ask them what they offer, and adopt it as far as no person has to look at it."""
         for acting in await self.realms(crib):
             await acting.imports.sync_due()
+
+
+async def import_at_start(crib: Crib) -> None:
+    """Import what the settings name, again and again until it has worked; the process serves meanwhile."""
+    wait_s = _FIRST_WAIT_S
+    while True:
+        try:
+            problems = await crib.imports.at_start()
+        except Exception:  # the edge of the process, as below
+            _logger.exception("the imports of the settings failed; trying again in %s s", wait_s)
+        else:
+            if not problems:
+                return
+            for problem in problems:
+                _logger.warning("%s; trying again in %s s", problem, wait_s)
+        await crib.clock.sleep(wait_s)
+        wait_s = min(2 * wait_s, _LONGEST_WAIT_S)
 
 
 async def sync_reference_data(crib: Crib) -> None:

@@ -1,17 +1,23 @@
 """The table of kinds, one line for each. To add a kind, add its line here."""
 
-from collections.abc import Iterable, Iterator
-from typing import Any, Final, cast
+import re
+from collections.abc import Iterable, Iterator, Mapping
+from pathlib import Path
+from typing import Any, Final, NamedTuple, Self, cast
 
 from pydantic import ValidationError
 from pydantic_core import to_jsonable_python
 
 from toolcrib.contracts import (
+    NAME_PATTERN,
+    SECRET_REFERENCE,
     AgenticImplementation,
     AgentImplementation,
     Contract,
     Implementation,
     InvalidDefinition,
+    InvalidInput,
+    InvalidSettings,
     JsonObject,
     ProviderDefinition,
 )
@@ -48,6 +54,66 @@ def importers() -> Iterator[Importer[Any]]:
 def importer_of(source: ImportSource) -> Importer[Any]:
     """The importer that reads a source."""
     return next(importer for importer in importers() if importer.source is type(source))
+
+
+_WEB: Final = ("http://", "https://")
+_ADDRESSES: Final[Mapping[str, tuple[str, str]]] = {
+    "openapi": ("http", "document"),
+    "graphql": ("graphql", "url"),
+    "grpc": ("grpc", "address"),
+    "mcp": ("mcp", "url"),
+    "a2a": ("a2a", "url"),
+    "database": ("entity", "url"),
+}
+"""What can be imported from an address: the kind of its tools, and the field of its source that takes the address."""
+
+
+def source_at(form: str, address: str, **fields: Any) -> ImportSource:
+    """The source of what is at an address.
+
+    Args:
+        form: `openapi`, `graphql`, `grpc`, `mcp`, `a2a` or `database`.
+        address: Where it is; the path of a file for `openapi` too; a reference to a URL for `database`.
+        fields: The others of the source.
+
+    Raises:
+        InvalidInput: The file cannot be read.
+    """
+    kind, field = _ADDRESSES[form]
+    given: str | bytes = address
+    if form == "openapi" and not address.startswith(_WEB):
+        try:
+            given = Path(address).read_bytes()
+        except OSError as problem:
+            raise InvalidInput(f"{address} cannot be read: {problem.strerror}; name another file or a URL") from None
+    importer = next(importer for each in KINDS if each.name == kind for importer in each.importers)
+    return importer.source(**{field: given, **fields})
+
+
+class StartImport(NamedTuple):
+    """What is imported whenever a process begins to serve."""
+
+    name: str
+    """Of the provider."""
+    form: str
+    address: str
+
+    @classmethod
+    def read(cls, text: str) -> Self:
+        """Read `NAME=FORM:ADDRESS`, such as `shop=database:${env:SHOP_URL}`.
+
+        Raises:
+            InvalidSettings: It is not that.
+        """
+        name, _, rest = text.partition("=")
+        form, _, address = rest.partition(":")
+        if not (re.fullmatch(NAME_PATTERN, name) and form in _ADDRESSES and address):
+            forms = ", ".join(_ADDRESSES)
+            what = f"{text.partition(':')[0][:100]!r} is no import; write NAME=FORM:ADDRESS"
+            raise InvalidSettings(f"{what} with one of {forms}, such as crm=openapi:https://crm.example/openapi.json")
+        if form == "database" and not SECRET_REFERENCE.fullmatch(address):
+            raise InvalidSettings(f"the import {name!r} has a database's URL as a text; write ${{env:NAME}} instead")
+        return cls(name, form, address)
 
 
 def recorded_source(source: ImportSource) -> JsonObject | None:

@@ -430,6 +430,22 @@ class Imports(Facade):
             self._imports.sync_due,
         )
 
+    def at_start(self) -> Sequence[str]:
+        """Import what the setting `imports` names, as far as no other process does so at the moment.
+
+        A serving process does so when it starts. Changes are adopted or held back as by `sync`.
+
+        Returns:
+            Why what could not be imported was not, by its order; each is to be tried again.
+
+        Example:
+            for problem in crib.imports.at_start():
+                print(problem)
+        """
+        return self._loop.run(
+            self._imports.at_start,
+        )
+
     def entities(self, name: str, database: Engine | str, *things: type | Table | Entity) -> ImportedApi:
         """Make tools of the rows of tables that the application maps with SQLAlchemy.
 

@@ -22,11 +22,13 @@ from toolcrib.contracts import (
     BearerAuth,
     InvalidDefinition,
     InvalidInput,
+    InvalidSettings,
     NotFound,
     ProviderDefinition,
 )
 from toolcrib.core.kinds import ImportSource
-from toolcrib.crib.maintenance import SyncLoop
+from toolcrib.crib.maintenance import SyncLoop, import_at_start
+from toolcrib.crib.settings import load_settings
 from toolcrib.kinds.a2a.commands import A2aSource
 from toolcrib.kinds.entity.commands import DatabaseSource, TableOptions
 from toolcrib.kinds.graphql.commands import GraphqlSource
@@ -356,3 +358,75 @@ async def test_a_source_that_could_not_be_read_is_refused_when_its_provider_is_s
 def test_a_schedule_is_an_interval_or_times(fields: Any):
     with pytest.raises(ValidationError):
         AutoDiscover(**fields)
+
+
+class RepairClock(ManualClock):
+    """While somebody sleeps, an API begins to work."""
+
+    def __init__(self, api: Api) -> None:
+        super().__init__()
+        self._api = api
+
+    async def sleep(self, seconds: float) -> None:
+        """As any."""
+        self._api.status = 200
+        await super().sleep(seconds)
+
+
+@pytest.mark.requirement("providers.start_imports")
+async def test_what_the_settings_name_is_imported_when_a_process_starts(
+    api: Api, tmp_path: Path, caplog: pytest.LogCaptureFixture
+):
+    shop, store = tmp_path / "shop.db", f"sqlite:///{tmp_path}/crib.db"
+    with closing(sqlite3.connect(shop, isolation_level=None)) as database:
+        database.execute("CREATE TABLE orders (id INTEGER PRIMARY KEY, name TEXT)")
+    imports = (f"crm=openapi:{api.url}/openapi.json", "shop=database:${env:TOOLCRIB_SECRET_SHOP}")
+    settings = load_settings(
+        {"store": store, "imports": imports, "egress.allow": [f"127.0.0.1:{api.port}"]}, environment={}, folder=tmp_path
+    ).settings
+    clock, around = RepairClock(api), {"TOOLCRIB_SECRET_SHOP": f"sqlite:///{shop}"}
+    api.status = 503
+    async with Crib.from_settings(settings, environment=around, clock=clock) as crib:
+        await import_at_start(crib)
+
+        assert clock.naps == [60]
+        assert "import 'crm': there is no OpenAPI document at" in caplog.text
+        assert {"deals", "people", "search_orders"} <= set(crib.registry.names("default"))
+        api.operations["deals"] = []
+        assert await crib.imports.at_start() == []
+        assert (await crib.imports.last_sync("crm")).held == ("deals",)
+        assert (await crib.imports.last_sync("shop")).result == "unchanged"
+
+
+@pytest.mark.requirement("providers.start_imports")
+@pytest.mark.parametrize(
+    ("line", "message"),
+    [
+        ("crm", "'crm' is no import; write NAME=FORM:ADDRESS with one of openapi, graphql"),
+        ("crm=soap:https://a.example", "'crm=soap' is no import"),
+        ("c r=mcp:https://a.example", "'c r=mcp' is no import"),
+        ("crm=mcp:", "is no import"),
+        ("shop=database:postgresql://u:passw0rd@db/shop", "a database's URL as a text; write ${env:NAME} instead"),
+    ],
+)
+def test_an_import_that_could_not_be_made_is_refused_in_the_settings(line: str, message: str, tmp_path: Path):
+    with pytest.raises(InvalidSettings) as caught:
+        load_settings({"imports": [line]}, environment={}, folder=tmp_path)
+    assert message in str(caught.value)
+    assert "passw0rd" not in str(caught.value)
+
+
+@pytest.mark.requirement("providers.start_imports")
+async def test_a_file_is_imported_at_the_start_too(tmp_path: Path):
+    file = tmp_path / "crm.yaml"
+    settings = load_settings(
+        {"store": "memory://", "imports": [f"crm=openapi:{file}"]}, environment={}, folder=tmp_path
+    )
+    async with Crib.from_settings(settings.settings, environment={}) as crib:
+        assert f"{file} cannot be read" in (await crib.imports.at_start())[0]
+        file.write_text(
+            "openapi: 3.1.0\ninfo: {title: C, version: '1'}\nservers: [{url: 'https://a.example'}]\n"
+            "paths: {/a: {get: {}}}\n"
+        )
+        assert await crib.imports.at_start() == []
+        assert crib.registry.names("default") == ["get_a"]

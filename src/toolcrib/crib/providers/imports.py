@@ -36,7 +36,7 @@ from toolcrib.kinds.grpc.commands import GrpcSource
 from toolcrib.kinds.http.commands import OpenApiSource
 from toolcrib.kinds.http.shape import Bounds, ToolOverride
 from toolcrib.kinds.mcp.commands import McpSource
-from toolcrib.kinds.table import connection_kind, importer_of, recorded_source, source_of
+from toolcrib.kinds.table import StartImport, connection_kind, importer_of, recorded_source, source_at, source_of
 
 if TYPE_CHECKING:
     from sqlalchemy import Engine
@@ -45,6 +45,8 @@ if TYPE_CHECKING:
 
 _LEASE_S: Final = 30.0
 """Seconds after which another process decides in place of one that died while it decided whether a sync is due."""
+_IMPORT_S: Final = 300.0
+"""Seconds after which another process imports at its start what one that died was importing."""
 _NOT_REPEATABLE: Final = (
     "provider {provider!r} ({kind}) cannot be asked what it offers; import it once more, from an address if it has one"
 )
@@ -318,6 +320,34 @@ class Imports:
                     await self._sync_in_turn(provider, who)
                 done.append(await self.last_sync(provider.name))
         return done
+
+    async def at_start(self) -> Sequence[str]:
+        """Import what the setting `imports` names, as far as no other process does so at the moment.
+
+        A serving process does so when it starts. Changes are adopted or held back as by `sync`.
+
+        Returns:
+            Why what could not be imported was not, by its order; each is to be tried again.
+
+        Example:
+            for problem in await crib.imports.at_start():
+                print(problem)
+        """
+        who = await self._actor.authorize(newest=True)
+        outside, problems = self._parts.outside, list[str]()
+        for line in outside.definitions.imports:
+            wanted = StartImport.read(line)
+            key = f"start-import/{who.realm}/{wanted.name}"
+            lease = hold_lease(
+                outside.store.cache, outside.clock, key, realm=who.realm, made_by=who.id, lease_s=_IMPORT_S
+            )
+            async with lease as is_held:
+                if is_held:
+                    try:
+                        await self.read(source_at(wanted.form, wanted.address, name=wanted.name))
+                    except ToolcribError as problem:
+                        problems.append(f"import {wanted.name!r}: {problem}")
+        return problems
 
     async def _take_turn(self, provider: ProviderDefinition, who: Principal) -> bool:
         """Whether a provider is due and this process is the one that syncs it; the attempt is then written down."""

@@ -153,6 +153,9 @@ class Settings(Contract):
     """What a run may spend, for agentic tools that are defined in code without limits of their own."""
     mcp_commands: tuple[str, ...] = ()
     """Programs that may be started as MCP servers, word for word; `toolcrib.kinds.mcp.importer.programs` says how."""
+    imports: tuple[str, ...] = ()
+    """What `toolcrib up` and `toolcrib worker` import when they start, as `NAME=FORM:ADDRESS`, such as
+    `shop=database:${env:SHOP_URL}`: `docs/providers.md` says how."""
     plugins: tuple[str, ...] = ()
     """Entry points of other packages that are loaded: runtimes and model providers. They run with our rights."""
     model_services: Path | None = None
@@ -189,6 +192,18 @@ class Settings(Contract):
     def _are_commands(cls, lines: tuple[str, ...]) -> tuple[str, ...]:
         try:
             AllowedPrograms(lines)
+        except InvalidSettings as problem:
+            raise ValueError(str(problem)) from None
+        return lines
+
+    @field_validator("imports")
+    @classmethod
+    def _are_imports(cls, lines: tuple[str, ...]) -> tuple[str, ...]:
+        from toolcrib.kinds.table import StartImport  # noqa: PLC0415 - loads all kinds, which few settings need
+
+        try:
+            for line in lines:
+                StartImport.read(line)
         except InvalidSettings as problem:
             raise ValueError(str(problem)) from None
         return lines

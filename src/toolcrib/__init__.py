@@ -41,7 +41,7 @@ if TYPE_CHECKING:
     from toolcrib.kinds.code.checks import code_tool
     from toolcrib.kinds.composite.shape import CompositeRoute
     from toolcrib.kinds.entity.importer import EntityOptions, entity
-    from toolcrib.kinds.python.context import ToolContext
+    from toolcrib.kinds.python.context import Ask, ToolContext
     from toolcrib.kinds.python.files import File
     from toolcrib.kinds.python.functions import FunctionTool, tool, tools_of
     from toolcrib.llm import ScriptedModel
@@ -53,6 +53,7 @@ __all__ = [
     "AgenticStep",
     "AgenticTool",
     "AllocatedTool",
+    "Ask",
     "CompositeRoute",
     "CompositeTool",
     "ConditionBinding",
@@ -108,6 +109,7 @@ _HOMES = {
     "ScriptedModel": "toolcrib.llm",
     "SharingOptions": "toolcrib.crib",
     "StepRegistration": "toolcrib.contracts.workflows",
+    "Ask": "toolcrib.kinds.python.context",
     "ToolContext": "toolcrib.kinds.python.context",
     "WorkflowDefinition": "toolcrib.contracts.workflows",
     "WorkflowHandle": "toolcrib.crib",

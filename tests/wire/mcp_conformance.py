@@ -2,14 +2,12 @@
 
 The suite starts a command with the address of a server that judges what it is sent. The command only hands the address
 to the process of the test, where a crib imports the server and calls everything that was imported. Where the server
-wants authorization, this does what an operator and a person do: looks up the server's documents, has a client
-registered if it has none, saves the provider with what they say, and goes to the address that the crib names. What the
-crib does is then the rest: authorization with PKCE, the issuer of the answer, tokens, and requests with them.
+wants authorization, this does what a person does: goes to the address that the crib names, each time that a call says
+so. The crib does the rest: discovery, registration, authorization with PKCE, the issuer of the answer, tokens, scopes.
 """
 
 import asyncio
 import contextlib
-import re
 import shlex
 import sys
 from collections.abc import AsyncGenerator, Mapping
@@ -24,10 +22,11 @@ from tests.twins import MASTER_KEYS
 from tests.wire.arguments import Unmet, arguments
 from toolcrib import Crib, EgressPolicy
 from toolcrib.contracts import (
-    AuthorizationCodeAuth,
     JsonObject,
     McpConnection,
+    ProtectedResourceAuth,
     ProviderDefinition,
+    Reason,
     ReconnectRequired,
     ToolcribError,
 )
@@ -38,22 +37,11 @@ CLIENT: Final = "https://conformance-test.local/client-metadata.json"
 REDIRECT: Final = "http://localhost:3000/callback"
 
 
-_ACCEPTED: Final = {"accept": "application/json, text/event-stream"}
-_ABOUT: Final = "io.modelcontextprotocol"
-_REQUEST: Final[JsonObject] = {
-    "jsonrpc": "2.0",
-    "id": 1,
-    "method": "tools/list",
-    "params": {
-        "_meta": {
-            f"{_ABOUT}/protocolVersion": "2026-07-28",
-            f"{_ABOUT}/clientInfo": {"name": "operator", "version": "1"},
-            f"{_ABOUT}/clientCapabilities": {},
-        }
-    },
-}
-"""What the operator asks to see what the server wants."""
-_CHALLENGE: Final = re.compile(r'(\w+)="([^"]*)"')
+_MOST_CONNECTED: Final = 3
+"""How often a person connects to one server before giving up."""
+_ANY_PORT: Final = EgressPolicy(allow=tuple(f"localhost:{port}" for port in range(1_024, 65_536)))
+"""The suite starts its servers on ports that nobody knows before."""
+_ECHO: Final = "json_schema_echo"
 _STARTED: Final = Path(__file__).with_name("mcp_conformance_started.py")
 
 
@@ -77,94 +65,40 @@ async def client_command(folder: Path) -> AsyncGenerator[str]:
 
 
 async def converse(url: str, context: Mapping[str, Any]) -> None:
-    """Import the server, and call all of its tools."""
-    async with Crib("memory://", egress=_egress(url), environment={}) as crib:
-        try:
-            await crib.imports.mcp(url, name=NAME)
-        except ReconnectRequired:
-            pass
-        else:
-            return await _call_all(crib, context)
-    return await _converse_with_authorization(url, context)
-
-
-async def _converse_with_authorization(url: str, context: Mapping[str, Any]) -> None:
-    async with aiohttp.ClientSession() as browser:
-        described = await _protection(browser, url)
-        issuer = next(iter(described.get("authorization_servers", ())), "")
-        discovery_url, metadata = await _discovery(browser, issuer)
-        client = await _client(browser, metadata if metadata.get("issuer") == issuer else {}, context)
-        auth = _auth(described, discovery_url, metadata, client)
-        environment = {"TOOLCRIB_MASTER_KEYS": MASTER_KEYS, "CLIENT_SECRET": client.get("client_secret", "")}
-        async with Crib("memory://", egress=_egress(url, discovery_url), environment=environment) as crib:
-            await crib.save_provider(ProviderDefinition(name=NAME, connection=McpConnection(), base_url=url, auth=auth))
+    """Import the server, and call all of its tools; connect to it as often as a person would be asked to."""
+    environment = {"TOOLCRIB_MASTER_KEYS": MASTER_KEYS, "CLIENT_SECRET": context.get("client_secret", "")}
+    async with (
+        Crib("memory://", egress=_ANY_PORT, environment=environment) as crib,
+        aiohttp.ClientSession() as browser,
+    ):
+        auth = ProtectedResourceAuth(client_metadata_url=CLIENT, **await _known_client(browser, url, context))
+        connection = McpConnection(input_requests="defaults")
+        await crib.save_provider(ProviderDefinition(name=NAME, connection=connection, base_url=url))
+        for attempt in range(_MOST_CONNECTED + 1):
+            try:
+                await crib.imports.sync(NAME)
+                await _call_all(crib, context)
+            except ReconnectRequired:
+                if attempt == _MOST_CONNECTED:
+                    raise
+            else:
+                return
+            provider = await crib.connections.provider(NAME)
+            if provider.auth.kind == "none":
+                await crib.save_provider(provider.model_copy(update={"auth": auth}))
             await _grant(crib, browser)
-            await crib.imports.sync(NAME)
-            await _call_all(crib, context)
 
 
-def _egress(*urls: str) -> EgressPolicy:
-    return EgressPolicy(allow=tuple(urlsplit(url).netloc for url in urls if url))
-
-
-async def _protection(browser: aiohttp.ClientSession, url: str) -> JsonObject:
-    """What a server says about its protection (RFC 9728), at the address that it names or a usual one."""
-    async with browser.post(url, json=_REQUEST, headers=_ACCEPTED) as answer:
-        challenge = dict(_CHALLENGE.findall(answer.headers.get("www-authenticate", "")))
+async def _known_client(browser: aiohttp.ClientSession, url: str, context: Mapping[str, Any]) -> JsonObject:
+    """The client that an operator has made at the authorization server of a scenario, if the scenario says so."""
+    if "client_id" not in context:
+        return {}
     parts = urlsplit(url)
-    root = f"{parts.scheme}://{parts.netloc}/.well-known/oauth-protected-resource"
-    for address in (challenge.get("resource_metadata", ""), f"{root}{parts.path}", root):
-        described = await _document(browser, address) if address else None
-        if described is not None:
-            scopes = challenge.get("scope", "").split() or described.get("scopes_supported", [])
-            return {**described, "scopes_supported": scopes}
-    return {}
-
-
-async def _discovery(browser: aiohttp.ClientSession, issuer: str) -> tuple[str, JsonObject]:
-    """An issuer's document and its address: RFC 8414, section 3, or OpenID Connect Discovery 1.0, section 4."""
-    parts = urlsplit(issuer)
-    origin, path = f"{parts.scheme}://{parts.netloc}", parts.path.rstrip("/")
-    addresses = (
-        f"{origin}/.well-known/oauth-authorization-server{path}",
-        f"{origin}/.well-known/openid-configuration{path}",
-        f"{origin}{path}/.well-known/openid-configuration",
-    )
-    for address in addresses:
-        metadata = await _document(browser, address)
-        if metadata is not None:
-            return address, metadata
-    return "", {}
-
-
-async def _client(browser: aiohttp.ClientSession, metadata: JsonObject, context: Mapping[str, Any]) -> JsonObject:
-    """The client that is known already, by its document or by the scenario, or one that is registered (RFC 7591)."""
-    if "client_id" in context:
-        return dict(context)
-    if metadata.get("client_id_metadata_document_supported") or "registration_endpoint" not in metadata:
-        return {"client_id": CLIENT}
-    methods = metadata.get("token_endpoint_auth_methods_supported") or ["none"]
-    wanted = {"redirect_uris": [REDIRECT], "token_endpoint_auth_method": methods[0], "application_type": "native"}
-    async with browser.post(metadata["registration_endpoint"], json=wanted) as answer:
-        return await answer.json()
-
-
-async def _document(browser: aiohttp.ClientSession, address: str) -> JsonObject | None:
-    async with browser.get(address) as answer:
-        return await answer.json() if answer.status == 200 and answer.content_type == "application/json" else None
-
-
-def _auth(described: JsonObject, discovery_url: str, metadata: JsonObject, client: JsonObject) -> AuthorizationCodeAuth:
-    """The authentication that the documents of a server ask for."""
-    methods = metadata.get("token_endpoint_auth_methods_supported", ())
-    return AuthorizationCodeAuth(
-        discovery_url=discovery_url,
-        client_id=client.get("client_id", CLIENT),
-        client_secret="${env:CLIENT_SECRET}" if client.get("client_secret") else None,
-        client_auth="body" if "client_secret_basic" not in methods and "client_secret_post" in methods else "basic",
-        scopes=tuple(described.get("scopes_supported", ())),
-        resource=described.get("resource"),
-    )
+    place = f"{parts.scheme}://{parts.netloc}/.well-known/oauth-protected-resource{parts.path}"
+    async with browser.get(place) as answer:
+        servers = (await answer.json())["authorization_servers"]
+    secret = {"client_secret": "${env:CLIENT_SECRET}"} if context.get("client_secret") else {}
+    return {"client_id": context["client_id"], "authorization_servers": tuple(servers), **secret}
 
 
 async def _grant(crib: Crib, browser: aiohttp.ClientSession) -> None:
@@ -181,9 +115,14 @@ async def _call_all(crib: Crib, context: Mapping[str, Any]) -> None:
     wanted: list[JsonObject] = context.get("toolCalls") or [
         {"name": tool.name, "arguments": _some(tool.definition.input_schema)} for tool in tools
     ]
+    schemas = {tool.name: tool.definition.input_schema for tool in tools}
+    if _ECHO in schemas:  # it is to be given the schema of the other tool, as we know it
+        wanted = [{"name": _ECHO, "arguments": {"schema": next(schemas[name] for name in schemas if name != _ECHO)}}]
     for call in wanted:
         given: JsonObject = call["arguments"]
-        await crib.call(str(call["name"]), **{name: value for name, value in given.items() if value is not None})
+        envelope = await crib.call(str(call["name"]), {k: value for k, value in given.items() if value is not None})
+        if envelope.error is not None and envelope.error.reason == Reason.RECONNECT_REQUIRED:
+            raise ReconnectRequired(envelope.error.message)
 
 
 def _some(schema: JsonObject) -> JsonObject:

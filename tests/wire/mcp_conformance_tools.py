@@ -4,7 +4,7 @@ import asyncio
 import base64
 from typing import Any
 
-from toolcrib import File, ToolContext, tool
+from toolcrib import Ask, Crib, File, ToolContext, tool
 from toolcrib.contracts import JsonObject, McpOffer
 
 PIXEL = "iVBORw0KGgoAAAANSUhEUgAAAAEAAAABCAYAAAAfFcSJAAAADUlEQVR42mP8z8DwHwAFBQIAX8jx0gAAAABJRU5ErkJggg=="
@@ -211,7 +211,104 @@ async def logging_tool(context: ToolContext) -> str:
     return "done"
 
 
+@tool(name="test_tool_with_logging", side_effects="none")
+async def with_logging(context: ToolContext) -> str:
+    """Tests tool that sends log messages."""
+    for message in ("Tool execution started", "Tool processing data", "Tool execution completed"):
+        context.log(message)
+        await asyncio.sleep(0.05)
+    return "done"
+
+
+@tool(name="test_sampling", side_effects="none")
+async def sampling(prompt: str, context: ToolContext) -> str:
+    """Asks the model of the client."""
+    return f"LLM response: {await context.ask_model(prompt, max_tokens=100)}"
+
+
+@tool(name="test_missing_capability", side_effects="none")
+async def missing_capability(context: ToolContext) -> str:
+    """Asks the model of a client that has none."""
+    return await context.ask_model("Are you there?")
+
+
+@tool(name="test_input_required_result_sampling", side_effects="none")
+async def input_sampling(context: ToolContext) -> str:
+    """Asks the model of the client."""
+    return await context.ask_model("What is the capital of France?", max_tokens=100, name="capital_question")
+
+
+@tool(name="test_input_required_result_list_roots", side_effects="none")
+async def input_roots(context: ToolContext) -> str:
+    """Asks for the roots of the client."""
+    return ", ".join(root["uri"] for root in await context.ask_roots(name="client_roots"))
+
+
+@tool(name="test_input_required_result_multiple_inputs", side_effects="none")
+async def input_several(context: ToolContext) -> str:
+    """Asks the person, the model and the client at once."""
+    answers = await context.ask_all(
+        Ask("What is your name?", form(name=TEXT), name="user_name"),
+        Ask.of_model("Generate a greeting", max_tokens=50, name="greeting"),
+        Ask.of_roots(name="client_roots"),
+    )
+    return f"{answers[1]}, {answers[0]['name']}! {len(answers[2])} roots"
+
+
+@tool(name="test_input_required_result_capabilities", side_effects="none")
+async def input_capabilities(context: ToolContext) -> str:
+    """Asks the person and the model at once."""
+    return str(
+        await context.ask_all(Ask("What is your name?", form(name=TEXT)), Ask.of_model("Greet", name="greeting"))
+    )
+
+
+@tool(name="other_tool", side_effects="none")
+async def other_tool() -> str:
+    """Is changed."""
+    return "other"
+
+
+@tool(name="other_prompt", side_effects="none", mcp=McpOffer(show_as="prompt"))
+async def other_prompt() -> str:
+    """Is changed."""
+    return "other"
+
+
+def triggers(crib: Crib) -> tuple[Any, ...]:
+    """Tools with which the suite changes the lists that it listens to."""
+
+    async def change(name: str) -> None:
+        known = crib.registry.current("default")
+        tool = next(each for each in known if each.name == name)
+        described = tool.definition.model_copy(update={"description": f"{tool.definition.description} Again."})
+        await crib.save(described, after=tool.revision)
+
+    @tool(name="test_trigger_tool_change", side_effects="none")
+    async def trigger_tool_change() -> str:
+        """Changes a tool."""
+        await change("other_tool")
+        return "changed"
+
+    @tool(name="test_trigger_prompt_change", side_effects="none")
+    async def trigger_prompt_change() -> str:
+        """Changes a prompt."""
+        await change("other_prompt")
+        return "changed"
+
+    return trigger_tool_change, trigger_prompt_change
+
+
 TOOLS: tuple[Any, ...] = (
+    other_tool,
+    other_prompt,
+    with_logging,
+    sampling,
+    missing_capability,
+    input_sampling,
+    input_roots,
+    input_several,
+    input_capabilities,
     streaming_elicitation,
     logging_tool,
     elicitation,

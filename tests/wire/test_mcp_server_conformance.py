@@ -13,7 +13,7 @@ from starlette.types import Receive, Scope, Send
 from tests.node import node_command
 from tests.unit.mcp_server.served import on_a_port
 from tests.unit.server.client import authenticate
-from tests.wire.mcp_conformance_tools import TOOLS
+from tests.wire.mcp_conformance_tools import TOOLS, triggers
 from toolcrib import Crib
 from toolcrib.interfaces.server import create_app
 
@@ -27,7 +27,7 @@ MOST_SHOWN = 4_000
 @pytest.mark.parametrize("revision", ["2025-11-25", "2026-07-28"])
 async def test_the_server_does_what_a_revision_of_the_protocol_requires(revision: str, tmp_path: Path) -> None:
     crib = Crib("memory://")
-    crib.add(*TOOLS)
+    crib.add(*TOOLS, *triggers(crib))
     app = create_app(crib, authenticate)
 
     async def with_a_key(scope: Scope, receive: Receive, send: Send) -> None:

@@ -108,6 +108,7 @@ if TYPE_CHECKING:
         MutualTlsAuth,
         NoAuth,
         OAuth2Auth,
+        ProtectedResourceAuth,
         ProviderAuth,
         SecurityRequirement,
         TwoStepAuth,
@@ -194,6 +195,7 @@ if TYPE_CHECKING:
         Conversation,
         ConversationStatus,
         ConversationTurn,
+        FileInput,
         OpenQuestion,
         PreviewedItem,
         ReturnedCall,
@@ -227,6 +229,7 @@ if TYPE_CHECKING:
         ThinkingDelta,
         ToolCallEnd,
         ToolCallStart,
+        ToolLog,
         ToolOutput,
         ToolProgress,
     )
@@ -387,7 +390,7 @@ else:
             ),
             "toolcrib.contracts.providers.auth": (
                 "ApiKeyAuth AuthorizationCodeAuth BasicAuth BearerAuth LoginRequest MutualTlsAuth NoAuth OAuth2Auth "
-                "ProviderAuth SECRET_REFERENCE SecurityRequirement TwoStepAuth"
+                "ProtectedResourceAuth ProviderAuth SECRET_REFERENCE SecurityRequirement TwoStepAuth"
             ),
             "toolcrib.contracts.providers.connections": (
                 "Connection Consent ConsentRequest ConsentStatus DatabaseConnection Discovery GrpcConnection "
@@ -412,7 +415,7 @@ else:
             ),
             "toolcrib.contracts.runs.executions": (
                 "AgentRequest AgentResponse Answer ChangePreview Choice Conversation ConversationStatus "
-                "ConversationTurn OpenQuestion PreviewedItem ReturnedCall WaitingApproval"
+                "ConversationTurn FileInput OpenQuestion PreviewedItem ReturnedCall WaitingApproval"
             ),
             "toolcrib.contracts.runs.runs": (
                 "ApprovalDecision CANCEL CLOCK ClientResult ENDED PLANNED_ANEW PLAN_FORMAT Purpose Run RunKind "
@@ -420,7 +423,7 @@ else:
             ),
             "toolcrib.contracts.runs.stream": (
                 "ApprovalPending HandoffPending StreamDone StreamEvent StreamFailed TextDelta ThinkingDelta "
-                "ToolCallEnd ToolCallStart ToolOutput ToolProgress"
+                "ToolCallEnd ToolCallStart ToolLog ToolOutput ToolProgress"
             ),
             "toolcrib.contracts.runs.trace": (
                 "ActionCost ApprovalStep CostBreakdown FailedAttempt HandoffStatus HandoffStep LLMCost LLMStatus "
@@ -587,6 +590,7 @@ __all__ = [
     "FailedCall",
     "FailureAction",
     "Fenced",
+    "FileInput",
     "FilterAction",
     "Filtered",
     "Grounding",
@@ -666,6 +670,7 @@ __all__ = [
     "PromptTest",
     "ProposalSource",
     "ProposedText",
+    "ProtectedResourceAuth",
     "ProviderAuth",
     "ProviderBaseline",
     "ProviderCheck",
@@ -738,6 +743,7 @@ __all__ = [
     "ToolDefinition",
     "ToolEnvelope",
     "ToolError",
+    "ToolLog",
     "ToolOutput",
     "ToolOutputCheck",
     "ToolProgress",

@@ -13,7 +13,7 @@ from toolcrib.sync.conversations import Conversations, Evaluations, Questions
 from toolcrib.sync.event_loop import EventLoopThread, Facade
 from toolcrib.sync.providers import Connections, Imports, ModelCatalog, ReferenceData, Secrets
 from toolcrib.sync.runs import Approvals, Forks, Settlements, Triggers
-from toolcrib.sync.tools import NamedThings, Prompts, ToolLife, ToolListing
+from toolcrib.sync.tools import NamedThings, Prompts, Queries, ToolLife, ToolListing
 from toolcrib.sync.workflows import Instances, Workflows
 
 if TYPE_CHECKING:
@@ -95,6 +95,11 @@ class ActingCrib(Facade):
     def listing(self) -> ToolListing:
         """The tools that the principal may see."""
         return ToolListing(self._acting_crib.listing, self._loop)
+
+    @cached_property
+    def queries(self) -> Queries:
+        """Filters, sorts and counts over all that the principal may see."""
+        return Queries(self._acting_crib.queries, self._loop)
 
     @cached_property
     def agents(self) -> Agents:
@@ -227,11 +232,12 @@ class ActingCrib(Facade):
         """Describe tools in the shape of another system.
 
         Args:
-            *names: `name` or `name@range`; if none is given, every tool that is available to such a system.
+            *names: `name` or `name@range`; if none is given, every tool that is available to such a system and that
+                the principal may see.
             form: One of `toolcrib.core.export.FORMATS`, such as `universal`, `openai_strict`, `gemini` or `skill`.
 
         Raises:
-            NotFound: No such tool.
+            NotFound: No such tool, or the principal may not see it.
 
         Example:
             [described] = crib.export("search_deals", form="openai")

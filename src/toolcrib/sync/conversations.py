@@ -255,7 +255,7 @@ class Questions(Facade):
         Args:
             run_id: The run, or one that it is nested in.
             answer: The value or the label of one of the question's choices, or words in any language.
-            position: The position of the question; null for the open one.
+            position: The position of the question, or of one that was asked together with it; null for the open one.
 
         Raises:
             NotFound: No such run, or none of the principal's realm.

@@ -127,7 +127,7 @@ class Connections(Facade):
         """Where to send a person to connect to a provider.
 
         Args:
-            name: Of the provider; its authentication is an `AuthorizationCodeAuth`.
+            name: Of the provider; its authentication is an `AuthorizationCodeAuth` or a `ProtectedResourceAuth`.
             redirect_uri: Where the person comes back to: https, or http on this machine.
 
         Raises:

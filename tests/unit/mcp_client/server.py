@@ -61,6 +61,8 @@ class Server:
     headers: list[dict[str, str]] = field(default_factory=list[dict[str, str]])
     left: asyncio.Event = field(default_factory=asyncio.Event)
     """Set when a session was ended."""
+    protected_by: str = ""
+    """The issuer of the tokens that it wants, if it says so (RFC 9728)."""
     port: int = 0
     _events: "asyncio.Queue[bytes]" = field(default_factory=asyncio.Queue[bytes])
 
@@ -84,12 +86,14 @@ class Server:
         self.headers.append({name.lower(): value for name, value in request.headers.items()})
         if request.method == "GET" and request.path == "/sse":
             return await self._stream(request)
+        if self.protected_by and request.path.startswith("/.well-known/oauth-protected-resource"):
+            return web.json_response({"resource": self.url, "authorization_servers": [self.protected_by]})
         if request.method != "POST":
             if request.method == "DELETE":
                 self.left.set()
             return web.Response(status=405)
         message = orjson.loads(await request.read())
-        self.asked.append(message["method"])
+        self.asked.append(message.get("method", ""))
         instead = self.before(request, message)
         if instead is not None:
             return instead

@@ -43,7 +43,12 @@ async def mcp_server(store: str = "memory://") -> AsyncGenerator[tuple[Server, s
 
 @asynccontextmanager
 async def client_of(
-    url: str, mode: str = "2026-07-28", *, key: str = "owner", answer: Callable[..., Any] | None = None
+    url: str,
+    mode: str = "2026-07-28",
+    *,
+    key: str = "owner",
+    answer: Callable[..., Any] | None = None,
+    **callbacks: Any,
 ) -> AsyncGenerator[Client]:
     """A client that is connected.
 
@@ -52,10 +57,13 @@ async def client_of(
         mode: One of `REVISIONS`.
         key: A bearer token.
         answer: Fills in the forms that the client shows; null for a client that shows none.
+        **callbacks: What else the client offers and hears, by the SDK's names.
     """
     headers = {"Authorization": f"Bearer {key}"}
     async with (
         httpx2.AsyncClient(headers=headers, timeout=30, trust_env=False) as http,
-        Client(streamable_http_client(url, http_client=http), mode=mode, elicitation_callback=answer) as client,
+        Client(
+            streamable_http_client(url, http_client=http), mode=mode, elicitation_callback=answer, **callbacks
+        ) as client,
     ):
         yield client

@@ -8,8 +8,8 @@ from typing import Any
 import pytest
 from pydantic import BaseModel
 
-from toolcrib import Crib, Limits, ScriptedModel, ToolContext, tool
-from toolcrib.contracts import InvalidInput
+from toolcrib import Ask, Crib, Limits, ScriptedModel, ToolContext, tool
+from toolcrib.contracts import Conflict, InvalidInput
 from toolcrib.testing import calls, together
 
 ASKING = pytest.mark.requirement("runtimes.asking")
@@ -178,3 +178,49 @@ async def test_what_may_not_ask_is_told_so():
     for error, words in zip(refused, ("may not ask", "JSON cannot describe", "2000 is the limit"), strict=True):
         assert error is not None
         assert words in error.message
+
+
+@ASKING
+@pytest.mark.parametrize("store", ["memory://", "sqlite:///{folder}/crib.db"])
+async def test_questions_that_are_asked_together_are_answered_in_any_order(store: str, tmp_path: Path):
+    @tool(side_effects="reads")
+    async def invite(context: ToolContext) -> list[Any]:
+        """Invite somebody."""
+        return await context.ask_all(Ask("Who?", name="who"), Ask("How many seats?", int), Ask.of_model("Greet them"))
+
+    async with Crib(store.format(folder=tmp_path)) as crib:
+        crib.add(invite)
+        asked = await crib.invoke("invite", {})
+        first = await crib.questions.of_run(asked.run_id)
+        assert first is not None
+        seats, greeting = first.together_with
+        await crib.questions.leave(asked.run_id, "2", position=seats.position)
+        await crib.questions.leave(asked.run_id, "Ann", position=first.position)
+        third = await crib.questions.of_run(asked.run_id)
+        with pytest.raises(Conflict):
+            await crib.questions.leave(asked.run_id, "3", position=seats.position)
+        done = await crib.questions.answer(asked.run_id, "Hello!")
+        replayed = await crib.replay(asked.run_id)
+
+    assert (first.name, seats.answer_schema, greeting.asked_of) == ("who", {"type": "integer"}, "client_model")
+    assert third is not None
+    assert (third.position, third.together_with) == (greeting.position, ())
+    assert done.summary.output == ["Ann", 2, "Hello!"]
+    assert replayed.same, replayed.divergence
+
+
+@ASKING
+async def test_the_model_and_the_roots_of_a_client_are_asked_for_like_a_person_where_no_client_is():
+    @tool(side_effects="reads")
+    async def look(context: ToolContext) -> list[Any]:
+        """Look around."""
+        return [await context.ask_model("Where?"), await context.ask_roots()]
+
+    async with Crib("memory://") as crib:
+        crib.add(look)
+        asked = await crib.invoke("look", {})
+        await crib.questions.answer(asked.run_id, "here")
+        with pytest.raises(InvalidInput, match="does not fit"):
+            await crib.questions.answer(asked.run_id, "[{}]")
+        done = await crib.questions.answer(asked.run_id, '[{"uri": "file:///a"}]')
+    assert done.summary.output == ["here", [{"uri": "file:///a"}]]

@@ -6,8 +6,10 @@ import threading
 import pytest
 
 from toolcrib import Crib, ToolContext, tool
-from toolcrib.contracts import AgentRequest, ContentFilter
-from toolcrib.contracts.runs.stream import ToolCallEnd, ToolProgress
+from toolcrib.contracts import AgentRequest, ContentFilter, ErrorCode, Reason, RetryPolicy, SecretReference
+from toolcrib.contracts.runs.stream import ToolCallEnd, ToolLog, ToolProgress
+from toolcrib.core.executor import CallFailed, error
+from toolcrib.core.runs.models.live import MOST_LINES
 from toolcrib.interfaces.cli.render.streams import spoken
 from toolcrib.llm import Message, ToolCall
 from toolcrib.testing import ScriptedModel
@@ -120,3 +122,48 @@ async def test_the_command_line_shows_progress(capsys: pytest.CaptureFixture[str
     shown = capsys.readouterr().err
     assert "[report: 2 of 4 half]" in shown
     assert "[count: 7]" in shown
+
+
+@pytest.mark.requirement("runtimes.logs")
+async def test_followers_see_what_a_function_logs_without_secrets_and_within_bounds():
+    @tool(side_effects="none", secrets=(SecretReference(name="key", reference="${env:TOOLCRIB_SECRET_KEY}"),))
+    def work(context: ToolContext) -> str:
+        context.log(f"the key is {context.auth['key']}", "warning")
+        context.log("x" * 3_000, "loud")  # type: ignore[arg-type]
+        for number in range(1_100):
+            context.log(str(number), "debug")
+        return "done"
+
+    async with Crib("memory://", environment={"TOOLCRIB_SECRET_KEY": "s3cr3t-0123456789"}) as crib:
+        crib.add(work)
+        run_id = await crib.submit("work", {})
+        lines = [event async for _, event in crib.stream(run_id, drive=True) if isinstance(event, ToolLog)]
+        journal = await crib.store.journal.events(run_id)
+
+    assert "s3cr3t" not in lines[0].message
+    assert (lines[0].level, lines[0].name) == ("warning", "work")
+    assert (lines[1].level, len(lines[1].message)) == ("info", 2_000)
+    assert len(lines) == MOST_LINES + 1
+    assert "1000 is the limit of a call" in lines[-1].message
+    assert "s3cr3t" not in repr(journal)
+
+
+@pytest.mark.requirement("runtimes.logs")
+async def test_a_further_attempt_logs_anew_and_nobody_needs_to_follow():
+    attempts: list[int] = []
+
+    @tool(side_effects="reads", retry=RetryPolicy(count=1, base_s=0))
+    def twice(context: ToolContext) -> str:
+        attempts.append(context.attempt)
+        context.log(f"attempt {context.attempt}")
+        if len(attempts) % 2:
+            raise CallFailed(error(ErrorCode.NETWORK_ERROR, Reason.TOOL_FAILED, "gone"), sent=False)
+        return "done"
+
+    async with Crib("memory://") as crib:
+        crib.add(twice)
+        alone = await crib.call("twice")
+        run_id = await crib.submit("twice", {})
+        lines = [event.message async for _, event in crib.stream(run_id, drive=True) if isinstance(event, ToolLog)]
+    assert alone.output == "done"
+    assert lines[-1] == "attempt 2"

@@ -107,6 +107,30 @@ class AuthorizationCodeAuth(Contract):
     """Whether all of the realm use one connection, instead of each user their own."""
 
 
+class ProtectedResourceAuth(Contract):
+    """A bearer token that a person grants at the authorization server which the provider itself names (RFC 9728).
+
+    The authorization server, its endpoints and the scopes are looked up when somebody connects, from the challenge of
+    the provider (`WWW-Authenticate`) and the documents that it leads to. If the provider moves to another server, or
+    wants further scopes, calls fail with `reconnect_required`, and the next connection is made there and with those
+    scopes too. A client is registered at each server (RFC 7591), unless one is named here.
+    """
+
+    kind: Literal["protected_resource"] = "protected_resource"
+    authorization_servers: tuple[str, ...] = ()
+    """Issuers that people may be sent to; any one that the provider names if empty."""
+    client_id: str | None = None
+    """The id itself, or a reference: of a client at the one issuer in `authorization_servers`. Null to register one."""
+    client_secret: str | None = None
+    """Reference; null for a public client."""
+    client_metadata_url: str | None = None
+    """Where the client describes itself, for servers that know clients by that (Client ID Metadata Documents)."""
+    scopes: tuple[str, ...] = ()
+    """Asked for beside those that the provider wants."""
+    shared: bool = False
+    """Whether all of the realm use one connection, instead of each user their own."""
+
+
 class LoginRequest(Contract):
     """The request that returns a token. Texts in headers and body may contain references to secrets."""
 
@@ -153,7 +177,15 @@ class MutualTlsAuth(Contract):
 
 
 ProviderAuth: TypeAlias = Annotated[
-    NoAuth | BearerAuth | ApiKeyAuth | BasicAuth | OAuth2Auth | AuthorizationCodeAuth | TwoStepAuth | MutualTlsAuth,
+    NoAuth
+    | BearerAuth
+    | ApiKeyAuth
+    | BasicAuth
+    | OAuth2Auth
+    | AuthorizationCodeAuth
+    | ProtectedResourceAuth
+    | TwoStepAuth
+    | MutualTlsAuth,
     Field(discriminator="kind"),
 ]
 SecurityRequirement: TypeAlias = dict[str, tuple[str, ...]]

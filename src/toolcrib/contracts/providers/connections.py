@@ -11,6 +11,7 @@ from toolcrib.contracts.base.base import Contract, Timestamp
 from toolcrib.contracts.base.errors import ToolError
 
 McpTransport: TypeAlias = Literal["streamable_http", "sse", "stdio"]
+McpInputRequests: TypeAlias = Literal["refuse", "defaults", "ask"]
 
 
 class HttpConnection(Contract):
@@ -34,6 +35,10 @@ class McpConnection(Contract):
     verify_s: float = Field(default=0.0, ge=0)
     """Seconds for which a tool that was compared with what it was when it was trusted is not compared again; 0: before
     each call."""
+    input_requests: McpInputRequests = "refuse"
+    """What a server gets that asks for input during a call (elicitation): a refusal; a form that is filled with the
+    defaults of its fields, if every required field has one; or the answer of who has started the run (`ask`), which
+    waits for it. Only servers of protocol revision 2026-07-28 can wait; `ask` refuses others."""
 
 
 class GrpcConnection(Contract):

@@ -15,6 +15,7 @@ from toolcrib.contracts.base.errors import ToolError
 from toolcrib.contracts.runs.runs import ClientResult, RunStatus, StopReason
 from toolcrib.contracts.specs.models_and_limits import Usage
 
+AskedOf: TypeAlias = Literal["person", "client_model", "client_roots"]
 QuestionReason: TypeAlias = Literal["unclear", "unsure", "wide", "irreversible", "tool"]
 """unclear: the task is ambiguous. unsure: the interpretation of the task is not confirmed. wide: more items
 would change than the tool's author allows without a question. irreversible: the change could not be undone.
@@ -73,6 +74,12 @@ class OpenQuestion(Contract):
     """What an answer has to fit, as JSON; null for words."""
     name: str | None = None
     """As the tool that asks calls it; MCP clients answer under it."""
+    asked_of: AskedOf = "person"
+    """Who answers at an MCP client: the person, its model, or the client with its roots. Elsewhere a person does."""
+    max_tokens: int | None = None
+    """Of the answer of a client's model."""
+    together_with: tuple["OpenQuestion", ...] = ()
+    """Questions that were asked at the same time, which may be answered already."""
 
 
 class Answer(Contract):
@@ -153,6 +160,20 @@ class ReturnedCall(ClientResult):
         return ClientResult(**{name: getattr(self, name) for name in ClientResult.model_fields})
 
 
+class FileInput(Contract):
+    """A file that comes with a message: its bytes, or an attachment of a run that the caller may read."""
+
+    name: str | None = Field(default=None, max_length=500)
+    media_type: str | None = Field(default=None, max_length=200)
+    """Told from the bytes and the name if null."""
+    base64: str | None = None
+    """The bytes (RFC 4648, section 4)."""
+    run_id: str | None = None
+    """Run whose attachment is meant, in place of bytes."""
+    digest: str | None = Field(default=None, max_length=200)
+    """Of the attachment."""
+
+
 class AgentRequest(Contract):
     """A message or task for an agent, or the results of its client calls."""
 
@@ -162,6 +183,8 @@ class AgentRequest(Contract):
     """Arguments as the `input_schema` says, instead of a message."""
     context: JsonObject = Field(default_factory=dict)
     """Variables for the agent; they are stored in the conversation's shared context."""
+    files: tuple[FileInput, ...] = ()
+    """Images and other files that the model is shown with the message."""
     conversation_id: str | None = None
     """Null begins a new one."""
     session_id: str | None = None

@@ -106,6 +106,22 @@ class ToolProgress(_OfTurn):
     message: str = ""
 
 
+LogLevel: TypeAlias = Literal["debug", "info", "warning", "error"]
+"""How grave a message of a tool is."""
+
+
+class ToolLog(_OfTurn):
+    """A message of a function about its call, by `ToolContext.log`. It is not journaled."""
+
+    type: Literal["log"] = "log"
+    number: int
+    position: str
+    call_id: str
+    name: str
+    level: LogLevel
+    message: str
+
+
 class ToolCallEnd(_OfTurn):
     """A call has its envelope."""
 
@@ -187,6 +203,7 @@ StreamEvent: TypeAlias = Annotated[
     | ToolCallStart
     | ToolOutput
     | ToolProgress
+    | ToolLog
     | ToolCallEnd
     | ToolCallInDoubt
     | ApprovalPending

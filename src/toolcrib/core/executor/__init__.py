@@ -26,6 +26,7 @@ if TYPE_CHECKING:
         Dispatch,
         Dispatcher,
         LiveCall,
+        LogLine,
         Outcome,
         Progress,
         Results,
@@ -45,7 +46,7 @@ else:
             "toolcrib.core.executor.ports": (
                 "BlobSink BrokenOff CallContext CallFailed CallJournal CallRequest CallerQuestion Clock Dispatch "
                 "Dispatcher LiveCall "
-                "Outcome Progress Results SecretResolver Tools"
+                "LogLine Outcome Progress Results SecretResolver Tools"
             ),
             "toolcrib.core.executor.retries": "has_acted is_repeatable may_run_twice",
         },
@@ -68,6 +69,7 @@ __all__ = [
     "Executor",
     "Lanes",
     "LiveCall",
+    "LogLine",
     "Outcome",
     "Progress",
     "Rates",

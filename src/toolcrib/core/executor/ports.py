@@ -4,7 +4,7 @@ from collections.abc import Awaitable, Coroutine, Mapping, Sequence
 from contextlib import AbstractContextManager
 from datetime import datetime
 from decimal import Decimal
-from typing import Any, Protocol
+from typing import Any, NamedTuple, Protocol
 
 from msgspec import Struct
 
@@ -26,6 +26,8 @@ from toolcrib.contracts import (
     ToolRevision,
 )
 from toolcrib.contracts.base.errors import Effect
+from toolcrib.contracts.runs.executions import AskedOf
+from toolcrib.contracts.runs.stream import LogLevel
 from toolcrib.core.executor.concurrency import Lanes
 from toolcrib.core.policy import Budget, CallPolicy
 
@@ -58,6 +60,14 @@ class Progress(Struct, frozen=True):
     """What is being done; without secrets."""
 
 
+class LogLine(NamedTuple):
+    """What a call tells about itself."""
+
+    level: LogLevel
+    message: str
+    """Without secrets."""
+
+
 class LiveCall(Protocol):
     """What the followers of a run see of one attempt of a call while it runs; nothing of it is journaled.
 
@@ -76,6 +86,10 @@ class LiveCall(Protocol):
         """Show how far the call has come; the newest counts."""
         ...
 
+    def log(self, line: LogLine) -> None:
+        """Show a message."""
+        ...
+
 
 class CallerQuestion(Struct, frozen=True):
     """What a call asks before it can go on."""
@@ -88,6 +102,12 @@ class CallerQuestion(Struct, frozen=True):
     """What the answer has to fit as JSON; null for words."""
     name: str | None = None
     """As the tool calls the question."""
+    asked_of: AskedOf = "person"
+    """Who answers at an MCP client."""
+    max_tokens: int | None = None
+    """Of the answer of a client's model."""
+    together_with: tuple["CallerQuestion", ...] = ()
+    """Those that follow and are asked at the same time."""
 
 
 class CallJournal(Protocol):

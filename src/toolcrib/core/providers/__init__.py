@@ -17,7 +17,7 @@ if TYPE_CHECKING:
         ProviderAccess,
         credentials_for,
     )
-    from toolcrib.core.providers.auth.oauth import Client, answer_of, is_protected
+    from toolcrib.core.providers.auth.oauth import BrowserAuth, Client, answer_of, is_protected
     from toolcrib.core.providers.auth.tokens import Tokens
     from toolcrib.core.providers.imports import Group, ImportedApi
     from toolcrib.core.providers.reference_lists import ReferenceItem, ReferenceList, closest, read_reference, resolve
@@ -29,7 +29,7 @@ else:
             "toolcrib.core.providers.auth.credentials": (
                 "CredentialOwner Credentials FindProvider ProviderAccess credentials_for"
             ),
-            "toolcrib.core.providers.auth.oauth": "Client answer_of is_protected",
+            "toolcrib.core.providers.auth.oauth": "BrowserAuth Client answer_of is_protected",
             "toolcrib.core.providers.auth.tokens": "Tokens",
             "toolcrib.core.providers.imports": "Group ImportedApi",
             "toolcrib.core.providers.reference_lists": "ReferenceItem ReferenceList closest read_reference resolve",
@@ -37,6 +37,7 @@ else:
     )
 
 __all__ = [
+    "BrowserAuth",
     "Client",
     "Consents",
     "CredentialOwner",

@@ -76,7 +76,7 @@ class Questions:
         Args:
             run_id: The run, or one that it is nested in.
             answer: The value or the label of one of the question's choices, or words in any language.
-            position: The position of the question; null for the open one.
+            position: The position of the question, or of one that was asked together with it; null for the open one.
 
         Raises:
             NotFound: No such run, or none of the principal's realm.
@@ -99,9 +99,11 @@ class Questions:
             raise InvalidInput(msg if answer.strip() else "the answer is empty; name a choice, or answer in words")
         who = await self._actor.authorize()
         await self._actor.check_run(self._journal, run_id, "execute")
-        question = open_question(await read_tree(self._journal, run_id))
-        if question is None or position not in {None, question.position}:
-            open_text = "nothing" if question is None else f"at {question.position!r}: {question.question}"
+        first = open_question(await read_tree(self._journal, run_id))
+        asked = () if first is None else (first, *first.together_with)
+        question = next((each for each in asked if position in {None, each.position}), None)
+        if question is None:
+            open_text = "nothing" if first is None else f"at {first.position!r}: {first.question}"
             msg = f"run {run_id} does not ask that; it asks {open_text}; look at the run for how it stands"
             raise Conflict(msg)
         signal = Signal(

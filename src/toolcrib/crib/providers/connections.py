@@ -27,7 +27,7 @@ from toolcrib.contracts import (
 )
 from toolcrib.contracts.providers.tool_access import ToolAccess
 from toolcrib.core.executor import CallFailed
-from toolcrib.core.providers import Client, answer_of
+from toolcrib.core.providers import BrowserAuth, Client, answer_of
 from toolcrib.core.providers.import_names import as_a_call, in_the_tree
 from toolcrib.core.providers.probes import Probe, has_credentials
 from toolcrib.crib.container.access import Actor
@@ -149,7 +149,7 @@ class Connections:
         """Where to send a person to connect to a provider.
 
         Args:
-            name: Of the provider; its authentication is an `AuthorizationCodeAuth`.
+            name: Of the provider; its authentication is an `AuthorizationCodeAuth` or a `ProtectedResourceAuth`.
             redirect_uri: Where the person comes back to: https, or http on this machine.
 
         Raises:
@@ -237,7 +237,7 @@ class Connections:
         """
         who = await self._actor.authorize(newest=True)
         provider = self._providers.find(who.realm, name)
-        way: tuple[ProviderDefinition, Client, AuthorizationCodeAuth] | None = None
+        way: tuple[ProviderDefinition, Client | None, BrowserAuth] | None = None
         if provider is not None and _ways(provider):
             auth = self._way(provider)
             way = provider, await self._client(provider, auth, who), auth
@@ -254,14 +254,15 @@ class Connections:
     def _probe(self, provider: ProviderDefinition, who: Principal) -> Probe:
         return connection_kind(provider).open_probe(self._parts.import_context(who, provider.name))
 
-    def _way(self, provider: ProviderDefinition) -> AuthorizationCodeAuth:
+    def _way(self, provider: ProviderDefinition) -> BrowserAuth:
         ways = _ways(provider)
         if not ways:
             kind = provider.auth.kind
             raise InvalidInput(f"provider {provider.name!r} authenticates by {kind!r}, without a browser")
         return ways[0]
 
-    async def _client(self, provider: ProviderDefinition, auth: AuthorizationCodeAuth, who: Principal) -> Client:
+    async def _client(self, provider: ProviderDefinition, auth: BrowserAuth, who: Principal) -> Client | None:
+        """The client of a definition; null if it names none."""
         values = await self._access.holder(who).values(auth, provider)
         missing = [reference for reference, value in values.items() if not value]
         if missing:
@@ -270,7 +271,9 @@ class Connections:
                 "set it, release variables by TOOLCRIB_RELEASED_ENV, connect again"
             )
             raise InvalidInput(msg)
-        return Client.of(auth, values)
+        if isinstance(auth, AuthorizationCodeAuth):
+            return Client.of(auth, values)
+        return None if auth.client_id is None else Client.named(auth.client_id, auth.client_secret, values)
 
 
 _NOT_SENT: Final = frozenset(
@@ -295,6 +298,6 @@ def _check_from_error(
     )
 
 
-def _ways(provider: ProviderDefinition) -> Sequence[AuthorizationCodeAuth]:
+def _ways(provider: ProviderDefinition) -> Sequence[BrowserAuth]:
     """The ways of a provider that a person can connect by; all of them share one connection."""
-    return [auth for auth in (provider.auth, *provider.schemes.values()) if isinstance(auth, AuthorizationCodeAuth)]
+    return [auth for auth in (provider.auth, *provider.schemes.values()) if isinstance(auth, BrowserAuth)]

@@ -10,6 +10,7 @@ from typing import Any, Final, cast
 import mcp_types as types
 
 from toolcrib.contracts import Attachment, InvalidInput, Json, JsonObject, JsonSchema, ToolRevision
+from toolcrib.core.runs import Result
 from toolcrib.crib import ActingCrib
 from toolcrib.interfaces.mcp.offers import ToolOffers, parse_arguments
 from toolcrib.interfaces.mcp.results import as_text, block_of, file_in, why
@@ -41,17 +42,37 @@ class McpPrompts:
         ]
         return types.ListPromptsResult(prompts=prompts)
 
-    async def get(self, name: str, arguments: Mapping[str, str]) -> types.GetPromptResult:
-        """The messages of a prompt.
+    @property
+    def crib(self) -> ActingCrib:
+        """Acts as the client's principal."""
+        return self._offers.crib
+
+    async def find(self, name: str) -> ToolRevision:
+        """The tool behind a prompt.
 
         Raises:
-            InvalidInput: There is no such prompt for this principal, the arguments do not fit, or the tool has failed.
+            InvalidInput: There is no such prompt for this principal.
         """
         tool = await self._offers.find(name, "prompt")
         if tool is None:
             msg = f"there is no prompt {name[:100]!r}; prompts/list has those there are"
             raise InvalidInput(msg)
-        result = await self._offers.crib.invoke(f"{tool.name}@{tool.content_hash}", parse_arguments(tool, arguments))
+        return tool
+
+    async def run(self, tool: ToolRevision, arguments: Mapping[str, str]) -> Result[Json]:
+        """Call the tool of a prompt.
+
+        Raises:
+            InvalidInput: The arguments do not fit.
+        """
+        return await self.crib.invoke(f"{tool.name}@{tool.content_hash}", parse_arguments(tool, arguments))
+
+    async def read(self, tool: ToolRevision, result: Result[Json]) -> types.GetPromptResult:
+        """The messages that a run has brought.
+
+        Raises:
+            InvalidInput: The tool has failed.
+        """
         if not result.ok:
             msg = f"run {result.run_id} of {tool.name!r} has no output: {why(result)}"
             raise InvalidInput(msg)

@@ -10,13 +10,10 @@ Example:
     print(server.name)
 """
 
-import asyncio
 from collections.abc import Awaitable, Callable
-from contextlib import suppress
 from contextvars import ContextVar
 from typing import Any, Final, TypeAlias
 
-import anyio
 import mcp_types as types
 from mcp.server.context import ServerRequestContext
 from mcp.server.lowlevel import NotificationOptions, Server
@@ -26,29 +23,23 @@ from mcp.shared.exceptions import MCPError
 from mcp_types.version import MODERN_PROTOCOL_VERSIONS
 
 from toolcrib.contracts import (
-    Conflict,
     InvalidInput,
-    Json,
-    JsonObject,
     McpServerDefinition,
     NotFound,
     PermissionDenied,
-    ToolCallEnd,
-    ToolcribError,
-    ToolProgress,
-    ToolRevision,
 )
 from toolcrib.contracts.base.base import release
 from toolcrib.core.export import mcp_tool
 from toolcrib.core.runs import Result
 from toolcrib.crib import ActingCrib, Crib
+from toolcrib.interfaces.mcp.calls.following import run_tool, set_level
+from toolcrib.interfaces.mcp.calls.settling import StillWaiting, carry_on, settle
 from toolcrib.interfaces.mcp.changes import ChangeWatch
 from toolcrib.interfaces.mcp.offers import NameOf, ToolOffers, find_server
 from toolcrib.interfaces.mcp.prompts import McpPrompts, complete
-from toolcrib.interfaces.mcp.resources import OPEN, McpResources
+from toolcrib.interfaces.mcp.resources import McpResources
 from toolcrib.interfaces.mcp.results import failure, result_of
 from toolcrib.interfaces.mcp.tool_search import CALL, SEARCH, meant_call, refuse, search_pair, search_tools
-from toolcrib.interfaces.mcp.waiting import AnswerForm, answer, explain_wait, form_of, run_of_state, state_of
 
 Context: TypeAlias = ServerRequestContext[Any, Any]
 CribOf: TypeAlias = Callable[[Context], ActingCrib]
@@ -58,9 +49,6 @@ ServerOf: TypeAlias = Callable[[Context], Awaitable[McpServerDefinition | None]]
 SERVED: Final = ContextVar[McpServerDefinition | None]("toolcrib_mcp_server", default=None)
 """The virtual server of the connection that begins: clients read its title and description once."""
 
-_CALL: Final = "call"
-"""Position of the call of a run that is one call."""
-_CANCEL_S: Final = 5.0
 _INSTRUCTIONS: Final = (
     "Each call is checked against a policy and recorded as a run; `_meta` of a result names it. A result with isError "
     "says what to change. If it says that the call waits, do not call the tool again: read the resource that it names."
@@ -111,6 +99,7 @@ class McpServer:
             on_unsubscribe_resource=self.unsubscribe,
             on_subscriptions_listen=self.listen,
         )
+        server.add_request_handler("logging/setLevel", types.SetLevelRequestParams, set_level)
         server.add_request_handler("server/discover", types.RequestParams, self._discover(server))
         return server
 
@@ -149,10 +138,15 @@ class McpServer:
             msg = f"there is no tool {params.name[:100]!r}; tools/list lists those that this key may call"
             raise MCPError(types.INVALID_PARAMS, msg)
         if params.request_state is not None:
-            result = await self._carry_on(crib, tool, params.request_state)
+            result = await carry_on(crib, tool, params.request_state)
         else:
-            result = await _run(ctx, crib, tool, called.arguments or {})
-        return await self._finish(ctx, crib, tool, result, dict(params.input_responses or {}))
+            result = await run_tool(ctx, crib, tool, called.arguments or {})
+        settled = await self._settle(ctx, crib, result, params)
+        if isinstance(settled, StillWaiting):
+            return failure(settled.text, settled.result)
+        if isinstance(settled, types.InputRequiredResult):
+            return settled
+        return await result_of(crib, tool, settled, protocol=ctx.protocol_version)
 
     async def list_resources(
         self, ctx: Context, params: types.PaginatedRequestParams | None
@@ -183,16 +177,29 @@ class McpServer:
         await self.changes.note_list(ctx, "prompts", lambda: self._offers(ctx))
         return await McpPrompts(await self._offers(ctx)).list()
 
-    async def get_prompt(self, ctx: Context, params: types.GetPromptRequestParams) -> types.GetPromptResult:
-        """The messages of a prompt.
+    async def get_prompt(
+        self, ctx: Context, params: types.GetPromptRequestParams
+    ) -> types.GetPromptResult | types.InputRequiredResult:
+        """The messages of a prompt, or what the client is asked first.
 
         Raises:
             MCPError: There is no such prompt for this principal, or it cannot be made with these arguments.
         """
         try:
-            return await McpPrompts(await self._offers(ctx)).get(params.name, params.arguments or {})
+            prompts = McpPrompts(await self._offers(ctx))
+            tool = await prompts.find(params.name)
+            if params.request_state is not None:
+                result = await carry_on(prompts.crib, tool, params.request_state)
+            else:
+                result = await prompts.run(tool, params.arguments or {})
+            settled = await self._settle(ctx, prompts.crib, result, params)
+            if isinstance(settled, types.InputRequiredResult):
+                return settled
+            if not isinstance(settled, StillWaiting):
+                return await prompts.read(tool, settled)
         except InvalidInput as problem:
             raise MCPError(types.INVALID_PARAMS, str(problem)) from problem
+        raise MCPError(types.INVALID_PARAMS, settled.text)
 
     async def complete(self, ctx: Context, params: types.CompleteRequestParams) -> types.CompleteResult:
         """Values of an argument of a prompt or of an address.
@@ -245,66 +252,10 @@ class McpServer:
         """Tell a client what changes, until it closes the stream."""
         return await self.changes.listen(ctx, params, lambda: self._offers(ctx))
 
-    async def _finish(
-        self, ctx: Context, crib: ActingCrib, tool: ToolRevision, result: Result, given: dict[str, types.InputResponse]
-    ) -> types.CallToolResult | types.InputRequiredResult:
-        """The result of a run, after it got the answers that are given and the client was asked what else it asks."""
-        while result.status in OPEN:
-            form = await form_of(crib, result.run_id, self_approval=self._self_approval)
-            answered = None if form is None else given.pop(form.request_key, None)
-            if form is None or (answered is None and not _can_ask(ctx)):
-                return failure(await explain_wait(crib, result), result)
-            if answered is None and ctx.protocol_version in MODERN_PROTOCOL_VERSIONS:
-                return types.InputRequiredResult(
-                    input_requests={form.request_key: form.request()}, request_state=state_of(result.run_id, form)
-                )
-            if answered is None:
-                answered = await ctx.session.elicit_form(form.message, dict(form.schema), ctx.request_id)
-            if not isinstance(answered, types.ElicitResult):
-                continue  # it is the answer to something else
-            if not await self._answer(crib, result.run_id, form, answered):
-                return failure(await explain_wait(crib, result), result)
-            result = await crib.resume(result.run_id)
-        return await result_of(crib, tool, result, protocol=ctx.protocol_version)
-
-    async def _carry_on(self, crib: ActingCrib, tool: ToolRevision, state: str) -> Result:
-        """The run that the state of a request names, as it stands."""
-        run_id = run_of_state(state)
-        try:
-            run = None if run_id is None else await crib.executions.run_for(run_id, crib.principal, "execute")
-        except (NotFound, PermissionDenied):
-            run = None
-        if run is None or run_id is None or run.request.tool_name != tool.name:
-            msg = "request_state names no run of this tool; leave it out to make a new call"
-            raise MCPError(types.INVALID_PARAMS, msg)
-        return await crib.resume(run_id)
-
-    async def _answer(self, crib: ActingCrib, run_id: str, form: AnswerForm, given: types.ElicitResult) -> bool:
-        try:
-            return await answer(crib, run_id, form, given)
-        except ToolcribError as problem:
-            raise MCPError(types.INVALID_PARAMS, str(problem)) from problem
-
-
-async def _run(ctx: Context, crib: ActingCrib, tool: ToolRevision, arguments: JsonObject) -> Result[Json]:
-    """Run a tool; a client that asked for progress hears of it, and ends the run if it cancels its request."""
-    ref = f"{tool.name}@{tool.content_hash}"
-    if ctx.meta is None or "progress_token" not in ctx.meta:
-        return await crib.invoke(ref, arguments)
-    run_id = await crib.submit(ref, arguments)
-    ended = 0
-    try:
-        async for _, event in crib.stream(run_id, drive=True):
-            if isinstance(event, ToolProgress) and event.position == _CALL:
-                await ctx.session.report_progress(event.done, event.total, event.message or None)
-            elif isinstance(event, ToolCallEnd) and event.envelope.position != _CALL:
-                ended += 1
-                await ctx.session.report_progress(ended, None, event.envelope.name)
-    except asyncio.CancelledError:
-        with anyio.move_on_after(_CANCEL_S, shield=True), suppress(Conflict):  # it has ended since
-            await crib.cancel(run_id, reason="the client cancelled its request")
-        raise
-    return await crib.executions.result(run_id)
+    async def _settle(
+        self, ctx: Context, crib: ActingCrib, result: Result, params: types.InputResponseRequestParams
+    ) -> Result | types.InputRequiredResult | StillWaiting:
+        return await settle(ctx, crib, result, dict(params.input_responses or {}), self_approval=self._self_approval)
 
 
 class _SdkServer(Server[Any]):
@@ -355,10 +306,3 @@ async def serve_stdio(
         SERVED.set(None if server_name is None else await find_server(acting, server_name))
         async with stdio_server() as (read, write):
             await server.run(read, write, server.create_initialization_options())
-
-
-def _can_ask(ctx: Context) -> bool:
-    """Whether the client shows forms."""
-    capabilities = ctx.session.client_capabilities
-    elicits = capabilities is not None and capabilities.elicitation is not None
-    return elicits and (ctx.protocol_version in MODERN_PROTOCOL_VERSIONS or ctx.session.can_send_request)

@@ -3,6 +3,7 @@
 import asyncio
 import contextlib
 import logging
+import re
 from collections.abc import AsyncGenerator
 from typing import Any, Final
 
@@ -34,6 +35,13 @@ from toolcrib.interfaces.server.views.run_views import Health
 from toolcrib.interfaces.server.workflows import instances, workflows
 
 MAX_BODY_BYTES: Final = 5 * 1024 * 1024
+MAX_FILES_BODY_BYTES: Final = 29 * 1024 * 1024
+"""Of a message to an agent, whose files may have 20 MB: as base64 they are 28 MB."""
+_WITH_FILES: Final = re.compile(
+    r"/api/v1/ai/agents/[^/]+/execute(/\w+)?|/api/v1/ai/conversations/[^/]+/continue"
+    r"|/v1/(chat/completions|responses)|/(ag-ui|a2a)/.*"
+)
+"""The paths that take such messages."""
 OPEN_PATHS: Final = frozenset({"/health", "/openapi.json", "/docs", providers.CALLBACK})
 """The paths that need no key."""
 
@@ -101,7 +109,7 @@ def create_app(
         generate_unique_id_function=_operation_id,
         middleware=[
             Middleware(Failures),
-            Middleware(BodyCap, limit=MAX_BODY_BYTES),
+            Middleware(BodyCap, limit=MAX_BODY_BYTES, wider=(_WITH_FILES, MAX_FILES_BODY_BYTES)),
             Middleware(Authentication, authenticate=authenticate, open_paths=OPEN_PATHS, open_prefix=triggers.HOOKS),
         ],
         exception_handlers={

@@ -1,7 +1,9 @@
 """Questions of Python tools: what may ask, the schema of an answer, and the answer as the function wants it."""
 
+from collections.abc import Sequence
 from typing import Any, Final, cast
 
+import msgspec
 from pydantic import TypeAdapter, ValidationError
 from pydantic.errors import PydanticSchemaGenerationError, PydanticUserError
 
@@ -9,6 +11,7 @@ from toolcrib.contracts import ErrorCode, InvalidDefinition, JsonSchema, Reason
 from toolcrib.core.executor import CallerQuestion, CallFailed, Dispatch, error
 from toolcrib.core.executor.retries import may_run_twice
 from toolcrib.core.registry.schema.validation import compile_schema
+from toolcrib.kinds.python.context import Ask
 
 _LONGEST: Final = 2_000
 
@@ -26,12 +29,12 @@ class Asker:
         self._is_async = is_async
         self._asked = 0
 
-    async def ask(self, question: str, answer_type: Any, name: str | None) -> Any:
-        """The answer of a person, of the wanted type.
+    async def ask(self, asks: Sequence[Ask]) -> Sequence[Any]:
+        """The answers to questions that are asked at the same time, each of the wanted type.
 
         Raises:
-            InvalidDefinition: The function may not ask, or a schema cannot describe the type.
-            CallFailed: There is no person to ask.
+            InvalidDefinition: The function may not ask, or a schema cannot describe a type.
+            CallFailed: There is nobody to ask.
         """
         tool = self._dispatch.tool.definition
         if not (self._is_async and may_run_twice(tool)):
@@ -40,16 +43,25 @@ class Asker:
                 "an async def function that reads, or that writes with idempotent=True"
             )
             raise InvalidDefinition(msg)
-        if len(question) > _LONGEST:
-            msg = f"the question of tool {tool.name!r} has {len(question)} characters; {_LONGEST} is the limit"
-            raise InvalidDefinition(msg)
-        kind, schema = _form_of(tool.name, answer_type)
-        self._asked += 1
-        journal, position = self._dispatch.context.journal, self._dispatch.position
-        answer = await journal.ask_caller(position, CallerQuestion(self._asked, question, schema, name))
+        forms = [_form_of(tool.name, ask.answer_type) for ask in asks]
+        questions: list[CallerQuestion] = []
+        for ask, (_, schema) in zip(asks, forms, strict=True):
+            if len(ask.question) > _LONGEST:
+                msg = f"the question of tool {tool.name!r} has {len(ask.question)} characters; {_LONGEST} is the limit"
+                raise InvalidDefinition(msg)
+            self._asked += 1
+            question = CallerQuestion(self._asked, ask.question, schema, ask.name, ask.asked_of, ask.max_tokens)
+            questions.append(question)
+        return [await self._answer(questions[at:], form[0]) for at, form in enumerate(forms)]
+
+    async def _answer(self, questions: Sequence[CallerQuestion], kind: TypeAdapter[Any] | None) -> Any:
+        """The answer to the first of questions that are asked at the same time."""
+        question = msgspec.structs.replace(questions[0], together_with=tuple(questions[1:]))
+        tool = self._dispatch.tool.name
+        answer = await self._dispatch.context.journal.ask_caller(self._dispatch.position, question)
         if answer is None:
             message = (
-                f"tool {tool.name!r} asks: {question} There is no person to ask in a run that is part of another one"
+                f"tool {tool!r} asks: {question.text} There is no person to ask in a run that is part of another one"
             )
             raise CallFailed(error(ErrorCode.VALIDATION_ERROR, Reason.QUESTION, message), effect="none")
         if kind is None:
@@ -57,7 +69,7 @@ class Asker:
         try:
             return kind.validate_json(answer)
         except ValidationError as problem:
-            message = f"the answer to {question!r} is not what tool {tool.name!r} asked for: {problem}"
+            message = f"the answer to {question.text!r} is not what tool {tool!r} asked for: {problem}"
             raise CallFailed(error(ErrorCode.VALIDATION_ERROR, Reason.QUESTION, message), effect="none") from problem
 
 

@@ -1,12 +1,14 @@
 """What a Python tool may ask for beside its arguments: the facts of its call, secrets, HTTP and the store."""
 
 import logging
-from collections.abc import Awaitable, Callable, Mapping
-from typing import TYPE_CHECKING, Any, TypeVar, overload
+from collections.abc import Awaitable, Callable, Mapping, Sequence
+from typing import TYPE_CHECKING, Any, Final, TypeVar, overload
 
 from msgspec import Struct
 
 from toolcrib.contracts import InvalidInput, Json, JsonSchema
+from toolcrib.contracts.runs.executions import AskedOf
+from toolcrib.contracts.runs.stream import LogLevel
 from toolcrib.infrastructure.store.ports.transactions import Doer, NoTransactions, Work
 
 if TYPE_CHECKING:
@@ -25,10 +27,44 @@ def report_nothing(done: float, total: float | None, message: str) -> None:
     del done, total, message
 
 
-async def refuse_to_ask(question: str, answer_type: Any, name: str | None) -> Any:
+def log_nothing(level: LogLevel, message: str) -> None:
+    """There are no followers."""
+    del level, message
+
+
+class Ask(Struct, frozen=True):
+    """A question of a function that asks several at once with `ToolContext.ask_all`.
+
+    Example:
+        name, greeting = await context.ask_all(Ask("Who comes?"), Ask.of_model("Greet them", max_tokens=50))
+    """
+
+    question: str
+    answer_type: Any = str
+    name: str | None = None
+    asked_of: AskedOf = "person"
+    max_tokens: int | None = None
+
+    @classmethod
+    def of_model(cls, prompt: str, *, max_tokens: int = 1_000, name: str | None = None) -> "Ask":
+        """A prompt for the model of an MCP client; the answer is its text."""
+        return cls(prompt, str, name, "client_model", max_tokens)
+
+    @classmethod
+    def of_roots(cls, *, name: str | None = None) -> "Ask":
+        """What folders and files an MCP client works with; the answer is a list of objects with `uri` and `name`."""
+        return cls("Which folders or files do you work with?", _ROOTS, name, "client_roots")
+
+
+_ROOTS: Final[JsonSchema] = {
+    "type": "array",
+    "items": {"type": "object", "properties": {"uri": {"type": "string"}}, "required": ["uri"]},
+}
+
+
+async def refuse_to_ask(asks: Sequence[Ask]) -> Sequence[Any]:
     """Refuse: there is no run."""
-    del answer_type, name
-    msg = f"{question!r} cannot be asked outside of a run; call the tool by the crib"
+    msg = f"{asks[0].question!r} cannot be asked outside of a run; call the tool by the crib"
     raise InvalidInput(msg)
 
 
@@ -76,7 +112,10 @@ class ToolContext(Struct, frozen=True):
     report: Callable[[float, float | None, str], None] = report_nothing
     """Shows progress; call `progress` instead."""
 
-    ask_caller: "Callable[[str, Any, str | None], Awaitable[Any]]" = refuse_to_ask
+    log_live: Callable[[LogLevel, str], None] = log_nothing
+    """Shows a message; call `log` instead."""
+
+    ask_caller: Callable[[Sequence[Ask]], Awaitable[Sequence[Any]]] = refuse_to_ask
     """Asks who has started the run; call `ask` instead."""
 
     @overload
@@ -114,7 +153,74 @@ class ToolContext(Struct, frozen=True):
             waiting = await crib.invoke("pick_deal", {"company": "Acme"})
             print((await crib.questions.answer(waiting.run_id, "negotiation")).output)
         """
-        return await self.ask_caller(question, answer_type, name)
+        [answer] = await self.ask_caller([Ask(question, answer_type, name)])
+        return answer
+
+    async def ask_model(self, prompt: str, *, max_tokens: int = 1_000, name: str | None = None) -> str:
+        """Ask the model of the MCP client that has called the tool (sampling), and wait for its answer.
+
+        What holds for `ask` holds here. A client without a model gets an error, and the call ends; a run that was not
+        started by an MCP client asks a person.
+
+        Args:
+            prompt: For the model, at most 2,000 characters.
+            max_tokens: Of its answer.
+            name: Of the question.
+
+        Example:
+            @tool(side_effects="reads")
+            async def greet(company: str, context: ToolContext) -> str:
+                return await context.ask_model(f"Greet {company}, in one sentence", max_tokens=100)
+        """
+        [answer] = await self.ask_caller([Ask.of_model(prompt, max_tokens=max_tokens, name=name)])
+        return answer
+
+    async def ask_roots(self, *, name: str | None = None) -> list[dict[str, str]]:
+        """Ask the MCP client that has called the tool which folders and files it works with (roots).
+
+        What holds for `ask_model` holds here.
+
+        Args:
+            name: Of the question.
+
+        Example:
+            @tool(side_effects="reads")
+            async def folders(context: ToolContext) -> list[str]:
+                return [root["uri"] for root in await context.ask_roots()]
+        """
+        [answer] = await self.ask_caller([Ask.of_roots(name=name)])
+        return answer
+
+    async def ask_all(self, *asks: Ask) -> list[Any]:
+        """Ask several questions at once; a client shows or answers all of them together.
+
+        Example:
+            from toolcrib import Ask
+
+            @tool(side_effects="reads")
+            async def invite(context: ToolContext) -> str:
+                name, seats = await context.ask_all(Ask("Who?"), Ask("How many seats?", int))
+                return f"{name}: {seats}"
+        """
+        return list(await self.ask_caller(asks))
+
+    def log(self, message: str, level: LogLevel = "info") -> None:
+        """Tell what the call is doing, to those who follow the run (the event `log`) and to its MCP client.
+
+        It returns at once, records nothing, and never fails, also without followers. Secrets of the call are redacted,
+        and content filters apply. At most 1,000 messages of 2,000 characters are shown. Use `logger` for your own log.
+
+        Args:
+            message: For a person.
+            level: How grave it is: `debug`, `info`, `warning` or `error`.
+
+        Example:
+            @tool(side_effects="reads")
+            def import_notes(texts: list[str], context: ToolContext) -> int:
+                context.log(f"{len(texts)} notes are there", "debug")
+                return len(texts)
+        """
+        self.log_live(level, message)
 
     def progress(self, done: float, total: float | None = None, message: str = "") -> None:
         """Tell how far the call has come. Those who follow the run see it as the event `progress`.

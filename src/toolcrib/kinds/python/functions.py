@@ -141,6 +141,10 @@ class FunctionTool(Generic[P, R]):
         """Call the function itself, without the crib."""
         return self._function(*args, **kwargs)
 
+    def __repr__(self) -> str:
+        """The name and the function, without reading the type hints, which may name what is defined later."""
+        return f"FunctionTool({self._name!r}, function={self._inner.__module__}.{self._inner.__qualname__})"
+
     @property
     def function(self) -> Callable[P, R]:
         """The function itself."""

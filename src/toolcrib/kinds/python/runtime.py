@@ -3,7 +3,7 @@
 from collections.abc import Awaitable, Callable, Sequence
 from functools import partial
 from math import isfinite
-from typing import TYPE_CHECKING, Any, Final, TypeAlias, cast
+from typing import TYPE_CHECKING, Any, Final, TypeAlias, cast, get_args
 
 from msgspec import structs
 from pydantic import ValidationError
@@ -22,7 +22,18 @@ from toolcrib.contracts import (
 )
 from toolcrib.contracts.base.envelope import YIELDED
 from toolcrib.contracts.base.errors import StoreUnavailable
-from toolcrib.core.executor import BlobSink, BrokenOff, CallFailed, Dispatch, LiveCall, Outcome, Progress, error
+from toolcrib.contracts.runs.stream import LogLevel
+from toolcrib.core.executor import (
+    BlobSink,
+    BrokenOff,
+    CallFailed,
+    Dispatch,
+    LiveCall,
+    LogLine,
+    Outcome,
+    Progress,
+    error,
+)
 from toolcrib.core.executor.envelope import legible
 from toolcrib.core.policy import filters_of, screen
 from toolcrib.core.providers.request_errors import count_request, network_failure
@@ -30,7 +41,7 @@ from toolcrib.infrastructure.net import HttpSession, NetworkError
 from toolcrib.infrastructure.secrets import Redactor
 from toolcrib.infrastructure.store import Doer, NoTransactions, Transactions
 from toolcrib.infrastructure.store.ports.transactions import Work
-from toolcrib.kinds.python.context import ToolContext
+from toolcrib.kinds.python.context import Ask, ToolContext
 from toolcrib.kinds.python.functions import FunctionTool
 from toolcrib.kinds.python.shape import PythonImplementation
 
@@ -40,6 +51,8 @@ if TYPE_CHECKING:
 
 _MESSAGE_LENGTH: Final = 500
 """Characters of a progress message that are shown."""
+_LOG_LENGTH: Final = 2_000
+"""The same of a log message."""
 
 OwnTool: TypeAlias = Callable[[Dispatch], Awaitable[Outcome]]
 """What a tool that comes with the crib does: unlike a function of the application, it knows for whom it is called."""
@@ -181,6 +194,7 @@ class PythonRuntime:
         facts = dispatch.context
         return ToolContext(
             report=partial(_report, dispatch, live),
+            log_live=partial(_log, dispatch, live),
             ask_caller=_asker(dispatch, function),
             call_id=dispatch.call_id,
             tool=dispatch.tool.name,
@@ -208,16 +222,18 @@ class PythonRuntime:
         return await self._transactions.transact(doer, work)
 
 
-def _asker(dispatch: Dispatch, function: FunctionTool[..., object]) -> Callable[[str, Any, str | None], Awaitable[Any]]:
+def _asker(
+    dispatch: Dispatch, function: FunctionTool[..., object]
+) -> Callable[[Sequence[Ask]], Awaitable[Sequence[Any]]]:
     """What asks for a call; it loads with the first question."""
     made: list[Asker] = []
 
-    async def ask(question: str, answer_type: Any, name: str | None) -> Any:
+    async def ask(asks: Sequence[Ask]) -> Sequence[Any]:
         if not made:
             from toolcrib.kinds.python.asking import Asker  # noqa: PLC0415 - rarely needed
 
             made.append(Asker(dispatch, is_async=function.is_async))
-        return await made[0].ask(question, answer_type, name)
+        return await made[0].ask(asks)
 
     return ask
 
@@ -239,11 +255,21 @@ def _report(dispatch: Dispatch, live: LiveCall, done: float, total: float | None
     """Show how far a call has come, without secrets and as content filters let it pass."""
     if not isfinite(done) or (total is not None and not isfinite(total)):
         return
+    shown = _shown(dispatch, message)[:_MESSAGE_LENGTH]
+    live.report(Progress(float(done), None if total is None else float(total), shown))
+
+
+def _log(dispatch: Dispatch, live: LiveCall, level: LogLevel, message: str) -> None:
+    """Show a message."""
+    live.log(LogLine(level if level in get_args(LogLevel) else "info", _shown(dispatch, message)[:_LOG_LENGTH]))
+
+
+def _shown(dispatch: Dispatch, message: str) -> str:
+    """What a function says without secrets, and as content filters let it pass."""
     screening = screen(
         dispatch.context.policy.guardrails, "tool_output", Redactor(dispatch.auth.values()).text(legible(str(message)))
     )
-    shown = str(screening.value)[:_MESSAGE_LENGTH] if screening.passes else ""
-    live.report(Progress(float(done), None if total is None else float(total), shown))
+    return str(screening.value) if screening.passes else ""
 
 
 def _invalid(tool: ToolRevision, refusal: ValidationError) -> CallFailed:

@@ -19,9 +19,11 @@ from msgspec import Struct
 
 from toolcrib.contracts.base.errors import InvalidSettings
 from toolcrib.contracts.specs.model_listing import ModelPrices
+from toolcrib.llm.base.files import tokens_of_file
 from toolcrib.llm.base.messages import (
     NO_TOOLS,
     PRICED_APART,
+    FilePart,
     Message,
     Opaque,
     Request,
@@ -373,11 +375,17 @@ def tokens_of(characters: int) -> int:
 
 
 def characters_of(message: Message) -> int:
-    """The length of all that a message says to a model."""
+    """The length of all that a message says to a model; a file counts as the text that costs as much."""
     size = 0
     for part in message.parts:
-        if type(part) is Text or type(part) is ToolResult:
+        if type(part) is Text:
             size += len(part.text)
+        elif type(part) is ToolResult:
+            size += len(part.text)
+            if part.files:
+                size += _CHARACTERS_PER_TOKEN * sum(map(tokens_of_file, part.files))
+        elif type(part) is FilePart:
+            size += _CHARACTERS_PER_TOKEN * tokens_of_file(part)
         elif type(part) is ToolCall:
             size += len(part.name) + len(part.args)
         elif type(part) is Thinking:

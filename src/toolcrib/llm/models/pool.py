@@ -116,7 +116,7 @@ class ModelPool:
         self._loans = count(1)
         self._trusted_urls: set[str] = set()
         self._trusted: dict[str, HttpSession] = {}
-        self._opened: dict[tuple[str | bool | None, ...], LanguageModel] = {}
+        self._opened: dict[tuple[object, ...], LanguageModel] = {}
         self._substitutes: tuple[Substitute, ...] = ()
         self._observers: tuple[Substitute, ...] = ()
 
@@ -205,7 +205,7 @@ class ModelPool:
         if given is not None:
             return TextProtocol(given, llm.on_malformed) if llm.tool_calling == "text" else given
         trusted = self._is_trusted(llm)
-        key = (llm.model, llm.base_url, llm.api_key_env, llm.tool_calling, llm.on_malformed, trusted)
+        key = (llm.model, llm.base_url, llm.api_key_env, llm.tool_calling, llm.on_malformed, llm.inputs, trusted)
         if key not in self._opened:
             opened = self._open(llm, trusted=trusted)
             if len(self._opened) >= MOST_OPENED:
@@ -238,6 +238,7 @@ class ModelPool:
             api_key_env=llm.api_key_env,
             tool_calling=llm.tool_calling,
             on_malformed=llm.on_malformed,
+            inputs=llm.inputs,
             prices=self._prices,
             environment=self._environment,
             more=self._more,
@@ -252,6 +253,7 @@ class ModelPool:
             llm.model,
             base_url=llm.base_url,
             api_key_env=llm.api_key_env,
+            inputs=llm.inputs,
             environment=self._environment,
             more=self._more,
         )

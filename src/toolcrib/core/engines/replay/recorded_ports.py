@@ -413,7 +413,7 @@ class _Outcomes:
             if entry is not None:
                 await self._stage.score.turn(entry)
             was = OpenQuestion.model_validate(asked.data)
-            question = CallerQuestion(number, was.question, was.answer_schema, was.name)
+            question = _as_asked(number, was)
             await dispatch.context.journal.ask_caller(position, question)
 
     def _has_nested(self, run_id: str, position: str) -> bool:
@@ -421,6 +421,14 @@ class _Outcomes:
         events = (entry.event for entry in self._stage.parts[run_id].recorded.events)
         nested = [one.child_run_id for one in events if isinstance(one, ChildStarted) and one.position == position]
         return all(child_id in self._stage.parts for child_id in nested)
+
+
+def _as_asked(number: int, was: OpenQuestion) -> CallerQuestion:
+    """A question as the call has asked it."""
+    further = tuple(_as_asked(number + at, each) for at, each in enumerate(was.together_with, 1))
+    return CallerQuestion(
+        number, was.question, was.answer_schema, was.name, was.asked_of, was.max_tokens, together_with=further
+    )
 
 
 class _World:

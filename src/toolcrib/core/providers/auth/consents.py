@@ -8,7 +8,7 @@ import asyncio
 import contextlib
 import hashlib
 import secrets
-from collections.abc import Sequence
+from collections.abc import Awaitable, Callable, Sequence
 from datetime import datetime, timedelta
 from typing import Final, TypeAlias
 from weakref import WeakValueDictionary
@@ -24,6 +24,7 @@ from toolcrib.contracts import (
     InvalidInput,
     NotFound,
     Principal,
+    ProtectedResourceAuth,
     ProviderDefinition,
     Reason,
     Revocation,
@@ -32,6 +33,7 @@ from toolcrib.core.executor import CallFailed, Clock, error
 from toolcrib.core.providers.auth.oauth import (
     Answer,
     AuthorizationServer,
+    BrowserAuth,
     Client,
     authorization_url,
     binding_of,
@@ -39,6 +41,7 @@ from toolcrib.core.providers.auth.oauth import (
     is_protected,
     server_of,
 )
+from toolcrib.core.providers.auth.protected_resources import RegisteredClient, ResourceRoute, find_route
 from toolcrib.core.providers.auth.tokens import Endpoints, IssuedToken, usable_s
 from toolcrib.infrastructure.secrets import Safe
 from toolcrib.infrastructure.store import SealedKey
@@ -47,6 +50,7 @@ WAIT_S: Final = 600.0
 """Seconds that a person has to connect."""
 
 _LOGIN: Final = "login"
+_CLIENT: Final = "oauth_client"
 _SCOPE: Final = "consent"
 _CLAIM_S: Final = 60.0
 """Seconds after which the refresh of a process that died may be repeated; longer than a request can take."""
@@ -68,6 +72,16 @@ class PendingLogin(msgspec.Struct, frozen=True):
     issuer: str | None
     names_issuer: bool
     expires_at: datetime
+    route: "ConnectedRoute | None" = None
+
+
+class ConnectedRoute(msgspec.Struct, frozen=True):
+    """What was found out when a person began to connect to a protected resource."""
+
+    client: RegisteredClient
+    scopes: tuple[str, ...]
+    resource: str | None
+    revocation_url: str | None
 
 
 class SealedConnection(msgspec.Struct, frozen=True):
@@ -84,10 +98,14 @@ class SealedConnection(msgspec.Struct, frozen=True):
     """Until when somebody refreshes it."""
     problem: str | None = None
     """Why it has to be made again."""
+    route: ConnectedRoute | None = None
+    """How it was made, if it was found out."""
+    wanted: tuple[str, ...] = ()
+    """Scopes that calls have lacked."""
 
 
-Way: TypeAlias = tuple[ProviderDefinition, Client, AuthorizationCodeAuth]
-"""A provider, who asks its authorization server, and how."""
+Way: TypeAlias = tuple[ProviderDefinition, Client | None, BrowserAuth]
+"""A provider, who asks its authorization server, and how; the client is null if it is found out."""
 
 
 class Consents:
@@ -114,22 +132,30 @@ class Consents:
     async def begin(
         self,
         provider: ProviderDefinition,
-        auth: AuthorizationCodeAuth,
-        client: Client,
+        auth: BrowserAuth,
+        client: Client | None,
         principal: Principal,
         redirect_uri: str,
     ) -> ConsentRequest:
         """Where to send a person, and the state with which they come back.
 
         Raises:
-            InvalidInput: The redirect or an endpoint is not https, nor http on this machine.
+            InvalidInput: The redirect or an endpoint is not https, nor http on this machine; or a protected resource is
+                another one than the provider, or names no authorization server that may be used.
             InvalidSettings: There are no master keys.
             CallFailed: The server's document cannot be read.
         """
         if not is_protected(redirect_uri):
             msg = f"the redirect URI {redirect_uri[:200]!r} must be https, or http on this machine"
             raise InvalidInput(msg)
-        server = await self._server(auth)
+        route: ConnectedRoute | None = None
+        binding = binding_of(provider, auth)
+        if isinstance(auth, ProtectedResourceAuth):
+            found = await self._find_route(provider, auth, client, principal, redirect_uri)
+            auth, client, server = found.auth, found.client.as_client(), server_of(found.auth, found.metadata)
+            route = ConnectedRoute(found.client, auth.scopes, auth.resource, server.revocation_url)
+        else:
+            server = await self._server(auth)
         state, verifier = secrets.token_urlsafe(32), secrets.token_urlsafe(48)
         now = self._clock.now()
         login = PendingLogin(
@@ -138,16 +164,17 @@ class Consents:
             user=None if auth.shared else principal.user,
             verifier=verifier,
             redirect_uri=redirect_uri,
-            binding=binding_of(provider, auth),
+            binding=binding,
             token_url=server.token_url,
             issuer=server.issuer,
             names_issuer=server.names_issuer,
             expires_at=now + timedelta(seconds=WAIT_S),
+            route=route,
         )
         await self._forget_old_logins(principal.realm, now)
         await self._safe.put(_login_place(principal.realm, state), _text(login), after=0, made_by=principal.id, at=now)
         url = authorization_url(
-            server, auth, client_id=client.client_id, redirect_uri=redirect_uri, state=state, verifier=verifier
+            server, auth, client_id=_given(client).client_id, redirect_uri=redirect_uri, state=state, verifier=verifier
         )
         return ConsentRequest(
             provider=provider.name, url=url, state=state, redirect_uri=redirect_uri, expires_at=login.expires_at
@@ -178,8 +205,8 @@ class Consents:
     async def finish(
         self,
         provider: ProviderDefinition,
-        auth: AuthorizationCodeAuth,
-        client: Client,
+        auth: BrowserAuth,
+        client: Client | None,
         principal: Principal,
         answer: Answer,
     ) -> Consent:
@@ -203,15 +230,20 @@ class Consents:
             "code": code,
             "redirect_uri": login.redirect_uri,
             "code_verifier": login.verifier,
-        } | ({"resource": auth.resource} if auth.resource else {})
-        issued = await self._endpoints.issue(login.token_url, *client.request(fields))
+        }
+        resource, scopes = _sent_to(auth, login.route)
+        if resource:
+            fields["resource"] = resource
+        asking = client if login.route is None else login.route.client.as_client()
+        issued = await self._endpoints.issue(login.token_url, *_given(asking).request(fields))
         kept = SealedConnection(
             token=issued.token,
             expires_at=self._until(issued),
             refresh_token=issued.refresh_token,
-            scopes=auth.scopes if issued.scopes is None else issued.scopes,
+            scopes=scopes if issued.scopes is None else issued.scopes,
             binding=login.binding,
             token_url=login.token_url,
+            route=login.route,
         )
         place = _place(principal.realm, provider.name, login.user)
         known = await self._safe.look(place)
@@ -221,7 +253,7 @@ class Consents:
     # Using one --------------------------------------------------------------------------------------------------------
 
     async def token(
-        self, provider: ProviderDefinition, auth: AuthorizationCodeAuth, client: Client, principal: Principal
+        self, provider: ProviderDefinition, auth: BrowserAuth, client: Client | None, principal: Principal
     ) -> str:
         """The access token of a principal's connection, refreshed if it has expired.
 
@@ -243,7 +275,8 @@ class Consents:
                     await self._clock.sleep(_LOOK_S)
                     continue
                 with contextlib.suppress(Conflict):  # somebody was quicker, or has changed it meanwhile: look again
-                    refresh = asyncio.ensure_future(self._refresh(place, kept, version, client, principal))
+                    asking = client if kept.route is None else kept.route.client.as_client()
+                    refresh = asyncio.ensure_future(self._refresh(place, kept, version, _given(asking), principal))
                     self._refreshing.add(refresh)
                     refresh.add_done_callback(self._on_refresh_end)
                     return await asyncio.shield(refresh)  # who asked may give up; what the server gives must be kept
@@ -252,6 +285,20 @@ class Consents:
         """Wait until what is being refreshed is kept; a refresh token that was used already would be lost."""
         while self._refreshing:
             await asyncio.wait(self._refreshing)
+
+    async def note_wanted_scopes(
+        self, provider: ProviderDefinition, auth: BrowserAuth, principal: Principal, scopes: tuple[str, ...]
+    ) -> None:
+        """Remember that a call has lacked these scopes, so that the next connection is made with them."""
+        place = _place(principal.realm, provider.name, None if auth.shared else principal.user)
+        found = await self._safe.take(place)
+        if found is None:
+            return
+        kept = msgspec.json.decode(found.value, type=SealedConnection)
+        if kept.claimed_until is None and not set(scopes) <= set(kept.wanted):
+            noted = msgspec.structs.replace(kept, wanted=tuple(dict.fromkeys((*kept.wanted, *scopes))))
+            with contextlib.suppress(Conflict):  # somebody has connected or refreshed meanwhile; the next call notes it
+                await self._put(place, noted, after=found.version, made_by=principal.id)
 
     def forget(self, tokens: Sequence[str]) -> None:
         """These tokens were refused: the next call refreshes them, if they are of a connection."""
@@ -278,6 +325,8 @@ class Consents:
         claim = msgspec.structs.replace(kept, claimed_until=self._clock.now() + timedelta(seconds=_CLAIM_S))
         version = await self._put(place, claim, after=version, made_by=principal.id)
         fields = {"grant_type": "refresh_token", "refresh_token": str(kept.refresh_token)}
+        if kept.route is not None and kept.route.resource:
+            fields["resource"] = kept.route.resource
         try:
             issued = await self._endpoints.issue(kept.token_url, *client.request(fields))
         except CallFailed as failure:
@@ -347,24 +396,54 @@ class Consents:
         return Revocation(provider=name, user=user, revoked=problem is None, message=message)
 
     async def _take_back(
-        self, kept: SealedConnection, provider: ProviderDefinition, client: Client, auth: AuthorizationCodeAuth
+        self, kept: SealedConnection, provider: ProviderDefinition, client: Client | None, auth: BrowserAuth
     ) -> str | None:
         """Revoke at the server that has issued them; returns why that did not work."""
         if kept.binding != binding_of(provider, auth):
             return "the definition has been changed since, and they are sent to no other server"
         try:
-            url = (await self._server(auth)).revocation_url
+            if kept.route is not None:
+                url, client = kept.route.revocation_url, kept.route.client.as_client()
+            else:
+                url = None if isinstance(auth, ProtectedResourceAuth) else (await self._server(auth)).revocation_url
             if url is None:
                 return "the server has no endpoint to revoke them"
             kind = "access_token" if kept.refresh_token is None else "refresh_token"
             fields = {"token": kept.refresh_token or kept.token, "token_type_hint": kind}
-            headers, body = client.request(fields)
+            headers, body = _given(client).request(fields)
             answer = await self._endpoints.ask("POST", url, headers, body)
         except (CallFailed, InvalidInput) as failure:
             return str(failure)
         return None if answer.status == 200 else f"the server answered with status {answer.status}"
 
     # ------------------------------------------------------------------------------------------------------------------
+
+    async def _find_route(
+        self,
+        provider: ProviderDefinition,
+        auth: ProtectedResourceAuth,
+        client: Client | None,
+        principal: Principal,
+        redirect_uri: str,
+    ) -> ResourceRoute:
+        """How a person connects to a protected resource now, with the scopes of the connection that there is."""
+        found = await self._safe.take(_place(principal.realm, provider.name, None if auth.shared else principal.user))
+        kept = None if found is None else msgspec.json.decode(found.value, type=SealedConnection)
+        granted = () if kept is None or kept.binding != binding_of(provider, auth) else (*kept.scopes, *kept.wanted)
+
+        async def registered(key: str, register: Callable[[], Awaitable[RegisteredClient]]) -> RegisteredClient:
+            place = SealedKey(principal.realm, _CLIENT, _digest(f"{provider.name} {key}"))
+            known = await self._safe.take(place)
+            if known is not None:
+                return msgspec.json.decode(known.value, type=RegisteredClient)
+            made = await register()
+            with contextlib.suppress(Conflict):  # another process has registered one meanwhile; both are good
+                await self._safe.put(place, _text(made), after=0, made_by=principal.id, at=self._clock.now())
+            return made
+
+        return await find_route(
+            self._endpoints, provider, auth, redirect_uri, given=client, granted=granted, registered=registered
+        )
 
     async def _server(self, auth: AuthorizationCodeAuth) -> AuthorizationServer:
         return server_of(auth, {} if auth.discovery_url is None else await self._endpoints.metadata(auth.discovery_url))
@@ -381,8 +460,21 @@ class Consents:
         return self._clock.now() + timedelta(seconds=usable_s(issued.life_s))
 
 
-def _text(value: PendingLogin | SealedConnection) -> str:
+def _text(value: PendingLogin | SealedConnection | RegisteredClient) -> str:
     return msgspec.json.encode(value).decode()
+
+
+def _given(client: Client | None) -> Client:
+    """A client that a definition of this kind always has."""
+    assert client is not None  # noqa: S101 - only that of a protected resource is found out, and kept with its route
+    return client
+
+
+def _sent_to(auth: BrowserAuth, route: ConnectedRoute | None) -> tuple[str | None, tuple[str, ...]]:
+    """The resource that a token is for, and the scopes that were asked for."""
+    if route is not None:
+        return route.resource, route.scopes
+    return getattr(auth, "resource", None), auth.scopes
 
 
 def _digest(text: str) -> str:

@@ -27,6 +27,7 @@ from toolcrib.contracts import (
     NoAuth,
     OAuth2Auth,
     Principal,
+    ProtectedResourceAuth,
     ProviderAuth,
     ProviderDefinition,
     Reason,
@@ -204,11 +205,18 @@ def hosts_of(auth: ProviderAuth, provider: ProviderDefinition) -> Sequence[str]:
             urls = [auth.token_url or auth.discovery_url]
         case AuthorizationCodeAuth():
             urls = [auth.token_url or auth.discovery_url, *filter(None, [auth.revocation_url])]
+        case ProtectedResourceAuth():
+            urls = list(auth.authorization_servers)
         case TwoStepAuth():
             urls = [provider.locate(auth.login.url)]
         case _:
             urls = [provider.address]
     return [_host_of(url or "") for url in urls]
+
+
+def all_ways(provider: ProviderDefinition) -> Sequence[ProviderAuth]:
+    """All ways of a provider to authenticate."""
+    return (provider.auth, *provider.schemes.values())
 
 
 def _host_of(url: str) -> str:
@@ -328,6 +336,9 @@ async def _credentials(
             client = Client.of(auth, values)
             token = await holder.consents.token(provider, auth, client, holder.principal)
             return Credentials(secrets=client.secrets, fetched=(token,), consented=True) | _bearer(token)
+        case ProtectedResourceAuth():
+            token = await holder.consents.token(provider, auth, None, holder.principal)
+            return Credentials(secrets=tuple(values.values()), fetched=(token,), consented=True) | _bearer(token)
         case TwoStepAuth():
             login = TokenTerms(auth, provider.locate(auth.login.url), values, tls)
             token = await holder.tokens.token(login)
@@ -417,6 +428,14 @@ class ProviderAccess:
     ) -> Credentials:
         """The credentials of a principal for a request to a URL; see `credentials_for`."""
         return await credentials_for(provider, url, self.holder(principal), security)
+
+    async def note_wanted_scopes(
+        self, provider: ProviderDefinition, principal: Principal, scopes: tuple[str, ...]
+    ) -> None:
+        """A call has lacked these scopes: the next connection to a protected resource asks for them."""
+        auth = next((way for way in all_ways(provider) if isinstance(way, ProtectedResourceAuth)), None)
+        if auth is not None:
+            await self._consents.note_wanted_scopes(provider, auth, principal, scopes)
 
     def forget(self, credentials: Credentials) -> bool:
         """These credentials were refused: returns whether there are tokens among them to fetch anew."""

@@ -20,6 +20,7 @@ from toolcrib.contracts import (
     InvalidInput,
     JsonObject,
     OAuth2Auth,
+    ProtectedResourceAuth,
     ProviderDefinition,
     Reason,
     digest,
@@ -43,9 +44,13 @@ class Client:
     @classmethod
     def of(cls, auth: OAuth2Auth | AuthorizationCodeAuth, values: Mapping[str, str]) -> "Client":
         """The client of a definition, with the secrets by reference."""
-        secret = None if auth.client_secret is None else values[auth.client_secret]
-        client_id = values.get(auth.client_id)
-        return cls(client_id or auth.client_id, secret, auth.client_auth == "body", is_known=client_id is None)
+        return cls.named(auth.client_id, auth.client_secret, values, in_body=auth.client_auth == "body")
+
+    @classmethod
+    def named(cls, client_id: str, secret: str | None, values: Mapping[str, str], *, in_body: bool = False) -> "Client":
+        """The client of an id and of a secret, each the value itself or a reference to it."""
+        found = values.get(client_id)
+        return cls(found or client_id, None if secret is None else values[secret], in_body, is_known=found is None)
 
     @property
     def secrets(self) -> tuple[str, ...]:
@@ -245,11 +250,18 @@ def code_of(answer: Answer, *, issuer: str | None, names_issuer: bool) -> str:
     return answer["code"]
 
 
-def binding_of(provider: ProviderDefinition, auth: AuthorizationCodeAuth) -> str:
+BrowserAuth: TypeAlias = AuthorizationCodeAuth | ProtectedResourceAuth
+"""How people connect in a browser."""
+
+
+def binding_of(provider: ProviderDefinition, auth: BrowserAuth) -> str:
     """What a consent was given for: where tokens come from and where they go.
 
     It changes when the definition would send them elsewhere; then the person has to be asked again.
     """
+    if isinstance(auth, ProtectedResourceAuth):
+        chosen = (auth.authorization_servers, auth.client_id, auth.client_metadata_url)
+        return digest(repr((provider.address, auth.kind, chosen)).encode())
     given = () if auth.revocation_url is None else (auth.revocation_url,)
     fixed = (auth.authorization_url, auth.token_url, auth.discovery_url, auth.client_id, auth.resource, *given)
     return digest(repr((origin_of(provider.address), fixed)).encode())

@@ -121,13 +121,7 @@ class Endpoints:
         answer = await self.ask("GET", url, {"accept": "application/json"})
         if answer.status != 200:
             raise unusable(url, f"answered with status {answer.status} instead of its configuration")
-        found = json_object(url, answer)
-        issuer = str(found.get("issuer"))
-        if url not in _documents_of(issuer):
-            raise unusable(url, f"is the configuration of another issuer, {issuer[:_MAX_WORDS]!r}")
-        for name, endpoint in found.items():
-            if name.endswith("_endpoint") and endpoint is not None:
-                _require_protected(url, name, endpoint)
+        found = checked_metadata(url, json_object(url, answer))
         self._metadata[url] = found
         return found
 
@@ -139,6 +133,21 @@ class Endpoints:
         if not isinstance(found, str):
             raise unusable(str(discovery_url), "names no token endpoint")
         return found
+
+
+def checked_metadata(url: str, found: JsonObject) -> JsonObject:
+    """The document of an authorization server that was read at an address.
+
+    Raises:
+        CallFailed: It is another issuer's, or names an endpoint that is less protected than itself.
+    """
+    issuer = str(found.get("issuer"))
+    if url not in documents_of(issuer):
+        raise unusable(url, f"is the configuration of another issuer, {issuer[:_MAX_WORDS]!r}")
+    for name, endpoint in found.items():
+        if name.endswith("_endpoint") and endpoint is not None:
+            _require_protected(url, name, endpoint)
+    return found
 
 
 def basic(user: str, password: str) -> str:
@@ -200,15 +209,12 @@ def _without_query(url: str) -> str:
     return url.partition("?")[0]
 
 
-def _documents_of(issuer: str) -> tuple[str, ...]:
+def documents_of(issuer: str) -> tuple[str, ...]:
     """Where an issuer's document may be: OpenID Connect Discovery 1.0, section 4, and RFC 8414, section 3."""
     parts = urlsplit(issuer)
     origin, path = f"{parts.scheme}://{parts.netloc}", parts.path.rstrip("/")
-    return (
-        f"{origin}{path}/.well-known/openid-configuration",
-        f"{origin}/.well-known/openid-configuration{path}",
-        f"{origin}/.well-known/oauth-authorization-server{path}",
-    )
+    oauth, openid = "/.well-known/oauth-authorization-server", "/.well-known/openid-configuration"
+    return tuple(dict.fromkeys((f"{origin}{oauth}{path}", f"{origin}{openid}{path}", f"{origin}{path}{openid}")))
 
 
 def _require_protected(url: str, name: str, endpoint: object) -> None:

@@ -25,6 +25,7 @@ from toolcrib.contracts import (
     MutualTlsAuth,
     NoAuth,
     OAuth2Auth,
+    ProtectedResourceAuth,
     ProviderAuth,
     ProviderDefinition,
     TwoStepAuth,
@@ -125,7 +126,8 @@ def references_of(auth: ProviderAuth) -> tuple[str, ...]:
         found = [match[0] for text in texts for match in SECRET_REFERENCE.finditer(text)]
     else:
         found = [text for _, text in _secrets(auth)]
-        if isinstance(auth, OAuth2Auth | AuthorizationCodeAuth) and SECRET_REFERENCE.fullmatch(auth.client_id):
+        named = isinstance(auth, OAuth2Auth | AuthorizationCodeAuth | ProtectedResourceAuth)
+        if named and auth.client_id is not None and SECRET_REFERENCE.fullmatch(auth.client_id):
             found.append(auth.client_id)
     return tuple(dict.fromkeys(found))
 
@@ -181,6 +183,8 @@ def _problems(auth: ProviderAuth, provider: ProviderDefinition) -> Iterator[str]
             yield from _oauth_problems(auth)
         case AuthorizationCodeAuth():
             yield from _code_problems(auth)
+        case ProtectedResourceAuth():
+            yield from _resource_problems(auth)
         case TwoStepAuth():
             yield from _login_problems(auth)
         case MutualTlsAuth():
@@ -204,7 +208,7 @@ def _secrets(auth: ProviderAuth) -> list[tuple[str, str]]:
             names = ("key",)
         case OAuth2Auth():
             names = ("client_secret", "refresh_token")
-        case AuthorizationCodeAuth():
+        case AuthorizationCodeAuth() | ProtectedResourceAuth():
             names = ("client_secret",)
         case MutualTlsAuth():
             names = ("certificate", "key", "password", "ca")
@@ -230,6 +234,14 @@ def _code_problems(auth: AuthorizationCodeAuth) -> Iterator[str]:
     for name in auth.parameters:
         if CREDENTIAL_NAME.search(name):
             yield f"parameters has {name!r}, which would show a credential in a browser; take it away"
+
+
+def _resource_problems(auth: ProtectedResourceAuth) -> Iterator[str]:
+    yield from _url_problems(*auth.authorization_servers, auth.client_metadata_url)
+    if auth.client_id is None and auth.client_secret is not None:
+        yield "client_secret is of a client that is not named; give client_id too"
+    if auth.client_id is not None and len(auth.authorization_servers) != 1:
+        yield "client_id is of a client at one server; name its issuer in authorization_servers, and no other"
 
 
 def _login_problems(auth: TwoStepAuth) -> Iterator[str]:

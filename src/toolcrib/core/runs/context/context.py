@@ -31,7 +31,6 @@ from toolcrib.contracts import (
     JsonObject,
     LimitReached,
     ModelError,
-    OpenQuestion,
     ProgressMade,
     Reason,
     Run,
@@ -59,7 +58,7 @@ from toolcrib.core.runs.context.waits import RunWaits
 from toolcrib.core.runs.forks.recording import Recording
 from toolcrib.core.runs.interrupts.approvals import Question, RunApprovals, request_for
 from toolcrib.core.runs.interrupts.client_calls import ClientCalls
-from toolcrib.core.runs.interrupts.signals import QUESTION_ASKED, may_ask, question_key
+from toolcrib.core.runs.interrupts.signals import QUESTION_ASKED, asked_question, may_ask, question_key, question_place
 from toolcrib.core.runs.interrupts.suspension import EndedRuns, RunEnd, Suspended
 from toolcrib.core.runs.journal.history import ONE_CALL, History, nested_facts, spending_on_calls
 from toolcrib.core.runs.journal.log import RunLog
@@ -342,7 +341,7 @@ class RunContext:
         """
         self._parking.check()
         guardrails, principal = self.policy.guardrails, self.principal
-        scope = ModelCallScope(guardrails, principal.realm, principal.id, self._deeds.tainted_by)
+        scope = ModelCallScope(guardrails, principal.realm, principal.id, self._deeds.tainted_by, self.read_blob)
         return self.models.perform(call, scope)
 
     def keep_answer(self, model: LanguageModel, request: Request) -> bool:
@@ -563,15 +562,8 @@ class RunContext:
         """Ask who has started the run, or is at the other end of its conversation; null if there is nobody."""
         if not may_ask(self.request):
             return None
-        place = f"{position}.ask{question.number}"
-        asked = OpenQuestion(
-            run_id=self.run_id,
-            position=place,
-            question=question.text,
-            reason="tool",
-            answer_schema=question.schema,
-            name=question.name,
-        )
+        place = question_place(position, question)
+        asked = asked_question(self.run_id, position, question)
         await self.emit(question_key(place), QUESTION_ASKED, asked.model_dump(mode="json"))
         signal = await self._special.waits.signal(answer_signal(place), None, None, "awaiting_answer")
         return None if signal is None else str(signal.payload["answer"])

@@ -22,6 +22,7 @@ from toolcrib.contracts import (
 )
 from toolcrib.contracts.runs.executions import answer_signal
 from toolcrib.contracts.workflows import event_signal
+from toolcrib.core.executor import CallerQuestion
 from toolcrib.core.runs.journal.history import History
 from toolcrib.infrastructure.store import Journal
 
@@ -82,14 +83,39 @@ def question_key(position: str) -> str:
     return f"{_ASKED}{position}"
 
 
+def question_place(position: str, question: CallerQuestion) -> str:
+    """The position of a question of a call."""
+    return f"{position}.ask{question.number}"
+
+
+def asked_question(run_id: str, position: str, question: CallerQuestion) -> OpenQuestion:
+    """A question of a call as it is journaled and shown."""
+    return OpenQuestion(
+        run_id=run_id,
+        position=question_place(position, question),
+        question=question.text,
+        reason="tool",
+        answer_schema=question.schema,
+        name=question.name,
+        asked_of=question.asked_of,
+        max_tokens=question.max_tokens,
+        together_with=tuple(asked_question(run_id, position, each) for each in question.together_with),
+    )
+
+
 def waiting_question(events: Iterable[RunEvent], signals: Collection[str]) -> OpenQuestion | None:
     """What a run asks that nobody has answered; null if it asks nothing."""
     history = _open(events)
     received = {signal.name for signal in history.received.values()}
-    awaited = {wait.name for wait in history.awaited.values()} - received - set(signals)
-    positions = (key.removeprefix(_ASKED) for key in history.progress if key.startswith(_ASKED))
-    position = next((position for position in positions if answer_signal(position) in awaited), None)
-    return None if position is None else OpenQuestion.model_validate(history.progress[question_key(position)])
+    awaited = {wait.name for wait in history.awaited.values()} - received
+    for key in history.progress:
+        if not key.startswith(_ASKED) or answer_signal(key.removeprefix(_ASKED)) not in awaited:
+            continue
+        asked = OpenQuestion.model_validate(history.progress[key])
+        still = [each for each in (asked, *asked.together_with) if answer_signal(each.position) not in signals]
+        if still:
+            return still[0].model_copy(update={"together_with": tuple(still[1:])})
+    return None
 
 
 def _open(events: Iterable[RunEvent]) -> History:

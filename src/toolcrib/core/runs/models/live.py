@@ -12,7 +12,7 @@ from dataclasses import dataclass, field
 from typing import Final, TypeAlias
 
 from toolcrib.contracts import Json, ModelError
-from toolcrib.core.executor import Progress
+from toolcrib.core.executor import LogLine, Progress
 from toolcrib.core.runs.journal.log import RunLog
 from toolcrib.llm import Done, Event, Request, Response, TextChunk, ThinkingChunk
 from toolcrib.llm.models.model import LanguageModel
@@ -49,6 +49,10 @@ class TokenBuffer:
         self._tell()
 
 
+MOST_LINES: Final = 1_000
+"""Log messages of one attempt of a call that followers see."""
+
+
 class CallBuffer:
     """One attempt of a call, as far as it has come: a `LiveCall`. Made in the event loop, filled in by any one thread.
 
@@ -61,6 +65,8 @@ class CallBuffer:
         self.attempt = attempt
         self.progress: Progress | None = None
         """The newest. It wakes nobody: followers look for it several times a second."""
+        self.lines: list[LogLine] = []
+        """What was logged; as with progress, it wakes nobody."""
         self.items: list[Json] = []
         """What was yielded, unless it is text."""
         self._texts: list[str] = []
@@ -91,6 +97,13 @@ class CallBuffer:
     def report(self, progress: Progress) -> None:
         """See `LiveCall`."""
         self.progress = progress
+
+    def log(self, line: LogLine) -> None:
+        """See `LiveCall`."""
+        if len(self.lines) < MOST_LINES:
+            self.lines.append(line)
+        elif len(self.lines) == MOST_LINES:
+            self.lines.append(LogLine("warning", f"further messages are left out: {MOST_LINES} is the limit of a call"))
 
     def end(self) -> None:
         """Forget what was yielded: the envelope has it."""
@@ -176,7 +189,7 @@ class TokenHub:
             yield buffer
         finally:
             del audience.calls[number]
-            if buffer.progress is not None:
+            if buffer.progress is not None or buffer.lines:
                 buffer.end()
                 audience.ended[number] = buffer
                 if len(audience.ended) > _MOST_ENDED:

@@ -47,6 +47,7 @@ from toolcrib.contracts import (
     ToolCallStart,
     ToolEnvelope,
     ToolError,
+    ToolLog,
     ToolOutput,
     ToolProgress,
     approval_id,
@@ -101,11 +102,13 @@ class _Calling:
     """Characters or elements of its output that were told."""
     progress: Progress | None = None
     """What was told last."""
+    logged: int = 0
+    """Log messages of the attempt that were told."""
 
     def begin(self, attempt: int) -> None:
         """Turn to an attempt; the output of the one before is void."""
         if attempt > self.attempt:
-            self.attempt, self.sent = attempt, 0
+            self.attempt, self.sent, self.logged = attempt, 0, 0
 
     def more(self, output: str | list[Json]) -> ToolOutput | None:
         """What was not told of an output so far: a text or a list; null if there is nothing."""
@@ -200,9 +203,10 @@ class MessageProjector:
                     yield StreamMessage(self.place, more)
 
     def progress(self, calls: Mapping[int, CallBuffer]) -> Iterator[StreamMessage]:
-        """How far calls have come that are told to have begun, if that was not told."""
+        """What calls that are told to have begun have logged, and how far they have come, if that was not told."""
         for calling in self._calling.values():
             buffer = calls.get(calling.number)
+            yield from () if buffer is None else self._logged(calling, buffer)
             progress = None if buffer is None else buffer.progress
             if progress is not None and progress is not calling.progress:
                 calling.progress = progress
@@ -217,6 +221,23 @@ class MessageProjector:
                     message=progress.message,
                 )
                 yield StreamMessage(self.place, told)
+
+    def _logged(self, calling: _Calling, buffer: CallBuffer) -> Iterator[StreamMessage]:
+        calling.begin(buffer.attempt)
+        new = buffer.lines[calling.logged :] if buffer.attempt == calling.attempt else []
+        calling.logged += len(new)
+        number, position, call_id, name = calling.number, calling.position, calling.call_id, calling.name
+        for level, message in new:
+            told = ToolLog(
+                number=number,
+                position=position,
+                iteration=iteration_of(position),
+                call_id=call_id,
+                name=name,
+                level=level,
+                message=message,
+            )
+            yield StreamMessage(self.place, told)
 
     def pause(self, run_id: str, status: RunStatus) -> StreamMessage:
         """That the run waits."""

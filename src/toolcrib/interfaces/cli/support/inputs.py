@@ -88,6 +88,20 @@ def text_of(file: Path) -> str:
         raise InvalidInput(f"{file} cannot be read: {why}; name another file") from problem
 
 
+def bytes_of(file: Path) -> bytes:
+    """The bytes of a file.
+
+    Raises:
+        InvalidInput: It cannot be read.
+    """
+    from toolcrib.contracts import InvalidInput
+
+    try:
+        return file.read_bytes()
+    except OSError as problem:
+        raise InvalidInput(f"{file} cannot be read: {problem.strerror}; name another file") from problem
+
+
 def require_writable(file: Path) -> None:
     """Refuse a file that cannot be written; what it holds stays.
 
@@ -260,8 +274,9 @@ def _auth_fields(text: str, option: str) -> "JsonObject":
         *outer, name = path.strip().split(".")
         place = found
         for step in outer:
-            place = place.setdefault(step, {})
-            if not isinstance(place, dict):
+            inner: Json = place.setdefault(step, {})
+            if not isinstance(inner, dict):
                 raise InvalidInput(f"{option} is not understood: {step!r} is given twice; write it as {_AUTH_FORM}")
+            place = cast("JsonObject", inner)
         place[name] = value.split() if name in _SEVERAL else value
     return found

@@ -15,6 +15,7 @@ from toolcrib.interfaces.cli.support.commands import HelpTexts, ItemFormat, Reso
 from toolcrib.interfaces.cli.support.groups import CommandApp, command
 from toolcrib.interfaces.cli.support.inputs import (
     AUTH_HELP,
+    bytes_of,
     confirm,
     json_object,
     object_in,
@@ -327,8 +328,8 @@ def import_tools(
     Every operation becomes a tool. What was dropped is reported.
     """
     is_grpc = source.startswith(("grpc://", "grpcs://"))
-    document = source if is_grpc or source.startswith(("http://", "https://")) else _read(Path(source))
-    described = None if descriptors is None else _read(descriptors)
+    document = source if is_grpc or source.startswith(("http://", "https://")) else bytes_of(Path(source))
+    described = None if descriptors is None else bytes_of(descriptors)
     given = _authentication(token, api_key, auth)
     bounds = _bounds(bound or [])
 
@@ -391,16 +392,6 @@ def _authentication(token: str | None, api_key: str | None, auth: str | None) ->
             raise InvalidInput("--api-key is not understood; write it as query:api_key=${env:NAME}")
         return to_auth({"kind": "api_key", "place": place, "name": named, "key": key}, "--api-key")
     return None if auth is None else read_auth(auth, "--auth")
-
-
-def _read(file: Path) -> bytes:
-    from toolcrib.contracts import InvalidInput
-
-    try:
-        return file.read_bytes()
-    except OSError as problem:
-        msg = f"{file} cannot be read: {problem.strerror}"
-        raise InvalidInput(msg) from problem
 
 
 Listed = Annotated[

@@ -32,6 +32,7 @@ from toolcrib.contracts import (
     ToolRevision,
     tool_uri,
 )
+from toolcrib.contracts.base.errors import UnknownName
 from toolcrib.contracts.workflows import Publication, WorkflowDefinition, WorkflowDraft, WorkflowImplementation
 from toolcrib.core.policy import permits, require_publish
 from toolcrib.core.registry import all_references_of
@@ -160,6 +161,17 @@ def may_see_kept(caller: Principal, kept: Run | Definition) -> bool:
     if kept.kind == "tool":
         return may_see(caller, ToolDefinition.model_validate(kept.body))
     return permits(caller.grants, f"ai://{_PLURALS[kept.kind]}/{kept.name}/read")
+
+
+def sees_names(request: Request, error: UnknownName) -> bool:
+    """Whether the caller of a request may see every name that an error tells."""
+    caller = cast("Principal", request.state.principal)
+    if error.kind != "tool":
+        plural = _PLURALS[cast("DefinitionKind", error.kind)]
+        return all(permits(caller.grants, f"ai://{plural}/{name}/read") for name in error.names)
+    registry = cast("Crib", request.app.state.crib).registry
+    found = (registry.find(caller.realm, name, None) for name in error.names)
+    return all(tool is None or may_see(caller, tool.definition) for tool in found)
 
 
 def demand_secrets(caller: Principal, references: Iterable[str]) -> None:

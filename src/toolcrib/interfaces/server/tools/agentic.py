@@ -42,7 +42,6 @@ from toolcrib.interfaces.server.http.caller_rights import (
     demand_run,
     demand_sight,
     demand_write,
-    may_see_run,
     run_of,
 )
 from toolcrib.interfaces.server.http.errors import apply_patch
@@ -53,6 +52,7 @@ from toolcrib.interfaces.server.http.requests import (
     name_revision,
     refuse_new_name,
 )
+from toolcrib.interfaces.server.queries import After, Filter, Limit, Sort, add_queries, conditions, to_page
 from toolcrib.interfaces.server.views.agent_views import (
     AgenticBody,
     AgenticPage,
@@ -75,13 +75,16 @@ from toolcrib.interfaces.server.views.agent_views import (
     remove_tool,
     type_of,
 )
-from toolcrib.interfaces.server.views.run_views import ListedStatus
+from toolcrib.interfaces.server.views.run_views import ListedStatus, listed_state
 from toolcrib.interfaces.server.views.workflow_views import DOCUMENT, DocumentFormat, document_of
 from toolcrib.llm import decode_messages, decode_response
 
 router = Routes(prefix="/agentic-tools", tags=("agentic tools",))
 
 _BY_RULE = Body(default_factory=RegenerateBody)
+
+
+add_queries(router, "agentic-tools", AgenticPage, AgenticView.of_revision)
 
 
 @router.get("")
@@ -91,8 +94,10 @@ async def list_agentic_tools(
     mode: AgenticMode | None = None,
     status: AgenticStatus | None = None,
     q: str = "",
+    filter: Filter = None,  # noqa: A002 - the name of the parameter
+    sort: Sort = None,
     after: str = "",
-    limit: Annotated[int, Query(ge=1, le=200)] = 50,
+    limit: Limit = 50,
 ) -> AgenticPage:
     """Agentic tools by name, page by page; `q` is looked for in names and descriptions."""
 
@@ -103,13 +108,8 @@ async def list_agentic_tools(
         text = f"{tool.name}\n{tool.definition.description}".lower()
         return mode in (None, implementation.mode) and status in (None, implementation.status) and q.lower() in text
 
-    page = await crib.listing.page(after=after, limit=limit, facets={"kind": "agentic"}, fits=fits)
-    items = tuple(
-        AgenticView.of(tool, made)
-        for tool in page.items
-        if isinstance(made := tool.definition.implementation, AgenticImplementation)
-    )
-    return AgenticPage(items=items, next=page.items[-1].name if page.more else None)
+    page = await crib.listing.query("agentic-tools", filter=filter, sort=sort, after=after, limit=limit, fits=fits)
+    return to_page(AgenticPage, page, AgenticView.of_revision)
 
 
 @router.post("", status_code=201)
@@ -327,27 +327,35 @@ def _to_view(tool: ToolRevision, response: Response) -> AgenticView:
 ai_tools_router = Routes(prefix="/ai-tools", tags=("tools",))
 
 
+add_queries(ai_tools_router, "ai-tools", AiToolPage, AiToolView.of)
+
+
 @ai_tools_router.get("")
 async def list_ai_tools(
     *,
     crib: CribDep,
     level: Annotated[ToolType | None, Query(alias="type")] = None,
-    status: ListedStatus = "active",
+    status: ListedStatus | None = None,
+    filter: Filter = None,  # noqa: A002 - the name of the parameter
+    sort: Sort = None,
     after: str = "",
-    limit: Annotated[int, Query(ge=1, le=200)] = 50,
+    limit: Limit = 50,
 ) -> AiToolPage:
     """Tools of every type by name, page by page.
 
-    Deprecated and blocked tools are listed only if `status` asks for them: `deprecated`, `blocked`, or `all`.
+    Deprecated and blocked tools are listed only if `status` asks for them: `deprecated`, `blocked`, or `all`, or if
+    there is a `filter`.
     """
-    page = await crib.listing.page(
+    page = await crib.listing.query(
+        "ai-tools",
+        filter=filter,
+        sort=sort,
         after=after,
         limit=limit,
-        facets={"status": None if status == "all" else status},
+        facets={"status": listed_state(status, filter)},
         fits=lambda tool: level in (None, type_of(tool.definition)),
     )
-    items = tuple(AiToolView.of(tool) for tool in page.items)
-    return AiToolPage(items=items, next=page.items[-1].name if page.more else None)
+    return to_page(AiToolPage, page, AiToolView.of)
 
 
 @ai_tools_router.get("/{name}/tools/{form}")
@@ -371,16 +379,19 @@ async def list_tool_executions(
     crib: CribDep,
     caller: Caller,
     status: RunStatus | None = None,
-    before: str | None = None,
-    limit: Annotated[int, Query(ge=1, le=200)] = 50,
+    filter: Filter = None,  # noqa: A002 - the name of the parameter
+    sort: Sort = None,
+    after: After = None,
+    before: Annotated[str | None, Query(description="The same as `after`.")] = None,
+    limit: Limit = 50,
 ) -> ExecutionPage:
     """Executions of one tool, newest first; also of a tool that was removed."""
-    found = await crib.store.journal.runs(caller.realm, tool=name, status=status, before=before, limit=limit + 1)
-    if not found and not await crib.store.journal.runs(caller.realm, tool=name, limit=1):
+    where = conditions({"tool": name, "status": status})
+    page = await crib.queries.page("runs", filter=filter, sort=sort, after=after or before, limit=limit, where=where)
+    if not page.items and not await crib.store.journal.runs(caller.realm, tool=name, limit=1):
         await crib.authorize(newest=True)
         crib.registry.require(caller.realm, name)
-    items = [ExecutionView.of(run) for run in found[:limit] if may_see_run(caller, run)]
-    return ExecutionPage(items=tuple(items), next=found[limit - 1].run_id if len(found) > limit else None)
+    return to_page(ExecutionPage, page, ExecutionView.of)
 
 
 @agentic_runs_router.get("/{execution_id}")

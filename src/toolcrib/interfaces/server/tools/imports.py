@@ -94,7 +94,8 @@ async def list_generated(
         for tool in crib.registry.current(caller.realm)
         if tool.name > after and tool.definition.source == "auto_generated" and may_see(caller, tool.definition)
     ]
-    return await ToolPage.of(crib, found[:limit], more=len(found) > limit)
+    page = found[:limit]
+    return await ToolPage.of(crib, page, next=page[-1].name if len(found) > limit else None)
 
 
 router = Routes(prefix="/ai", tags=("tools",))

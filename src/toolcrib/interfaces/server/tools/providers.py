@@ -31,7 +31,8 @@ from toolcrib.core.policy import permits
 from toolcrib.crib import ActingCrib
 from toolcrib.interfaces.server.http.caller_rights import Caller, CribDep, WholeCrib, demand, demand_provider
 from toolcrib.interfaces.server.http.requests import Routes
-from toolcrib.interfaces.server.views.base import ListView
+from toolcrib.interfaces.server.queries import ALL, After, Filter, ListLimit, Sort, add_queries, to_page
+from toolcrib.interfaces.server.views.base import ListView, PageView
 
 providers = Routes(prefix="/providers", tags=("providers",))
 connections = Routes(prefix="/connections", tags=("connections",))
@@ -66,7 +67,7 @@ class ProviderBody(ProviderView):
         return ProviderDefinition.model_validate(self.model_dump(exclude={"last_sync"}))
 
 
-class ProviderPage(ListView[ProviderView]):
+class ProviderPage(PageView[ProviderDefinition]):
     """Providers by name."""
 
 
@@ -88,13 +89,20 @@ class ConnectedBody(Contract):
     """The whole URL that the browser was sent to, with `state` and `code`."""
 
 
+add_queries(providers, "providers", ProviderPage)
+
+
 @providers.get("")
-async def list_providers(crib: CribDep, caller: Caller) -> ProviderPage:
+async def list_providers(
+    crib: CribDep,
+    filter: Filter = None,  # noqa: A002 - the name of the parameter
+    sort: Sort = None,
+    after: After = None,
+    limit: ListLimit = None,
+) -> ProviderPage:
     """The providers that the caller may read. They contain references to secrets, never values."""
-    await crib.authorize(newest=True)
-    found = crib.providers.current(caller.realm)
-    visible = [each for each in found if permits(caller.grants, f"ai://providers/{each.name}/read")]
-    return ProviderPage(items=tuple([await ProviderView.of(each, crib) for each in visible]))
+    page = await crib.queries.page("providers", filter=filter, sort=sort, after=after, limit=limit or ALL)
+    return to_page(ProviderPage, page)
 
 
 @providers.post("", status_code=201)
@@ -191,7 +199,7 @@ def _demand_connect(crib: CribDep, name: str, caller: Caller) -> None:
     """Let pass who may use a provider; who connects for all of the realm has to be allowed to change it."""
     provider = crib.providers.find(caller.realm, name)
     ways = () if provider is None else (provider.auth, *provider.schemes.values())
-    shared = any(auth.kind == "authorization_code" and auth.shared for auth in ways)
+    shared = any(getattr(auth, "shared", False) for auth in ways)
     demand(caller, f"ai://providers/{name}/{'write' if shared else 'execute'}")
 
 
@@ -262,15 +270,24 @@ class SecretBody(Contract):
     scope: SecretScope = "realm"
 
 
-class SecretPage(ListView[SecretEntry]):
+class SecretPage(PageView[SecretEntry]):
     """Secrets by name, without values."""
 
 
+add_queries(secrets_router, "secrets", SecretPage)
+
+
 @secrets_router.get("")
-async def list_secrets(crib: CribDep, caller: Caller) -> SecretPage:
+async def list_secrets(
+    crib: CribDep,
+    filter: Filter = None,  # noqa: A002 - the name of the parameter
+    sort: Sort = None,
+    after: After = None,
+    limit: ListLimit = None,
+) -> SecretPage:
     """The secrets that the caller's calls can use and that the caller may know of."""
-    found = await crib.secrets.list()
-    return SecretPage(items=tuple(each for each in found if permits(caller.grants, f"ai://secrets/{each.name}/read")))
+    page = await crib.queries.page("secrets", filter=filter, sort=sort, after=after, limit=limit or ALL)
+    return to_page(SecretPage, page)
 
 
 @secrets_router.put("/{name}")

@@ -33,6 +33,7 @@ from toolcrib.interfaces.server.http.requests import (
     name_revision,
     refuse_new_name,
 )
+from toolcrib.interfaces.server.queries import Filter, Limit, Sort, add_queries
 from toolcrib.interfaces.server.views.agent_views import AnyDefinition
 from toolcrib.interfaces.server.views.run_views import (
     DefinitionBody,
@@ -45,6 +46,7 @@ from toolcrib.interfaces.server.views.run_views import (
     ToolRevisions,
     ToolView,
     Validity,
+    listed_state,
 )
 
 _GRPC: Final = ("grpc://", "grpcs://")
@@ -56,6 +58,9 @@ Access: TypeAlias = Annotated[
 router = Routes(prefix="/ai/tools", tags=("tools",))
 
 
+add_queries(router, "tools", ToolPage, ToolView.of)
+
+
 @router.get("")
 async def list_tools(
     *,
@@ -63,19 +68,21 @@ async def list_tools(
     kind: ToolKind | None = None,
     category: str | None = None,
     tag: str | None = None,
-    status: ListedStatus = "active",
+    status: ListedStatus | None = None,
     q: str | None = None,
     search: str | None = None,
     access: Access = False,
+    filter: Filter = None,  # noqa: A002 - the name of the parameter
+    sort: Sort = None,
     after: str = "",
-    limit: Annotated[int, Query(ge=1, le=200)] = 50,
+    limit: Limit = 50,
 ) -> ToolPage:
     """Tools by name, page by page; `q` is looked for in names, titles, descriptions and tags.
 
     With `search`, the tools that do what it says instead, best first and on one page. Deprecated and blocked tools are
-    listed only if `status` asks for them: `deprecated`, `blocked`, or `all`.
+    listed only if `status` asks for them: `deprecated`, `blocked`, or `all`, or if there is a `filter`.
     """
-    state = None if status == "all" else status
+    state = listed_state(status, filter)
     if search is not None:
         hits = await crib.listing.search(search, limit=limit, status=state)
         return await ToolPage.of(crib, [tool for tool, _ in hits], access=access)
@@ -85,8 +92,8 @@ async def list_tools(
         "tag": tag,
         "status": state,
     }
-    page = await crib.listing.page(after=after, limit=limit, text=q, facets=facets)
-    return await ToolPage.of(crib, page.items, more=page.more, access=access)
+    page = await crib.listing.query("tools", filter=filter, sort=sort, after=after, limit=limit, text=q, facets=facets)
+    return await ToolPage.of(crib, page.items, next=page.next, access=access)
 
 
 @router.post("", status_code=201)

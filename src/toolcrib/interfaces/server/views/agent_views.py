@@ -1,6 +1,6 @@
 """Requests and responses of agents and agentic tools: flat objects for nested contracts."""
 
-from typing import Annotated, Final, Literal, Self, TypeAlias
+from typing import Annotated, Final, Literal, Self, TypeAlias, cast
 
 from pydantic import AliasPath, Discriminator, Field, Tag
 
@@ -19,6 +19,7 @@ from toolcrib.contracts import (
     Contract,
     CostBreakdown,
     Example,
+    FileInput,
     Grounding,
     Json,
     JsonObject,
@@ -119,6 +120,11 @@ class AgenticView(AgenticBody, Stored):
     """The same as `name`."""
     side_effects: SideEffects
     """The most that its tools have."""
+
+    @classmethod
+    def of_revision(cls, tool: ToolRevision) -> Self:
+        """The view of a revision of an agentic tool."""
+        return cls.of(tool, cast("AgenticImplementation", tool.definition.implementation))
 
     @classmethod
     def of(cls, tool: ToolRevision, implementation: AgenticImplementation) -> Self:
@@ -411,6 +417,8 @@ class AgentFilter(Contract):
     enabled: bool | None = None
     model: str | None = None
     """`provider:model`, or its beginning."""
+    filter: str | None = Field(default=None, max_length=4000)
+    """A condition by the grammar of all queries; null for everything."""
 
     def fits(self, tool: ToolRevision) -> bool:
         """Whether an agent is meant, as far as the catalogue has no index for it."""
@@ -429,16 +437,12 @@ class AgentQuery(AgentFilter):
     after: str = ""
     """Last name of the page before."""
     limit: int = Field(default=50, ge=1, le=200)
+    sort: str | None = Field(default=None, max_length=4000)
+    """Fields, such as `created_at desc`; null for the order of names."""
 
 
 class AgentPage(PageView[AgentView]):
     """Agents by name."""
-
-
-class AgentCount(Contract):
-    """How many agents are meant."""
-
-    count: int
 
 
 class AgentTools(ListView[ResolvedTool]):
@@ -451,3 +455,5 @@ class ContinueBody(Contract):
     message: str = Field(min_length=1)
     context: JsonObject = Field(default_factory=dict)
     """Variables that the agent is told with it; they stay for all later turns."""
+    files: tuple[FileInput, ...] = ()
+    """Images and other files that the model is shown with it."""

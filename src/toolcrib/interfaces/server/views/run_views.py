@@ -48,6 +48,14 @@ from toolcrib.kinds.table import KINDS
 ListedStatus: TypeAlias = LifeCycle | Literal["all"]
 """The life-cycle state of the tools in a list."""
 
+
+def listed_state(status: ListedStatus | None, filter_text: str | None) -> LifeCycle | None:
+    """The state that a list is of; null for any. If nothing is said, a filter decides, and without one `active`."""
+    if status is None:
+        return None if filter_text else "active"
+    return None if status == "all" else status
+
+
 if TYPE_CHECKING:
     ToolKind: TypeAlias = str
 else:
@@ -196,19 +204,24 @@ class ToolPage(PageView[ToolView]):
 
     @classmethod
     async def of(
-        cls, crib: ActingCrib, tools: Sequence[ToolRevision], *, more: bool = False, access: bool = False
+        cls,
+        crib: ActingCrib,
+        tools: Sequence[ToolRevision],
+        *,
+        next: str | None = None,
+        access: bool = False,
     ) -> Self:
         """A page.
 
         Args:
             crib: The crib as the caller uses it.
             tools: What is on the page.
-            more: Whether others follow.
+            next: Where the following page begins; null on the last one.
             access: Whether the caller asks for its access to each.
         """
         found = await crib.connections.access(*tools) if access else [None] * len(tools)
         items = tuple(map(ToolView.of, tools, found))
-        return cls(items=items, next=tools[-1].name if more else None)
+        return cls(items=items, next=next)
 
 
 class ToolRevisions(ListView[ToolRevision]):

@@ -17,6 +17,7 @@ from toolcrib.kinds.mcp.runtime.server_target import ServerTarget
 from toolcrib.kinds.mcp.shape import McpCapability
 
 if TYPE_CHECKING:
+    from toolcrib.kinds.mcp.runtime.input_requests import InputAnswers
     from toolcrib.kinds.mcp.runtime.session import McpSession
 
 CLOSE_S: Final = 10.0
@@ -97,9 +98,12 @@ class Connection:
                     self._known[key] = known
         return known.listing
 
-    async def call(self, capability: McpCapability, name: str, arguments: JsonObject, limit_s: float) -> JsonObject:
-        """Call a tool, read a resource or get a prompt; see `Session.call`."""
-        return await (await self._require_session()).call(capability, name, arguments, limit_s)
+    async def call(
+        self, capability: McpCapability, name: str, arguments: JsonObject, *, limit_s: float, answers: "InputAnswers"
+    ) -> JsonObject:
+        """Call a tool, read a resource or get a prompt; see `McpSession.call`."""
+        session = await self._require_session()
+        return await session.call(capability, name, arguments, limit_s=limit_s, answers=answers)
 
     def take(self) -> None:
         """Count a user more, for whom it stays open."""
@@ -133,7 +137,12 @@ class Connection:
         from toolcrib.kinds.mcp.runtime.transports import serve  # noqa: PLC0415 - as above
 
         asking = SessionOptions(
-            self.reach.provider.name, self._troubles, self._limit_s, changed=self._known.clear, ended=self.leave
+            self.reach.provider.name,
+            self._troubles,
+            self._limit_s,
+            changed=self._known.clear,
+            ended=self.leave,
+            input_requests=self.reach.connection.input_requests,
         )
         await serve(self.reach, asking, self._open, self._leave)
 

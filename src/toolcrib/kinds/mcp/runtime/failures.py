@@ -109,6 +109,13 @@ def status_failure(provider: str, status: int, retry_after_s: float | None) -> C
     return CallFailed(found, http_status=status)
 
 
+def scope_failure(provider: str, wanted: tuple[str, ...]) -> CallFailed:
+    """The server wants scopes that the token does not have."""
+    failure = reconnect(provider, f"its MCP server wants the scopes {' '.join(wanted)[:MOST_WORDS]} for this")
+    failure.http_status = 403
+    return failure
+
+
 def network_failure(provider: str, problem: EgressDenied | NetworkError | InvalidInput | OSError) -> CallFailed:
     """The error if the network, the egress policy or the system blocked the transfer."""
     match problem:

@@ -1,8 +1,8 @@
 """One session with an MCP server over the official SDK: open, list, call. Modules above this one do not use the SDK.
 
 Results are JSON, and failures are `CallFailed`. The task that opened a session owns it; any task may call it. Requests
-of the server (sampling, elicitation, roots) are refused by the SDK, because they have no handlers. Progress and log
-messages are ignored.
+of the server for a model or for roots are refused by the SDK, because they have no handlers; those for input are,
+unless the provider says otherwise. Progress and log messages are ignored.
 
 The SDK refuses a whole page of a list for one malformed entry. The dispatcher here validates each entry separately,
 and keeps malformed entries with their errors.
@@ -12,7 +12,7 @@ import asyncio
 from collections.abc import Callable, Collection, Mapping
 from contextlib import AbstractAsyncContextManager
 from dataclasses import dataclass
-from typing import Any, Final, cast
+from typing import Any, Final, TypeAlias, cast
 
 import anyio.abc
 import mcp_types as types
@@ -27,6 +27,7 @@ from pydantic import BaseModel, ConfigDict, Field, ValidationError
 
 from toolcrib.contracts import ErrorCode, Json, JsonObject
 from toolcrib.contracts.base.base import release
+from toolcrib.contracts.providers.connections import McpInputRequests
 from toolcrib.core.executor import CallFailed
 from toolcrib.kinds.mcp.importer import NAMED_BY, ServerListing, Unusable, read_listing
 from toolcrib.kinds.mcp.runtime.failures import (
@@ -37,6 +38,7 @@ from toolcrib.kinds.mcp.runtime.failures import (
     protocol_failure,
     unusable,
 )
+from toolcrib.kinds.mcp.runtime.input_requests import MAX_ROUNDS, InputAnswers, filled_form
 from toolcrib.kinds.mcp.shape import McpCapability
 
 _LISTS: Final[Mapping[str, str]] = {
@@ -121,6 +123,8 @@ _CHANGES: Final = (
     types.PromptListChangedNotification,
     types.ResourceListChangedNotification,
 )
+_CLOSED_FORM: Final[JsonObject] = {"requestedSchema": {"required": ["an answer"]}}
+"""A form without defaults, which is declined."""
 _CLOSED: Final = ("Connection closed", "SSE stream ")
 """How the SDK begins to say that a connection broke."""
 _WILL_NOT_PASS: Final = frozenset({ErrorCode.AUTH_REQUIRED, ErrorCode.POLICY_DENIED, ErrorCode.NETWORK_ERROR})
@@ -139,6 +143,9 @@ class _Result(BaseModel):
     model_config = ConfigDict(extra="allow")
 
 
+_CallRequest: TypeAlias = types.CallToolRequest | types.ReadResourceRequest | types.GetPromptRequest
+
+
 @dataclass(frozen=True, slots=True)
 class SessionOptions:
     """What a session is opened with."""
@@ -151,6 +158,8 @@ class SessionOptions:
     """Called when the server says that a list has changed."""
     ended: Callable[[], None]
     """Called when the connection has ended."""
+    input_requests: McpInputRequests = "refuse"
+    """Whether the server may ask for input (elicitation)."""
 
 
 class McpSession:
@@ -181,31 +190,57 @@ class McpSession:
         cut_off = any(each.why.startswith(_CUT_OFF) for each in malformed)
         return ServerListing(found.offers, (*found.unusable, *malformed), server, is_cut_off=cut_off)
 
-    async def call(self, capability: McpCapability, name: str, arguments: JsonObject, limit_s: float) -> JsonObject:
+    async def call(
+        self, capability: McpCapability, name: str, arguments: JsonObject, *, limit_s: float, answers: InputAnswers
+    ) -> JsonObject:
         """Call a tool, read a resource or get a prompt; returns the result as the specification has it.
+
+        Args:
+            capability: What it is.
+            name: As the server names it.
+            arguments: Of the call.
+            limit_s: Seconds for each request.
+            answers: Answers the server if it asks for input; the call is made again with the answers.
 
         Raises:
             CallFailed: There is no result, or an invalid one.
         """
-        request: types.CallToolRequest | types.ReadResourceRequest | types.GetPromptRequest
-        match capability:
-            case "tool":
-                request = types.CallToolRequest(params=types.CallToolRequestParams(name=name, arguments=arguments))
-            case "resource":
-                uri = self._uri(name, arguments)
-                request = types.ReadResourceRequest(params=types.ReadResourceRequestParams(uri=uri))
-            case "prompt":
-                request = types.GetPromptRequest(params=types.GetPromptRequestParams(name=name, arguments=arguments))
+        given: dict[str, Any] = {}
+        for _ in range(MAX_ROUNDS):
+            result = await self._ask(self._request(capability, name, arguments, given), limit_s)
+            if result.get("resultType") != "input_required":
+                return result
+            requests = cast("JsonObject", result.get("inputRequests") or {})
+            given = {"input_responses": await answers(requests)} if requests else {}
+            if result.get("requestState") is not None:
+                given["request_state"] = result["requestState"]
+        raise unusable(self._provider, f"it asks for more input {MAX_ROUNDS} times, the most that is answered")
+
+    async def _ask(self, request: _CallRequest, limit_s: float) -> JsonObject:
         try:
             answer = await self._client.send_request(request, _Result, request_read_timeout_seconds=limit_s)
         except MCPError as problem:
             raise failure_of(problem, self._asking) from None
         except ValidationError as problem:
             raise unusable(self._provider, first_problem(problem)) from None
-        result: JsonObject = answer.model_dump()
-        if result.get("resultType") == "input_required":
-            raise unusable(self._provider, "it asks for more input (elicitation or sampling), which a call cannot give")
-        return result
+        return answer.model_dump()
+
+    def _request(
+        self, capability: McpCapability, name: str, arguments: JsonObject, given: Mapping[str, Any]
+    ) -> _CallRequest:
+        try:
+            match capability:
+                case "tool":
+                    called = types.CallToolRequestParams(name=name, arguments=arguments, **given)
+                    return types.CallToolRequest(params=called)
+                case "resource":
+                    read = types.ReadResourceRequestParams(uri=self._uri(name, arguments), **given)
+                    return types.ReadResourceRequest(params=read)
+                case "prompt":
+                    got = types.GetPromptRequestParams(name=name, arguments=arguments, **given)
+                    return types.GetPromptRequest(params=got)
+        except ValidationError as problem:
+            raise unusable(self._provider, first_problem(problem)) from None
 
     def _offers(self, name: str) -> bool:
         """Whether the server says that it has a list."""
@@ -305,10 +340,20 @@ async def hold(
         if isinstance(message, _CHANGES):
             asking.changed()
 
+    async def fill(context: Any, params: types.ElicitRequestParams) -> types.ElicitResult:
+        """Answer a server that asks during a call, as those before 2026-07-28 do: nobody can be waited for."""
+        del context
+        given = params.model_dump(by_alias=True) if asking.input_requests == "defaults" else _CLOSED_FORM
+        return types.ElicitResult.model_validate(filled_form(given))
+
     async with streams as (incoming, outgoing):
         wire = FilteringDispatcher(incoming, outgoing, on_end=asking.ended)
         async with ClientSession(
-            dispatcher=wire, read_timeout_seconds=asking.limit_s, message_handler=hear, client_info=info
+            dispatcher=wire,
+            read_timeout_seconds=asking.limit_s,
+            message_handler=hear,
+            client_info=info,
+            elicitation_callback=None if asking.input_requests == "refuse" else fill,
         ) as client:
             try:
                 await _begin(client, asking, legacy=legacy)

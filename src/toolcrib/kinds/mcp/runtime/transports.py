@@ -30,6 +30,7 @@ from mcp_types import jsonrpc_message_adapter
 from toolcrib.contracts import EgressDenied, InvalidInput, Principal, ProviderDefinition
 from toolcrib.core.executor import CallFailed
 from toolcrib.core.providers import Credentials, ProviderAccess
+from toolcrib.core.providers.auth.protected_resources import wanted_scopes
 from toolcrib.core.providers.request_errors import retry_after
 from toolcrib.infrastructure.net import HttpSession, HttpStream, NetworkError, Timeouts
 from toolcrib.infrastructure.secrets import Redactor
@@ -39,6 +40,7 @@ from toolcrib.kinds.mcp.runtime.failures import (
     connection_failure,
     credentials_failure,
     network_failure,
+    scope_failure,
     status_failure,
     unusable,
 )
@@ -212,7 +214,10 @@ class GuardedTransport(httpx2.AsyncBaseTransport):
             return self._error_response(credentials_failure(self.provider.name, failure))
         except (EgressDenied, NetworkError, InvalidInput) as problem:
             return self._error_response(network_failure(self.provider.name, problem))
-        failure = self._failure_from(request, answer)
+        wanted = wanted_scopes(answer.headers.get("www-authenticate", "")) if answer.status_code == 403 else ()
+        if wanted:
+            await self.access.note_wanted_scopes(self.provider, self.principal, wanted)
+        failure = self._failure_from(request, answer, wanted)
         if failure is None:
             return answer
         await answer.aclose()
@@ -241,7 +246,9 @@ class GuardedTransport(httpx2.AsyncBaseTransport):
             events = Events(stream, stack.pop_all(), self.provider.name, self.troubles)
             return httpx2.Response(stream.status, headers=headers, stream=events, request=request)
 
-    def _failure_from(self, request: httpx2.Request, answer: httpx2.Response) -> CallFailed | None:
+    def _failure_from(
+        self, request: httpx2.Request, answer: httpx2.Response, wanted: tuple[str, ...]
+    ) -> CallFailed | None:
         """What an answer means, if the protocol cannot say it as well: there an error has a body of its own."""
         status = answer.status_code
         if status < 400 or (request.method != "POST" and status == 405):
@@ -249,6 +256,8 @@ class GuardedTransport(httpx2.AsyncBaseTransport):
         if status == 404 and _SESSION_ID in request.headers:
             failure = status_failure(self.provider.name, status, None)
             return SessionGone(failure.error, http_status=status)
+        if wanted:
+            return scope_failure(self.provider.name, wanted)
         if status in {401, 403, 429} or (not _is_json(answer) and status not in {400, 404, 405}):
             return status_failure(self.provider.name, status, retry_after(dict(answer.headers), self.now()))
         return None

@@ -1,28 +1,31 @@
-"""What a waiting run asks of the person at a client, by elicitation.
+"""What a waiting run asks of a client: of the person (elicitation), of its model (sampling), of itself (roots).
 
-Clients of protocol revision 2026-07-28 get the form as an `input_required` result, and send the call again with the
-answer and with the run in `request_state`. Clients of older revisions get `elicitation/create` during the call. What
-the state names is checked like every other access to a run, so it needs no signature.
+Clients of protocol revision 2026-07-28 get the forms as an `input_required` result, and send the call again with the
+answers and with the run in `request_state`. Clients of older revisions get requests during the call. What the state
+names is checked like every other access to a run, so it needs no signature.
 
 A question can always be answered. A decision is asked for only if the operator lets callers decide on their own calls
 (`TOOLCRIB_SERVER_SELF_APPROVAL`); else it waits in the approval inbox.
 """
 
 import re
+from collections.abc import Sequence
 from dataclasses import dataclass
 from hashlib import sha256
-from typing import Final, Literal, cast
+from typing import Any, Final, Literal, assert_never, cast
 
 import mcp_types as types
 import orjson
 
 from toolcrib.contracts import Json, JsonObject, JsonSchema, OpenQuestion, WaitingApproval
+from toolcrib.contracts.runs.executions import AskedOf
 from toolcrib.core.runs import Result
 from toolcrib.crib import ActingCrib
 from toolcrib.interfaces.mcp.results import as_text
 
 _LONGEST_INPUT: Final = 2_000
 """Characters of a call's arguments in a form."""
+_MAX_TOKENS: Final = 1_000
 _FIELDS: Final = frozenset({"string", "number", "integer", "boolean", "array"})
 """Types of the fields that a form may have; a list is a choice of several."""
 _STATE: Final = re.compile(r"(?P<run_id>run_[0-9a-z]{1,64})(?:/[0-9a-f]{16})?")
@@ -44,25 +47,53 @@ class AnswerForm:
     name: str | None = None
     """Under which a client answers; null for the key."""
 
+    asked_of: AskedOf = "person"
+    """Who answers."""
+    max_tokens: int | None = None
+    """Of the answer of a model."""
+
     @property
     def request_key(self) -> str:
         """The key of the request and of its response."""
         return self.name or self.key
 
-    def answer_in(self, content: JsonObject) -> str:
-        """The answer that a filled in form has, as text."""
-        if self.wraps is None:
-            return str(content.get("answer") or content.get("choice") or "")
-        return orjson.dumps(content.get("answer") if self.wraps else content).decode()
-
-    def request(self) -> types.ElicitRequest:
+    def request(self) -> types.InputRequest:
         """The form as a request to a client."""
-        params = types.ElicitRequestFormParams(message=self.message, requested_schema=self.schema)
-        return types.ElicitRequest(params=params)
+        match self.asked_of:
+            case "client_model":
+                said = types.SamplingMessage(role="user", content=types.TextContent(text=self.message))
+                wanted = types.CreateMessageRequestParams(messages=[said], max_tokens=self.max_tokens or _MAX_TOKENS)
+                return types.CreateMessageRequest(params=wanted)
+            case "client_roots":
+                return types.ListRootsRequest()
+            case "person":
+                form = types.ElicitRequestFormParams(message=self.message, requested_schema=self.schema)
+                return types.ElicitRequest(params=form)
+            case _:
+                assert_never(self.asked_of)
+
+    def answer_in(self, given: types.InputResponse) -> str | None:
+        """The answer that a response has, as text; null if it is a response to something else."""
+        match given:
+            case types.ElicitResult() if self.asked_of == "person":
+                content = cast("JsonObject", given.content or {})
+                if self.wraps is None:
+                    return str(content.get("answer") or content.get("choice") or "")
+                return orjson.dumps(content.get("answer") if self.wraps else content).decode()
+            case types.CreateMessageResult() | types.CreateMessageResultWithTools() if self.asked_of == "client_model":
+                parts = given.content if isinstance(given.content, list) else [given.content]
+                return "".join(part.text for part in parts if isinstance(part, types.TextContent))
+            case types.ListRootsResult() if self.asked_of == "client_roots":
+                roots = [
+                    root.model_dump(mode="json", include={"uri", "name"}, exclude_none=True) for root in given.roots
+                ]
+                return orjson.dumps(roots).decode()
+            case _:
+                return None
 
 
-async def form_of(crib: ActingCrib, run_id: str, *, self_approval: bool) -> AnswerForm | None:
-    """What a run asks that the person at the client may answer; null if there is nothing.
+async def forms_of(crib: ActingCrib, run_id: str, *, self_approval: bool) -> Sequence[AnswerForm]:
+    """What a run asks that the client may answer.
 
     Args:
         crib: Acts as the client's principal.
@@ -71,10 +102,8 @@ async def form_of(crib: ActingCrib, run_id: str, *, self_approval: bool) -> Answ
     """
     state = await crib.executions.respond(run_id)
     if state.question is not None:
-        return _ask(state.question)
-    if state.approvals and self_approval:
-        return _decide(state.approvals[0])
-    return None
+        return [_ask(question) for question in (state.question, *state.question.together_with)]
+    return [_decide(state.approvals[0])] if state.approvals and self_approval else []
 
 
 async def explain_wait(crib: ActingCrib, result: Result) -> str:
@@ -90,8 +119,8 @@ async def explain_wait(crib: ActingCrib, result: Result) -> str:
     return "; ".join((f"Run {result.run_id}: {result.status.replace('_', ' ')}.", *result.warnings, later))
 
 
-async def answer(crib: ActingCrib, run_id: str, form: AnswerForm, given: types.ElicitResult) -> bool:
-    """Leave an answer for a run; false if the form was closed without one.
+async def answer(crib: ActingCrib, run_id: str, form: AnswerForm, given: types.InputResponse) -> bool:
+    """Leave an answer for a run; false if the form was closed without one, or the response is to something else.
 
     Args:
         crib: Acts as the client's principal.
@@ -104,17 +133,19 @@ async def answer(crib: ActingCrib, run_id: str, form: AnswerForm, given: types.E
         InvalidInput: The answer is empty, or too long.
         PermissionDenied: The principal may not decide.
     """
-    if given.action == "cancel":
+    text = form.answer_in(given)
+    if text is None or (isinstance(given, types.ElicitResult) and given.action == "cancel"):
         return False
-    content = cast("JsonObject", given.content or {})
     if form.kind == "approval":
-        approve = given.action == "accept" and content.get("decision") == "approve"
+        content = cast("JsonObject", given.content or {}) if isinstance(given, types.ElicitResult) else {}
+        accepts = isinstance(given, types.ElicitResult) and given.action == "accept"
+        approve = accepts and content.get("decision") == "approve"
         reason = content.get("reason")
         await crib.approvals.decide(form.key, approve=approve, reason=str(reason) if reason else None, allow_self=True)
-    elif given.action == "decline":
+    elif isinstance(given, types.ElicitResult) and given.action == "decline":
         await crib.cancel(run_id, reason="the user declined to answer")
     else:
-        await crib.questions.leave(run_id, form.answer_in(content), position=form.key)
+        await crib.questions.leave(run_id, text, position=form.key)
     return True
 
 
@@ -130,6 +161,13 @@ def run_of_state(state: str) -> str | None:
 
 
 def _ask(question: OpenQuestion) -> AnswerForm:
+    if question.asked_of != "person":
+        asked: dict[str, Any] = {
+            "asked_of": question.asked_of,
+            "max_tokens": question.max_tokens,
+            "name": question.name,
+        }
+        return AnswerForm("question", question.position, question.question, {}, **asked)
     wanted = None if question.answer_schema is None else _flat(question.answer_schema)
     if wanted is not None:
         wraps = wanted.get("type") != "object"

@@ -1,0 +1,1 @@
+"""Calls of MCP clients: how they are followed, what they wait for, and tasks."""

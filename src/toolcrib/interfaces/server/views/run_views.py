@@ -208,7 +208,7 @@ class ToolPage(PageView[ToolView]):
         crib: ActingCrib,
         tools: Sequence[ToolRevision],
         *,
-        next: str | None = None,
+        next: str | None = None,  # noqa: A002 - the field
         access: bool = False,
     ) -> Self:
         """A page.

@@ -243,7 +243,7 @@ def to_auth(content: "JsonObject", option: str) -> "ProviderAuth":
     union, *_ = get_args(ProviderAuth)
     kinds = [each.model_fields["kind"].default for each in get_args(union)]
     if content.get("kind") not in kinds:
-        msg = f"{option} is not understood: its kind is none of {', '.join(kinds)}"
+        msg = f"{option} is not understood: its kind is not among {', '.join(kinds)}"
         raise InvalidInput(f"{msg}; write it as {_AUTH_FORM}")
     try:
         auth = TypeAdapter[ProviderAuth](ProviderAuth).validate_python(content)

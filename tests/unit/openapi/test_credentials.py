@@ -297,7 +297,7 @@ def test_every_way_to_authenticate_can_be_written_as_an_option(text: str, auth: 
             ("import-mcp", "https://a.test/mcp", "--token", "sw0rd,fish"),
             "instead of a reference such as",
         ),
-        (("import-graphql", "https://a.test/g", "--auth", "sw0rdfish"), "its kind is none of none, bearer, api_key"),
+        (("import-graphql", "https://a.test/g", "--auth", "sw0rdfish"), "its kind is not among none, bearer, api_key"),
         (("import-graphql", "https://a.test/g", "--auth", "bearer:sw0rdfish"), "a part has no '='"),
         (("import-a2a", "https://a.test", "--auth", "api_key:place=here,name=k,key=${env:K}"), "place Input should be"),
         (("import-a2a", "https://a.test", "--auth", "basic:a=1,a.b=2"), "'a' is given twice"),

@@ -243,7 +243,7 @@ def to_auth(content: "JsonObject", option: str) -> "ProviderAuth":
     union, *_ = get_args(ProviderAuth)
     kinds = [each.model_fields["kind"].default for each in get_args(union)]
     if content.get("kind") not in kinds:
-        msg = f"{option} is not understood: its kind is none of {', '.join(kinds)}"
+        msg = f"{option} is not understood: its kind is not among {', '.join(kinds)}"
         raise InvalidInput(f"{msg}; write it as {_AUTH_FORM}")
     try:
         auth = TypeAdapter[ProviderAuth](ProviderAuth).validate_python(content)
@@ -274,8 +274,9 @@ def _auth_fields(text: str, option: str) -> "JsonObject":
         *outer, name = path.strip().split(".")
         place = found
         for step in outer:
-            place = place.setdefault(step, {})
-            if not isinstance(place, dict):
+            inner: Json = place.setdefault(step, {})
+            if not isinstance(inner, dict):
                 raise InvalidInput(f"{option} is not understood: {step!r} is given twice; write it as {_AUTH_FORM}")
+            place = cast("JsonObject", inner)
         place[name] = value.split() if name in _SEVERAL else value
     return found

@@ -31,9 +31,15 @@ MODULES: Final = {
     "conversations": ("agents.conversations", "agents.evaluations", "agents.questions"),
     "crib": ("crib",),
     "handles": ("api.handles", "api.run_streams"),
-    "providers": ("providers.connections", "providers.imports", "providers.reference_data", "providers.secrets"),
+    "providers": (
+        "providers.connections",
+        "providers.imports",
+        "providers.model_catalog",
+        "providers.reference_data",
+        "providers.secrets",
+    ),
     "runs": ("runs.approvals", "runs.forks", "runs.ids", "runs.retention", "runs.settlements", "runs.triggers"),
-    "tools": ("tools.lifecycle", "tools.listing", "tools.prompts"),
+    "tools": ("api.queries", "tools.lifecycle", "tools.listing", "tools.prompts"),
     "workflows": ("workflows.instances", "workflows.workflows"),
 }
 """Modules of the facade, and the modules of `toolcrib.crib` whose classes each fronts."""
@@ -41,12 +47,14 @@ DEFINER: Final = "toolcrib.crib.api.definitions"
 """The module of the `Definer`, whose methods are those of a crib too."""
 CLASSES: Final = (  # noqa: SIM905 - shorter
     "ActingCrib Agent AgenticTool Agents Approvals CompositeTool Connections Conversations Crib Evaluations Executions "
-    "Forks Handle Ids Imports Instances NamedThings Prompts Questions ReferenceData Retention RunStream Secrets "
-    "Settlements ToolLife ToolListing Triggers WorkflowHandle Workflows"
+    "Forks Handle Ids Imports Instances ModelCatalog NamedThings Prompts Queries Questions ReferenceData Retention "
+    "RunStream "
+    "Secrets Settlements ToolLife ToolListing Triggers WorkflowHandle Workflows"
 ).split()
 INTERNAL: Final = {
     "ActingCrib.authorize", "Approvals.decide_call", "Connections.holder_of", "Connections.ticket",
-    "Conversations.begin", "Conversations.create", "Conversations.settle",
+    "Conversations.begin", "Conversations.create", "Conversations.readable", "Conversations.settle",
+    "Conversations.settle_turns",
     "Executions.follow_closely",
     "Executions.run_for", "Prompts.of",
 }  # fmt: skip
@@ -58,7 +66,6 @@ _DUNDERS: Final = {
     "__aexit__": "__exit__",
     "__aiter__": "__iter__",
     "__call__": "__call__",
-    "__repr__": "__repr__",
 }
 """Special methods that a facade has, and what they are called there."""
 _SPECIAL: Final = {

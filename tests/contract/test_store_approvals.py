@@ -27,9 +27,11 @@ from toolcrib.contracts import (
     approval_id,
     approval_signal,
 )
+from toolcrib.infrastructure.queries.grammar import OrderKey, equal
 from toolcrib.infrastructure.store import ApprovalFilter, MemoryStore, RunChange, Store
 from toolcrib.infrastructure.store.database.schema import migrate
 from toolcrib.infrastructure.store.database.sqlite import Sqlite
+from toolcrib.infrastructure.store.ports.queries import StoreQuery
 
 pytestmark = pytest.mark.requirement("approvals.rows")
 
@@ -259,8 +261,11 @@ async def test_calls_that_wait_in_a_database_of_an_older_release_are_in_the_inbo
     with closing(sqlite3.connect(older / "crib.db")) as copy:
         copy.execute("ATTACH ? AS newer", [str(tmp_path / "crib.db")])
         for table in ("runs", "events", "signals"):
-            copy.execute(f"INSERT INTO main.{table} SELECT * FROM newer.{table}")
+            names = ", ".join(column[1] for column in copy.execute(f"PRAGMA main.table_info({table})"))
+            copy.execute(f"INSERT INTO main.{table} ({names}) SELECT {names} FROM newer.{table}")
         copy.commit()
 
     async with opened("sqlite", older) as store:
         assert await rows(store) == [before]
+        query = StoreQuery(equal("requested_by", before.requested_by), (OrderKey("approval_id"),))
+        assert await store.approvals.find("default", query) == [before]

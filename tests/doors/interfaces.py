@@ -1,8 +1,9 @@
-"""Each interface as its users call it: makes the call of a case, and says what was seen of its outcome."""
+"""Each interface as its users call it: makes the call of a case, and returns what was seen of its outcome and cost."""
 
 import asyncio
 import json
 from collections.abc import Awaitable, Callable, Mapping
+from dataclasses import dataclass
 from typing import Any
 
 import httpx
@@ -25,121 +26,139 @@ from tests.unit.mcp_server.served import client_of
 from toolcrib.contracts import NotFound
 from toolcrib.interfaces.adapters import langchain, openai_agents, pydantic_ai
 
-Interface = Callable[[World, Case], Awaitable[str]]
+
+@dataclass(frozen=True, slots=True)
+class Seen:
+    """What a caller sees."""
+
+    outcome: str
+    """As a cell of docs/outcomes.md says it."""
+    cost: Any = None
+    """Of the run, as the interface gives it; null if it gives none."""
 
 
-async def in_python(world: World, case: Case) -> str:
+Interface = Callable[[World, Case], Awaitable[Seen]]
+
+
+async def in_python(world: World, case: Case) -> Seen:
     """`crib.invoke`."""
     try:
         result = await world.acting(case).invoke(case.tool, case.arguments)
     except NotFound:
-        return "NotFound"
-    return "ok" if result.ok else "not ok"
+        return Seen("NotFound")
+    return Seen("ok" if result.ok else "not ok", result.cost_usd)
 
 
-async def over_rest(world: World, case: Case) -> str:
+async def over_rest(world: World, case: Case) -> Seen:
     """`POST /ai/tools/{name}/invoke`."""
     headers = {"Authorization": f"Bearer {case.key}"}
     async with httpx2.AsyncClient(base_url=world.url, headers=headers, timeout=30, trust_env=False) as client:
         response = await client.post(f"/api/v1/ai/tools/{case.tool}/invoke", json={"params": case.arguments})
     body = response.json()
+    cost = body["meta"]["total_cost"] if "meta" in body else None
     if body.get("success"):
-        return f"{response.status_code}, success"
-    return f"{response.status_code}, {body['error']['code'] if body.get('error') else body['meta']['status']}"
+        return Seen(f"{response.status_code}, success", cost)
+    return Seen(f"{response.status_code}, {body['error']['code'] if body.get('error') else body['meta']['status']}")
 
 
 def over_mcp(revision: str) -> Interface:
     """`tools/call`."""
 
-    async def call(world: World, case: Case) -> str:
+    async def call(world: World, case: Case) -> Seen:
         async with client_of(f"{world.url}/mcp", revision, key=case.key) as client:
             try:
                 result = await client.call_tool(case.tool, case.arguments)
             except MCPError as refusal:
-                return f"error {refusal.error.code}"
-        status = (result.meta or {})["toolcrib/status"]
+                return Seen(f"error {refusal.error.code}")
+        meta = result.meta or {}
         [text] = result.content
-        return f"isError, {_code(getattr(text, 'text', ''), status)}" if result.is_error else "result"
+        if result.is_error:
+            return Seen(f"isError, {_code(getattr(text, 'text', ''), meta['toolcrib/status'])}")
+        return Seen("result", meta.get("toolcrib/cost_usd"))
 
     return call
 
 
-async def on_the_command_line(world: World, case: Case) -> str:
+async def on_the_command_line(world: World, case: Case) -> Seen:
     """`toolcrib tool call`."""
     if case.key != "owner":
-        return "as the owner"
+        return Seen("as the owner")
     arguments = ("tool", "call", case.tool, "--input", json.dumps(case.arguments), "--json", "--store", world.store)
     done = await asyncio.to_thread(toolcrib, *arguments)
-    return f"exit {done.exit_code}"
+    return Seen(f"exit {done.exit_code}", json.loads(done.stdout).get("cost_usd") if done.exit_code == 0 else None)
 
 
-async def in_langchain(world: World, case: Case) -> str:
+async def in_langchain(world: World, case: Case) -> Seen:
     """A `StructuredTool`."""
     try:
         [loaded] = await langchain.load(world.acting(case), case.tool, raise_errors=True)
     except NotFound:
-        return "NotFound"
+        return Seen("NotFound")
     try:
-        await loaded.ainvoke(case.arguments)
+        message = await loaded.ainvoke({"name": case.tool, "args": case.arguments, "id": "c1", "type": "tool_call"})
     except langchain.ToolCallFailed as failure:
-        return f"ToolCallFailed, {_code(str(failure))}"
-    return "text"
+        return Seen(f"ToolCallFailed, {_code(str(failure))}")
+    return Seen("text", message.artifact["cost_usd"])
 
 
-async def in_pydantic_ai(world: World, case: Case) -> str:
+async def in_pydantic_ai(world: World, case: Case) -> Seen:
     """A tool of a `CribToolset`."""
     context = RunContext[Any](deps=None, model=TestModel(), usage=RunUsage())
     toolset = pydantic_ai.CribToolset(world.acting(case), case.tool)
     try:
         [(name, found)] = (await toolset.get_tools(context)).items()
     except NotFound:
-        return "NotFound"
+        return Seen("NotFound")
     try:
-        await toolset.call_tool(name, case.arguments, context, found)
+        returned = await toolset.call_tool(name, case.arguments, context, found)
     except (ModelRetry, ToolFailed) as failure:
-        return f"{type(failure).__name__}, {_code(failure.message)}"
-    return "value"
+        return Seen(f"{type(failure).__name__}, {_code(failure.message)}")
+    return Seen("value", returned.metadata["cost_usd"])
 
 
-async def in_openai_agents(world: World, case: Case) -> str:
+async def in_openai_agents(world: World, case: Case) -> Seen:
     """A `FunctionTool`."""
     try:
         [loaded] = await openai_agents.load(world.acting(case), case.tool)
     except NotFound:
-        return "NotFound"
+        return Seen("NotFound")
     arguments = json.dumps(case.arguments)
     context = ToolContext[Any](context=None, tool_name=loaded.name, tool_call_id="c1", tool_arguments=arguments)
     code = _code(await loaded.on_invoke_tool(context, arguments))
-    return f"text, {code}" if code else "text"
+    return Seen(f"text, {code}" if code else "text")
 
 
-async def at_the_openai_endpoint(world: World, case: Case) -> str:
+async def at_the_openai_endpoint(world: World, case: Case) -> Seen:
     """A chat completion, with OpenAI's SDK."""
     message: Any = {"role": "user", "content": case.arguments.get("message", "Hello")}
     async with AsyncOpenAI(base_url=f"{world.url}/v1", api_key=case.key, max_retries=0) as client:
         try:
-            answer = await client.chat.completions.create(model=case.tool, messages=[message])
+            answer: Any = await client.chat.completions.create(model=case.tool, messages=[message])
         except APIStatusError as refusal:
-            return f"{refusal.status_code}, {refusal.code}"
-    return f"200, {answer.choices[0].finish_reason}"
+            return Seen(f"{refusal.status_code}, {refusal.code}")
+    facts = answer.model_extra["toolcrib"]
+    [choice] = answer.choices
+    waits = f", {facts['status']}" if choice.finish_reason == "stop" and facts["status"] != "completed" else ""
+    return Seen(f"200, {choice.finish_reason}{waits}", facts["cost_usd"])
 
 
-async def by_a2a(world: World, case: Case) -> str:
+async def by_a2a(world: World, case: Case) -> Seen:
     """A message of A2A, with the SDK's client."""
     async with httpx.AsyncClient(headers={"Authorization": f"Bearer {case.key}"}, trust_env=False) as http:
         config = ClientConfig(httpx_client=http, streaming=False)
         try:
             client = await create_client(f"{world.url}/a2a/{case.tool}", config)
         except AgentCardResolutionError as refusal:
-            return f"{refusal.status_code}, not_found"
+            return Seen(f"{refusal.status_code}, not_found")
         message = new_text_message(case.arguments.get("message", "Hello"), role=Role.ROLE_USER)
         [told] = [event async for event in client.send_message(SendMessageRequest(message=message))]
     state = TaskState.Name(told.task.status.state).removeprefix("TASK_STATE_").lower()
-    data = [part.data for part in told.task.status.message.parts if part.HasField("data")]
-    return ", ".join([state, *(MessageToDict(each)["error"]["code"] for each in data)])
+    data = [MessageToDict(part.data) for part in told.task.status.message.parts if part.HasField("data")]
+    told_of = [each["error"]["code"] if "error" in each else next(iter(each)) for each in data]
+    return Seen(", ".join([state, *told_of]), MessageToDict(told.task.metadata)["toolcrib"]["costUsd"])
 
 
-async def by_ag_ui(world: World, case: Case) -> str:
+async def by_ag_ui(world: World, case: Case) -> Seen:
     """A run of AG-UI."""
     message = {"id": "m1", "role": "user", "content": case.arguments.get("message", "Hello")}
     body = {"threadId": "t", "runId": "r", "messages": [message]}
@@ -147,15 +166,25 @@ async def by_ag_ui(world: World, case: Case) -> str:
     async with httpx2.AsyncClient(base_url=world.url, headers=headers, timeout=30, trust_env=False) as client:
         response = await client.post(f"/ag-ui/{case.tool}", json=body)
     if response.status_code != 200:
-        return f"{response.status_code}, {response.json()['error']['code']}"
+        return Seen(f"{response.status_code}, {response.json()['error']['code']}")
     last = json.loads(response.text.strip().rpartition("data: ")[2])
-    return f"{last['type']}, {last['metadata']['toolcrib']['status']}"
+    facts = last["metadata"]["toolcrib"]
+    if last["type"] == "RUN_ERROR":
+        return Seen(f"RUN_ERROR, {last['code']}")
+    outcome = last["outcome"]["type"]
+    return Seen(f"{outcome}, {facts['status']}", facts["cost_usd"])
 
 
 def _code(text: str, waits: str = "") -> str:
     """The code at the beginning of what a model reads; of a run that waits, its status."""
     code, colon, _ = text.partition(":")
-    return waits if waits.startswith("awaiting") else code if colon and code.replace("_", "").isalpha() else ""
+    return (
+        waits
+        if waits == "queued" or waits.startswith("awaiting")
+        else code
+        if colon and code.replace("_", "").isalpha()
+        else ""
+    )
 
 
 INTERFACES: Mapping[str, tuple[str, Interface]] = {

@@ -7,8 +7,6 @@ from collections.abc import Awaitable
 from importlib import import_module
 from pathlib import Path
 
-from sqlalchemy.orm import DeclarativeBase, Mapped, mapped_column
-
 from toolcrib import Crib, DefinitionOptions, LLMConfig, SharingOptions, ToolDefinition, builtin_tools, code_tool
 from toolcrib.contracts import ToolcribError
 from toolcrib.kinds.a2a.commands import A2aSource
@@ -27,19 +25,7 @@ os.environ.update(
     GOOGLE_CLOUD_LOCATION="europe-west1",
     ANTHROPIC_FOUNDRY_RESOURCE="resource",
     TOOLCRIB_MODELS_DIR=str(Path.cwd()),
-    SHOP_DATABASE_URL=f"sqlite:///{Path.cwd()}/shop.db",
 )
-
-
-class Base(DeclarativeBase):
-    """Of the tables."""
-
-
-class Order(Base):
-    """An order."""
-
-    __tablename__ = "orders"
-    id: Mapped[int] = mapped_column(primary_key=True)
 
 
 async def tell(what: str, work: Awaitable[object]) -> None:
@@ -96,9 +82,6 @@ async def main() -> None:
         await ask(crib, "local:qwen2.5-coder-1.5b")
         unpriced = crib.models.unpriced(LLMConfig(model="openai:gpt-4o"), "default", crib.clock.now())
         SAID["prices"] = "" if unpriced is None else unpriced.why
-        await crib.add_entities("shop", "${env:SHOP_DATABASE_URL}", Order)
-        found = await crib.call("search_orders", filter="id eq 1")
-        SAID["entities"] = "" if found.error is None else found.error.message
         await call(crib, code_tool("js", "function main(a) { return 1 }", language="javascript"), "sandbox")
     for name in ("langchain", "openai_agents", "pydantic_ai"):
         await tell(name, load_adapter(name))

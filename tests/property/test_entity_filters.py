@@ -15,9 +15,10 @@ from hypothesis import strategies as st
 
 from tests.servers.postgres import running_postgres
 from toolcrib.contracts import InvalidInput
+from toolcrib.infrastructure.queries.grammar import read_filter
+from toolcrib.infrastructure.queries.statements import to_clause
 from toolcrib.kinds.entity.importer.engines import open_engine
-from toolcrib.kinds.entity.runtime.filters import read_filter
-from toolcrib.kinds.entity.runtime.values import fields_of
+from toolcrib.kinds.entity.runtime.values import fields_of, searchable_types
 from toolcrib.kinds.entity.shape import EntityColumn
 
 pytestmark = pytest.mark.requirement("entities.filters", "entities.injection")
@@ -207,7 +208,7 @@ FILTERS: Final = st.recursive(
 def matching(connection: sa.Connection, text: str) -> list[int]:
     dialect = connection.dialect.name
     fields, _ = fields_of(COLUMNS, THINGS, dialect)
-    condition = read_filter(text, fields, dialect=dialect, now=NOW)
+    condition = to_clause(read_filter(text, searchable_types(fields), now=NOW), fields, dialect=dialect)
     return list(connection.scalars(sa.select(THINGS.c.id).where(condition).order_by(THINGS.c.id)))
 
 

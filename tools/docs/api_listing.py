@@ -12,6 +12,7 @@ from collections.abc import Iterator
 from functools import cached_property
 from importlib import import_module
 from pathlib import Path
+from types import ModuleType
 from typing import Any, Final
 
 import msgspec
@@ -21,32 +22,52 @@ from toolcrib.contracts import Record
 from tools.docs.python_reference import methods, parts
 
 LISTING: Final = Path("docs/api.txt")
-PACKAGES: Final = ("toolcrib", "toolcrib.testing")
+PACKAGES: Final = ("toolcrib", "toolcrib.testing", "toolcrib.contracts", "toolcrib.core.export")
+"""What `docs/versioning.md` promises, without the synchronous crib, whose committed source says as much."""
 _ADDRESS: Final = re.compile(r" at 0x[0-9a-f]+")
 _SPACE: Final = re.compile(r"\s+")
 _MODULE: Final = re.compile(r"\b(?:toolcrib|collections|datetime|typing|decimal)(?:\.[a-z_0-9]+)*\.(?=[A-Za-z])")
 _QUOTED: Final = re.compile(r"""(: |-> )(?:'([^']*)'|"([^"]*)")(?=[,) =]|$)""")
 """An annotation of a module whose annotations are texts."""
+_FORWARD: Final = re.compile(r"ForwardRef\('([^']*)'\)")
+"""A type that pydantic has not looked up yet: it does with the first use of the model."""
 
 
 def listing() -> str:
     """The whole file."""
-    lines = [line for package in PACKAGES for line in _package(package)]
+    shown = set[int]()
+    lines = [line for package in PACKAGES for line in _package(package, shown)]
     lines += [line for name, part in parts() for line in _members(f"toolcrib.Crib.{name}", part)]
     return "\n".join(dict.fromkeys(_ADDRESS.sub("", line) for line in lines)) + "\n"
 
 
-def _package(package: str) -> Iterator[str]:
+def _package(package: str, shown: set[int]) -> Iterator[str]:
+    """What a package offers, without the classes that another package has shown."""
     module = import_module(package)
     for name in sorted(module.__all__):
         value = getattr(module, name)
         place = f"{package}.{name}"
         if inspect.isclass(value):
-            yield from _class(place, value)
+            if id(value) not in shown:
+                shown.add(id(value))
+                yield from _class(place, value)
+        elif inspect.ismodule(value):
+            yield from _module(place, value)
         elif callable(value):
             yield f"{place}{_signature(value)}"
         else:
             yield f"{place}: {_shown(type(value) if not _is_alias(value) else value)}"
+
+
+def _module(place: str, module: ModuleType) -> Iterator[str]:
+    """The functions and classes that a module without `__all__` defines."""
+    for name, value in sorted(vars(module).items()):
+        if name.startswith("_") or getattr(value, "__module__", "") != module.__name__:
+            continue
+        if inspect.isclass(value):
+            yield from _class(f"{place}.{name}", value)
+        elif callable(value):
+            yield f"{place}.{name}{_signature(value)}"
 
 
 def _class(place: str, kind: type[Any]) -> Iterator[str]:
@@ -103,7 +124,7 @@ def _shown(annotation: Any) -> str:
 
 def _plain(text: str) -> str:
     """Without the modules of names, which may move."""
-    return _MODULE.sub("", _SPACE.sub(" ", text))
+    return _MODULE.sub("", _SPACE.sub(" ", _FORWARD.sub(r"\1", text)))
 
 
 def main() -> None:

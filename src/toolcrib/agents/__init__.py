@@ -30,7 +30,7 @@ if TYPE_CHECKING:
     from toolcrib.agents.toolset.allocation import allocation
     from toolcrib.agents.toolset.default_prompt import default_prompt, reference_names
     from toolcrib.agents.toolset.drift import basis_of, drift_of, with_basis
-    from toolcrib.agents.toolset.placeholders import PLACEHOLDERS, check_prompt
+    from toolcrib.agents.toolset.placeholders import PLACEHOLDERS, check_prompt, describe_placeholders
     from toolcrib.agents.toolset.resolution import ToolRequester, resolve
 else:
     __getattr__ = names_on_use(
@@ -53,7 +53,7 @@ else:
             "toolcrib.agents.toolset.allocation": "allocation",
             "toolcrib.agents.toolset.default_prompt": "default_prompt reference_names",
             "toolcrib.agents.toolset.drift": "basis_of drift_of with_basis",
-            "toolcrib.agents.toolset.placeholders": "PLACEHOLDERS check_prompt",
+            "toolcrib.agents.toolset.placeholders": "PLACEHOLDERS check_prompt describe_placeholders",
             "toolcrib.agents.toolset.resolution": "ToolRequester resolve",
         },
     )
@@ -84,6 +84,7 @@ __all__ = [
     "check_prompt",
     "check_provider_data",
     "default_prompt",
+    "describe_placeholders",
     "drift_of",
     "identity_of",
     "message_of",

@@ -17,7 +17,7 @@ from toolcrib.agents.model.json_answers import UnusableAnswer, model_failure, re
 from toolcrib.agents.prepare.agentic_tool import Models, RunPreparer, Setup
 from toolcrib.agents.toolset.allocation import allocation, meant
 from toolcrib.agents.toolset.default_prompt import default_prompt, reference_names
-from toolcrib.agents.toolset.placeholders import check_prompt
+from toolcrib.agents.toolset.placeholders import check_prompt, placeholder_texts
 from toolcrib.contracts import (
     AgenticContext,
     AgenticImplementation,
@@ -333,7 +333,8 @@ class PromptTestProgram:
     async def __call__(self, context: RunContext, tool: ToolRevision) -> RunEnd:
         """Ask for the plan, or for the first turn."""
         setup = await self._preparer.prepare(context, tool)
-        found: JsonObject = {"system_prompt": setup.system_prompt(), "calls": [], "problems": []}
+        values = placeholder_texts(setup.implementation, setup.place.scope)
+        found: JsonObject = {"system_prompt": setup.system_prompt(), "values": values, "calls": [], "problems": []}
         try:
             found |= await (self._plan(setup) if setup.implementation.mode == "deterministic" else self._turn(setup))
         except BudgetExhausted as limit:

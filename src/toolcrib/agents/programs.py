@@ -51,6 +51,7 @@ from toolcrib.core.policy import Accounts
 from toolcrib.core.registry import Providers, Registry
 from toolcrib.core.runs import BudgetExhausted, Program, RunContext, RunEnd, end_of_failed_call
 from toolcrib.llm import Message, Response, user
+from toolcrib.llm.base.files import with_files
 
 _FORMAT = "Give your final answer now: one JSON object that meets the schema, and nothing else."
 
@@ -180,7 +181,7 @@ class _Task:
         self._check = check
         self.model_client = setup
         self.offer = setup.place.offer
-        self.opening: tuple[Message, ...] = (user(setup.task),)
+        self.opening: tuple[Message, ...] = (with_files(user(setup.task), setup.context.request.files),)
         self.answer_schema: JsonSchema | None = None
         self._prompt = ""
 

@@ -192,6 +192,7 @@ if TYPE_CHECKING:
         Conversation,
         ConversationStatus,
         ConversationTurn,
+        FileInput,
         OpenQuestion,
         PreviewedItem,
         ReturnedCall,
@@ -410,7 +411,7 @@ else:
             ),
             "toolcrib.contracts.runs.executions": (
                 "AgentRequest AgentResponse Answer ChangePreview Choice Conversation ConversationStatus "
-                "ConversationTurn OpenQuestion PreviewedItem ReturnedCall WaitingApproval"
+                "ConversationTurn FileInput OpenQuestion PreviewedItem ReturnedCall WaitingApproval"
             ),
             "toolcrib.contracts.runs.runs": (
                 "ApprovalDecision CANCEL CLOCK ClientResult ENDED PLANNED_ANEW PLAN_FORMAT Purpose Run RunKind "
@@ -584,6 +585,7 @@ __all__ = [
     "FailedCall",
     "FailureAction",
     "Fenced",
+    "FileInput",
     "FilterAction",
     "Filtered",
     "Grounding",

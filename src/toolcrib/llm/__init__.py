@@ -19,6 +19,7 @@ if TYPE_CHECKING:
         CallStart,
         Done,
         Event,
+        FilePart,
         Message,
         NamedTool,
         Opaque,
@@ -66,8 +67,8 @@ else:
         {
             "toolcrib.llm.base.errors": "ModelRetryPolicy",
             "toolcrib.llm.base.messages": (
-                "CallDelta CallEnd CallStart Done Event MODEL_TIMEOUTS Message NO_TOOLS NamedTool Opaque Part "
-                "Reasoning Request Response Stop Text TextChunk Thinking ThinkingChunk TokenUsage Tool ToolCall "
+                "CallDelta CallEnd CallStart Done Event FilePart MODEL_TIMEOUTS Message NO_TOOLS NamedTool Opaque "
+                "Part Reasoning Request Response Stop Text TextChunk Thinking ThinkingChunk TokenUsage Tool ToolCall "
                 "ToolChoice ToolExample ToolResult ToolSet UsageUpdate assistant check_characters decode_messages "
                 "decode_response encode_messages encode_response hash_request messages_as_json response_as_json "
                 "user"
@@ -100,6 +101,7 @@ __all__ = [
     "Done",
     "Endpoint",
     "Event",
+    "FilePart",
     "GeminiWire",
     "HttpTransport",
     "LanguageModel",

@@ -11,9 +11,9 @@ from typing import TYPE_CHECKING
 from toolcrib.sync.agents import Agents, Executions
 from toolcrib.sync.conversations import Conversations, Evaluations, Questions
 from toolcrib.sync.event_loop import EventLoopThread, Facade
-from toolcrib.sync.providers import Connections, Imports, ReferenceData, Secrets
+from toolcrib.sync.providers import Connections, Imports, ModelCatalog, ReferenceData, Secrets
 from toolcrib.sync.runs import Approvals, Forks, Settlements, Triggers
-from toolcrib.sync.tools import NamedThings, Prompts, ToolLife, ToolListing
+from toolcrib.sync.tools import NamedThings, Prompts, Queries, ToolLife, ToolListing
 from toolcrib.sync.workflows import Instances, Workflows
 
 if TYPE_CHECKING:
@@ -37,6 +37,7 @@ if TYPE_CHECKING:
     )
     from toolcrib.contracts import workflows as workflow_contracts
     from toolcrib.contracts.runs.comparisons import RunDiff
+    from toolcrib.contracts.tools.rendered_prompts import SentPrompt
     from toolcrib.core import runs
     from toolcrib.core.export import ExportFormat
     from toolcrib.core.providers import ImportedApi
@@ -96,6 +97,11 @@ class ActingCrib(Facade):
         return ToolListing(self._acting_crib.listing, self._loop)
 
     @cached_property
+    def queries(self) -> Queries:
+        """Filters, sorts and counts over all that the principal may see."""
+        return Queries(self._acting_crib.queries, self._loop)
+
+    @cached_property
     def agents(self) -> Agents:
         """Agents."""
         return Agents(self._acting_crib.agents, self._loop)
@@ -144,6 +150,11 @@ class ActingCrib(Facade):
     def connections(self) -> Connections:
         """Connections to providers."""
         return Connections(self._acting_crib.connections, self._loop)
+
+    @cached_property
+    def model_catalog(self) -> ModelCatalog:
+        """The models that definitions can name."""
+        return ModelCatalog(self._acting_crib.model_catalog, self._loop)
 
     @cached_property
     def conversations(self) -> Conversations:
@@ -221,11 +232,12 @@ class ActingCrib(Facade):
         """Describe tools in the shape of another system.
 
         Args:
-            *names: `name` or `name@range`; if none is given, every tool that is available to such a system.
+            *names: `name` or `name@range`; if none is given, every tool that is available to such a system and that
+                the principal may see.
             form: One of `toolcrib.core.export.FORMATS`, such as `universal`, `openai_strict`, `gemini` or `skill`.
 
         Raises:
-            NotFound: No such tool.
+            NotFound: No such tool, or the principal may not see it.
 
         Example:
             [described] = crib.export("search_deals", form="openai")
@@ -384,6 +396,24 @@ class ActingCrib(Facade):
             print(crib.replay(result.run_id).same)
         """
         return self._loop.run(self._acting_crib.replay, run_id, parked=parked)
+
+    def sent_prompts(self, run_id: str) -> Sequence[SentPrompt]:
+        """The whole requests of a run's own model calls, in the order in which they were made.
+
+        They are put together by a replay, which holds each against what the journal has of it. Those of nested runs
+        are theirs. An answer that a fork took over has none, and the request of the first difference is left out.
+
+        Raises:
+            NotFound: No such run, or none of the principal's realm.
+            PermissionDenied: It belongs to another principal.
+            Conflict: The replay differs before the first request.
+
+        Example:
+            result = deals("Update all Acme Corp deals to Negotiation")
+            for prompt in crib.sent_prompts(result.run_id):
+                print(prompt.position, prompt.tokens.total, len(prompt.messages))
+        """
+        return self._loop.run(self._acting_crib.sent_prompts, run_id)
 
     def fork(
         self,

@@ -21,6 +21,7 @@ if TYPE_CHECKING:
         AgentRequest,
         AgentResponse,
         Attachment,
+        FileInput,
         Json,
         JsonObject,
         ResolvedTool,
@@ -162,7 +163,7 @@ class Executions(Facade):
 
         Raises:
             NotFound: No such agent or conversation, or no such run.
-            InvalidInput: The request holds neither a message nor results, or both.
+            InvalidInput: The request holds neither a message nor results, or both, or a file that is refused.
             Conflict: A turn of the conversation is not over; or the results fit no calls that wait, and none was taken.
             PermissionDenied: The run belongs to another principal.
 
@@ -227,18 +228,29 @@ class Executions(Facade):
         """
         return self._loop.run(self._executions.result, run_id)
 
-    def continue_(self, conversation_id: str, message: str) -> Result[Json]:
+    def continue_(
+        self, conversation_id: str, message: str, *, context: JsonObject | None = None, files: Sequence[FileInput] = ()
+    ) -> Result[Json]:
         """Send a conversation its next message, and wait as `ask` does.
 
+        Args:
+            conversation_id: The conversation.
+            message: What the agent is asked.
+            context: Variables that it is told with the message, and that stay for all later turns; 64 KB of JSON.
+            files: What the model is shown with it.
+
         Raises:
+            InvalidInput: A file is refused, or the variables are too many.
             NotFound: There is no such conversation, or it is another's.
             Conflict: Its last turn is not over, or it is closed.
 
         Example:
             answer = desk("Which deals has Acme?")
-            more = crib.executions.continue_(answer.conversation_id, "And who owns them?")
+            more = crib.executions.continue_(
+                answer.conversation_id, "And who owns them?", context={"region": "EU"}
+            )
         """
-        return self._loop.run(self._executions.continue_, conversation_id, message)
+        return self._loop.run(self._executions.continue_, conversation_id, message, context=context, files=files)
 
     def respond(self, run_id: str) -> AgentResponse:
         """The state of an execution, whether it is active, waits or has ended.
@@ -270,7 +282,8 @@ class Executions(Facade):
         return self._loop.run(self._executions.tracebacks, run_id)
 
     def attachments(self, run_id: str) -> Sequence[Attachment]:
-        """What accompanies the outputs of a run's calls: whole outputs that were cut, tables, images; each once.
+        """What came with the message of a run and accompanies the outputs of its calls: files, images, tables, whole
+        outputs that were cut; each once.
 
         Raises:
             NotFound: The realm has no such run.

@@ -239,6 +239,10 @@ class Facade:
         self._asynchronous = asynchronous
         self._loop = loop
 
+    def __repr__(self) -> str:
+        """What the asynchronous object shows of itself, also after the crib is closed."""
+        return repr(self._asynchronous)
+
     @property
     def asynchronous(self) -> Any:
         """The asynchronous object; used in its own event loop only."""

@@ -14,7 +14,7 @@ from toolcrib.crib.api.run_streams import OutputT_co
 from toolcrib.sync.event_loop import EventLoopThread, Facade
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import Iterator, Sequence
     from types import TracebackType
     from typing import Self
 
@@ -27,6 +27,7 @@ if TYPE_CHECKING:
     from toolcrib.crib.api.handles import Handle as AsynchronousHandle
     from toolcrib.crib.api.handles import WorkflowHandle as AsynchronousWorkflowHandle
     from toolcrib.crib.api.run_streams import RunStream as AsynchronousRunStream
+    from toolcrib.kinds.python.files import File
 
 
 class Handle(Facade, Generic[OutputT_co]):
@@ -71,12 +72,6 @@ class Handle(Facade, Generic[OutputT_co]):
         """
         return self._loop.call(self._handle.read, result)
 
-    def __repr__(self) -> str:
-        """The class and the reference."""
-        return self._loop.call(
-            self._handle.__repr__,
-        )
-
 
 class Agent(Handle[OutputT_co]):
     """A handle to an agent: call it with a message.
@@ -103,6 +98,7 @@ class Agent(Handle[OutputT_co]):
         conversation_id: str | None = None,
         session_id: str | None = None,
         context: JsonObject | None = None,
+        files: Sequence[File] = (),
     ) -> Result[OutputT_co]:
         """Ask the agent, and wait until it has answered or waits for a person.
 
@@ -111,13 +107,18 @@ class Agent(Handle[OutputT_co]):
             conversation_id: The conversation to continue; null starts a new one.
             session_id: The session that the run belongs to.
             context: Facts that it needs to know, by name.
+            files: Images, PDF files, audio or texts that the model is shown with the message.
+
+        Raises:
+            InvalidInput: A file is too large, is not what its type says, or is of a type that no model reads.
 
         Example:
             answer = desk("Which deals has Acme?")
             more = desk("And who owns them?", conversation_id=answer.conversation_id)
+            read = desk("What is in this table?", files=[File("company,deals", name="deals.csv")])
         """
         return self._loop.run(
-            self._agent, message, conversation_id=conversation_id, session_id=session_id, context=context
+            self._agent, message, conversation_id=conversation_id, session_id=session_id, context=context, files=files
         )
 
     def stream(
@@ -127,6 +128,7 @@ class Agent(Handle[OutputT_co]):
         conversation_id: str | None = None,
         session_id: str | None = None,
         context: JsonObject | None = None,
+        files: Sequence[File] = (),
     ) -> RunStream[OutputT_co]:
         """Ask the agent, and follow its answer; see `RunStream`. The arguments are those of a call.
 
@@ -138,7 +140,12 @@ class Agent(Handle[OutputT_co]):
         """
         return RunStream(
             self._loop.call(
-                self._agent.stream, message, conversation_id=conversation_id, session_id=session_id, context=context
+                self._agent.stream,
+                message,
+                conversation_id=conversation_id,
+                session_id=session_id,
+                context=context,
+                files=files,
             ),
             self._loop,
         )
@@ -150,6 +157,7 @@ class Agent(Handle[OutputT_co]):
         conversation_id: str | None = None,
         session_id: str | None = None,
         context: JsonObject | None = None,
+        files: Sequence[File] = (),
     ) -> str:
         """Leave the question to a serving engine or worker, and return the id of its run at once.
 
@@ -158,7 +166,12 @@ class Agent(Handle[OutputT_co]):
             result = desk.resume(run_id)
         """
         return self._loop.run(
-            self._agent.submit, message, conversation_id=conversation_id, session_id=session_id, context=context
+            self._agent.submit,
+            message,
+            conversation_id=conversation_id,
+            session_id=session_id,
+            context=context,
+            files=files,
         )
 
 

@@ -2,6 +2,7 @@
 
 `toolcrib.crib.providers.connections`,
 `toolcrib.crib.providers.imports`,
+`toolcrib.crib.providers.model_catalog`,
 `toolcrib.crib.providers.reference_data`,
 `toolcrib.crib.providers.secrets`.
 
@@ -33,11 +34,16 @@ if TYPE_CHECKING:
         Revocation,
         SecretEntry,
         SecretScope,
+        ToolRevision,
     )
+    from toolcrib.contracts.providers.tool_access import ToolAccess
+    from toolcrib.contracts.specs.model_listing import ModelInfo, ModelProviderInfo
     from toolcrib.core.kinds import ImportSource
     from toolcrib.core.providers import ImportedApi
     from toolcrib.crib.providers.connections import Connections as AsynchronousConnections
     from toolcrib.crib.providers.imports import Imports as AsynchronousImports
+    from toolcrib.crib.providers.model_catalog import ModelCatalog as AsynchronousModelCatalog
+    from toolcrib.crib.providers.model_catalog import ModelsPage
     from toolcrib.crib.providers.reference_data import ReferenceData as AsynchronousReferenceData
     from toolcrib.crib.providers.secrets import Secrets as AsynchronousSecrets
     from toolcrib.kinds.entity.importer import EntityOptions
@@ -99,6 +105,21 @@ class Connections(Facade):
             print(crib.connections.discover("shop").items)
         """
         return self._loop.run(self._connections.discover, name)
+
+    def access(self, *tools: ToolRevision | str) -> Sequence[ToolAccess]:
+        """What stands between the caller and the systems behind tools: sign-ins and secrets, never their values.
+
+        Args:
+            *tools: The tools, or their names.
+
+        Raises:
+            NotFound: No such tool.
+
+        Example:
+            [access] = crib.connections.access("search_deals")
+            print(access.ready, access.sign_in, [(use.reference, use.found_in) for use in access.secrets])
+        """
+        return self._loop.run(self._connections.access, *tools)
 
     def begin(self, name: str, *, redirect_uri: str) -> ConsentRequest:
         """Where to send a person to connect to a provider.
@@ -451,6 +472,73 @@ class Imports(Facade):
             print([(each.tool, each.adoption) for each in api.outcome.tools])
         """
         return self._loop.run(self._imports.adopt, imported, accept=accept, partial=partial)
+
+
+class ModelCatalog(Facade):
+    """Lists models and their providers. A principal sees those of providers that it has `ai://models/{name}/read` for.
+
+    Args:
+        parts: The parts of the crib.
+        actor: The actor of the crib.
+    """
+
+    def __init__(self, asynchronous: AsynchronousModelCatalog, loop: EventLoopThread) -> None:
+        super().__init__(asynchronous, loop)
+        self._model_catalog = asynchronous
+
+    def providers(self) -> Sequence[ModelProviderInfo]:
+        """The providers of models by name, whether they can be asked or not.
+
+        Example:
+            for provider in crib.model_catalog.providers():
+                print(provider.name, provider.wire, provider.key_set)
+        """
+        return self._loop.run(
+            self._model_catalog.providers,
+        )
+
+    def page(
+        self,
+        *,
+        provider: str | None = None,
+        text: str = "",
+        usable: bool | None = None,
+        after: str = "",
+        limit: int = 50,
+    ) -> ModelsPage:
+        """The models that come after a reference, as far as the price data or the application names them.
+
+        Args:
+            provider: Only models of this provider; null for those of all.
+            text: Text to find in the reference.
+            usable: Only models of providers that can be asked now, or cannot; null for all.
+            after: A reference; empty for the beginning.
+            limit: At most so many.
+
+        Example:
+            page = crib.model_catalog.page(provider="openai", text="4o", limit=5)
+            for model in page.items:
+                print(model.reference, model.context_window, model.prices)
+        """
+        return self._loop.run(
+            self._model_catalog.page, provider=provider, text=text, usable=usable, after=after, limit=limit
+        )
+
+    def get(self, reference: str) -> ModelInfo:
+        """What is known of one model, also of one that no list has.
+
+        Args:
+            reference: `provider:model`.
+
+        Raises:
+            NotFound: There is no such provider, or no such model where all are known.
+            PermissionDenied: The principal has no grant to see the provider's models.
+
+        Example:
+            model = crib.model_catalog.get("anthropic:claude-sonnet-4-5")
+            print(model.prices or model.why_unpriced)
+        """
+        return self._loop.run(self._model_catalog.get, reference)
 
 
 class ReferenceData(Facade):

@@ -64,27 +64,41 @@ class Approvals(Facade):
         status: ApprovalStatus | None = "waiting",
         tool: str | None = None,
         run_id: str | None = None,
+        filter: str | None = None,
+        sort: str | None = None,
         after: str | None = None,
         limit: int = 50,
     ) -> ApprovalPage:
-        """Approvals, oldest first: of a principal those that it may see, so that a page may be short.
+        """Approvals, oldest first: of a principal those that it may see.
 
         Args:
             status: Null for all.
             tool: Name of the tool that waits.
             run_id: The run that makes the call, or the outermost one above it.
+            filter: What else is true of them, by the grammar of all queries.
+            sort: Another order, such as `expires_at`.
             after: Where the page before ended.
             limit: At most so many.
 
         Raises:
-            NotFound: There is no approval `after`.
+            NotFound: There is no approval `after` that the principal may see.
+            InvalidInput: The filter or the sort is not valid; the message lists the fields.
 
         Example:
             crib.invoke("send_offer", {"deal": "d1"})
             for approval in crib.approvals.page(tool="send_offer").items:
                 print(approval.approval_id, approval.input)
         """
-        return self._loop.run(self._approvals.page, status=status, tool=tool, run_id=run_id, after=after, limit=limit)
+        return self._loop.run(
+            self._approvals.page,
+            status=status,
+            tool=tool,
+            run_id=run_id,
+            filter=filter,
+            sort=sort,
+            after=after,
+            limit=limit,
+        )
 
     def get(self, approval_id: str) -> ApprovalView:
         """An approval, with what would happen.

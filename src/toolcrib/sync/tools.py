@@ -1,5 +1,6 @@
 """Synchronous forms of the classes of several modules.
 
+`toolcrib.crib.api.queries`,
 `toolcrib.crib.tools.lifecycle`,
 `toolcrib.crib.tools.listing`,
 `toolcrib.crib.tools.prompts`.
@@ -12,12 +13,14 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Generic
 
 from toolcrib.core.registry import ItemT
+from toolcrib.infrastructure.store.ports.queries import EVERYTHING
 from toolcrib.sync.event_loop import EventLoopThread, Facade
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Mapping, Sequence
+    from collections.abc import Callable, Iterable, Mapping, Sequence
     from collections.abc import Set as AbstractSet
     from datetime import datetime
+    from typing import Any
 
     from toolcrib.contracts import (
         Baseline,
@@ -35,13 +38,122 @@ if TYPE_CHECKING:
         ToolReview,
         ToolRevision,
     )
+    from toolcrib.contracts.tools.rendered_prompts import PromptPlaceholders, RenderedPrompt
     from toolcrib.core.registry import Facet, Hit
+    from toolcrib.crib.api.queries import Queries as AsynchronousQueries
+    from toolcrib.crib.api.queries import T
     from toolcrib.crib.tools.lifecycle import ToolLife as AsynchronousToolLife
     from toolcrib.crib.tools.listing import NamedThings as AsynchronousNamedThings
     from toolcrib.crib.tools.listing import ToolListing as AsynchronousToolListing
     from toolcrib.crib.tools.listing import ToolsPage
     from toolcrib.crib.tools.prompts import Prompts as AsynchronousPrompts
+    from toolcrib.crib.tools.queries import QueryPage, ResourceName, ToolResource
+    from toolcrib.infrastructure.queries.grammar import Condition
     from toolcrib.workflows.edit.impact import NamedKind
+
+
+class Queries(Facade):
+    """Finds and counts.
+
+    Args:
+        parts: The parts of the crib.
+        actor: The principal that asks.
+        conversations: Those of the principal.
+        lists: Tells everything else that the principal's realm has, by resource; `tools` only what it may see.
+    """
+
+    def __init__(self, asynchronous: AsynchronousQueries, loop: EventLoopThread) -> None:
+        super().__init__(asynchronous, loop)
+        self._queries = asynchronous
+
+    def page(
+        self,
+        resource: ResourceName,
+        *,
+        filter: str | None = None,
+        sort: str | None = None,
+        after: str | None = None,
+        limit: int = 50,
+        everybody: bool = False,
+        where: Condition = EVERYTHING,
+    ) -> QueryPage[Any]:
+        """A page of what a filter means, of all that the principal may see.
+
+        Args:
+            resource: `runs`, `tools`, `agents`…; `docs/queries.md` has them with their fields.
+            filter: A condition such as `status eq 'failed' and cost_usd gt 1`; null for everything.
+            sort: Fields such as `cost_usd desc`; null for the usual order: by name, or the newest first.
+            after: `next` of the page before, with the same filter and sort.
+            limit: At most so many.
+            everybody: Conversations of all principals of the realm, and not only of the own ones.
+            where: What must be true besides.
+
+        Raises:
+            InvalidInput: The filter, the sort or `after` is not valid; the message lists the fields.
+            NotFound: There is no run, approval or conversation `after`.
+            PermissionDenied: The principal may not read conversations.
+
+        Example:
+            crib.invoke("search_deals", {"company": "Acme"})
+            page = crib.queries.page("runs", filter="tool eq 'search_deals'", sort="created_at desc")
+            print([run.run_id for run in page.items], page.next)
+        """
+        return self._loop.run(
+            self._queries.page,
+            resource,
+            filter=filter,
+            sort=sort,
+            after=after,
+            limit=limit,
+            everybody=everybody,
+            where=where,
+        )
+
+    def count(
+        self,
+        resource: ResourceName,
+        *,
+        filter: str | None = None,
+        everybody: bool = False,
+        where: Condition = EVERYTHING,
+    ) -> int:
+        """How many a filter means, of all that the principal may see.
+
+        Args:
+            resource: As in `page`.
+            filter: Likewise.
+            everybody: Likewise.
+            where: Likewise.
+
+        Raises:
+            InvalidInput: The filter is not valid; the message lists the fields.
+            PermissionDenied: The principal may not read conversations.
+
+        Example:
+            crib.invoke("search_deals", {"company": "Acme"})
+            print(crib.queries.count("runs", filter="status eq 'completed'"))
+        """
+        return self._loop.run(self._queries.count, resource, filter=filter, everybody=everybody, where=where)
+
+    def select(
+        self, resource: ResourceName, rows: Iterable[T], *, filter: str | None = None, sort: str | None = None
+    ) -> Sequence[T]:
+        """Those of some things that a filter means, in order; without a sort they stay in theirs.
+
+        Args:
+            resource: What they are.
+            rows: The things.
+            filter: As in `page`.
+            sort: Likewise.
+
+        Raises:
+            InvalidInput: The filter or the sort is not valid; the message lists the fields.
+
+        Example:
+            deals = crib.fragments.list()
+            print(crib.queries.select("fragments", deals, filter="startswith(name,'deal')", sort="name desc"))
+        """
+        return self._loop.call(self._queries.select, resource, rows, filter=filter, sort=sort)
 
 
 class ToolLife(Facade):
@@ -198,6 +310,7 @@ class ToolListing(Facade):
         registry: Has the tools.
         visibility: Tells which of them a principal may see.
         actor: The principal that reads.
+        clock: Time.
     """
 
     def __init__(self, asynchronous: AsynchronousToolListing, loop: EventLoopThread) -> None:
@@ -230,6 +343,55 @@ class ToolListing(Facade):
         """
         return self._loop.run(
             self._tool_listing.page, after=after, limit=limit, text=text, facets=facets, fits=fits, among=among
+        )
+
+    def visible(self) -> Sequence[ToolRevision]:
+        """All tools that the principal may see, by name."""
+        return self._loop.run(
+            self._tool_listing.visible,
+        )
+
+    def query(
+        self,
+        resource: ToolResource = "tools",
+        *,
+        filter: str | None = None,
+        sort: str | None = None,
+        after: str | None = None,
+        limit: int = 50,
+        text: str | None = None,
+        facets: Mapping[Facet, str | None] | None = None,
+        fits: Callable[[ToolRevision], bool] = lambda _: True,
+    ) -> QueryPage[ToolRevision]:
+        """A page of what a filter means; see `crib.queries`.
+
+        Args:
+            resource: Tools of every kind, or those of one.
+            filter: A condition such as `category eq 'crm' and enabled`; null for all.
+            sort: Fields such as `created_at desc`; null for the order of names.
+            after: `next` of the page before, with the same filter and sort.
+            limit: At most so many.
+            text: As in `page`.
+            facets: Likewise.
+            fits: Likewise.
+
+        Raises:
+            InvalidInput: The filter, the sort or `after` is not valid; the message lists the fields.
+
+        Example:
+            page = crib.listing.query("tools", filter="contains(text,'deal') and side_effects eq 'reads'")
+            print([each.name for each in page.items], page.next)
+        """
+        return self._loop.run(
+            self._tool_listing.query,
+            resource,
+            filter=filter,
+            sort=sort,
+            after=after,
+            limit=limit,
+            text=text,
+            facets=facets,
+            fits=fits,
         )
 
     def search(
@@ -333,7 +495,7 @@ class Prompts(Facade):
         registry: The tools.
         providers: The lists that prompts are made from.
         bench: Runs what is not saved.
-        trial: The program of a prompt's test.
+        preparer: Prepares the runs of tests.
         models: Opens the models that write texts.
         actor: The actor of the crib.
     """
@@ -467,3 +629,36 @@ class Prompts(Facade):
             print(test.system_prompt, test.answer, test.problems)
         """
         return self._loop.run(self._prompts.test, definition, arguments)
+
+    def render(self, definition: ToolDefinition, arguments: JsonObject) -> RenderedPrompt:
+        """The first request that a tool would send to its model for a sample input, with its length. Nothing is sent.
+
+        Args:
+            definition: The tool as it is, or as it may become; it need not be saved.
+            arguments: The sample input. Reads of reference data need the grants that a run needs.
+
+        Raises:
+            InvalidDefinition: The tool is not agentic.
+            InvalidSettings: Its model cannot be opened.
+
+        Example:
+            found = crib.prompts.render(deals.definition, {"task": "Update all Acme Corp deals to Negotiation"})
+            print(found.prompt.system, found.prompt.tokens.total, found.problems)
+        """
+        return self._loop.run(self._prompts.render, definition, arguments)
+
+    def placeholders(self, definition: ToolDefinition) -> PromptPlaceholders:
+        """The placeholders that a tool's system prompt can use, with the present length of their values.
+
+        Args:
+            definition: The tool; it need not be saved.
+
+        Raises:
+            InvalidDefinition: The tool is not agentic.
+            InvalidSettings: Its model cannot be opened.
+
+        Example:
+            for each in crib.prompts.placeholders(deals.definition).items:
+                print(each.name, each.used, each.tokens)
+        """
+        return self._loop.run(self._prompts.placeholders, definition)

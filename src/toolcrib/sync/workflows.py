@@ -88,6 +88,8 @@ class Instances(Facade):
         *,
         workflow: str | None = None,
         status: RunStatus | None = None,
+        filter: str | None = None,
+        sort: str | None = None,
         before: str | None = None,
         limit: int = 50,
     ) -> InstancePage:
@@ -96,17 +98,22 @@ class Instances(Facade):
         Args:
             workflow: Name of the workflow, without a version; null for all.
             status: Their status; null for any.
+            filter: What else is true of them, by the grammar of all queries.
+            sort: Another order, such as `cost_usd desc`.
             before: `next` of the page before.
             limit: Most of a page.
 
         Raises:
-            NotFound: The realm has no run `before`.
+            NotFound: There is no run `before` that the principal may see.
+            InvalidInput: The filter or the sort is not valid; the message lists the fields.
 
         Example:
             page = crib.instances.page(workflow="move", status="failed")
             print([each.run_id for each in page.items], page.next)
         """
-        return self._loop.run(self._instances.page, workflow=workflow, status=status, before=before, limit=limit)
+        return self._loop.run(
+            self._instances.page, workflow=workflow, status=status, filter=filter, sort=sort, before=before, limit=limit
+        )
 
     def resume(self, run_id: str, *, repeat_unknown: bool = False, wait: bool = True) -> WorkflowInstance:
         """Resume an instance that waits or was interrupted, or continue a failed one in a new run.

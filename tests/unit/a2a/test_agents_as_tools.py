@@ -15,11 +15,15 @@ from tests.unit.graphql.server import local
 from tests.unit.openai_endpoint.served import endpoint
 from toolcrib import Crib, DefinitionOptions, ScriptedModel
 from toolcrib.contracts import (
+    AgentDefinition,
+    AgentMemory,
     BearerAuth,
     Conflict,
     EgressDenied,
     ErrorCode,
+    InvalidDefinition,
     InvalidInput,
+    LLMConfig,
     ReconnectRequired,
     Unavailable,
 )
@@ -193,7 +197,7 @@ async def test_a_call_whose_time_is_over_cancels_the_task() -> None:
     assert len(server.agent.cancelled) == 1
 
 
-@pytest.mark.requirement("a2a.calls")
+@pytest.mark.requirement("a2a.calls", "a2a.delegates")
 async def test_an_agent_of_ours_delegates_to_an_agent_of_another_server() -> None:
     asks = Message("assistant", (ToolCall("m1", "clerk", '{"message": "Where is the hat?"}'),))
     model = ScriptedModel([asks, "The clerk says that it is here."])
@@ -204,16 +208,30 @@ async def test_an_agent_of_ours_delegates_to_an_agent_of_another_server() -> Non
             egress=local(port),
             environment={"TOOLCRIB_SECRET_DESK": "owner"},
             definitions=DefinitionOptions(released=("TOOLCRIB_SECRET_*",)),
-            models={"scripted:boss": model},
+            models={"scripted:boss": model, "scripted:wary": ScriptedModel([asks])},
         ) as crib:
             auth = BearerAuth(token="${env:TOOLCRIB_SECRET_DESK}")
             await crib.imports.read(A2aSource(name="clerk", url=address(served), auth=auth))
-            boss = crib.agent("boss", model="scripted:boss", tools=["clerk"])
+            boss = crib.agent("boss", model="scripted:boss", delegates=["clerk"])
             answer = await boss("Ask the clerk for the hat")
             [call] = answer.envelopes
+            wary = crib.agent("wary", model="scripted:wary", delegates=["clerk"], requires_approval=True)
+            waits = await wary("Ask the clerk for the hat")
 
     assert answer.output == "The clerk says that it is here."
     assert (call.name, call.output["text"], served.desk.done) == ("clerk", "It is here.", [("look", "hat")])
+    assert (waits.status, [approval.name for approval in waits.approvals]) == ("awaiting_approval", ["clerk"])
+
+
+@pytest.mark.requirement("a2a.delegates")
+async def test_an_agent_of_another_system_may_be_a_delegate_but_not_write_summaries() -> None:
+    async with other_agent() as server, crib_for(server.port) as crib:
+        await crib.imports.read(source(server))
+        with pytest.raises(
+            InvalidDefinition, match="'painter' is of kind 'a2a', not an agent; name one of this system"
+        ):
+            memory = AgentMemory(strategy="summary", summary_agent="painter")
+            await crib.agents.save(AgentDefinition(name="desk", llm=LLMConfig(model="openai:gpt-5"), memory=memory))
 
 
 @pytest.mark.requirement("a2a.import")

@@ -98,7 +98,7 @@ async def test_a_principal_gets_its_tools_only():
 @pytest.mark.parametrize(
     ("name", "arguments", "told"),
     [
-        ("find_deals", "{", "VALIDATION_ERROR: the arguments of 'find_deals' are no JSON"),
+        ("find_deals", "{", "VALIDATION_ERROR: the arguments of 'find_deals' are not JSON"),
         ("find_deals", "[]", "VALIDATION_ERROR: the arguments of 'find_deals' must be a JSON object"),
         ("find_deals", '{"compny": "A"}', "VALIDATION_ERROR: "),
         ("find_deals", '{"company": "Nobody"}', "UNKNOWN: "),

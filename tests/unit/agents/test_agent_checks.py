@@ -52,7 +52,10 @@ SCHEMA: Any = {"type": "object", "properties": {"n": {"type": "integer"}}}
             {"response_format": "structured", "response_schema": {"type": "array"}},
             "response_schema has type 'array'; models answer with an object, so use type 'object'",
         ),
-        ({"realms": ["other"]}, "it is saved in realm 'default' and may run in other only; add its own realm"),
+        (
+            {"realms": ["other"]},
+            "it may be saved in other only, and this is realm 'default'; add 'default', or save it there",
+        ),
         ({"prompt_fragments": ["tone"]}, "there is no prompt fragment 'tone' in realm 'default'; save it first"),
         ({"delegates": ["help*"]}, "delegate 'help*' is a pattern; name each agent that it may call"),
         ({"delegates": ["search_deals"]}, "'search_deals' is of kind 'python', not an agent; name it in tools"),

@@ -125,14 +125,21 @@ def test_an_agent_is_asked_and_its_answer_printed_whole_or_as_it_is_said(store: 
         said = toolcrib("agent", "run", "desk", "hi", "--stream", store=store, **local)
         told = json.loads(toolcrib("agent", "run", "desk", "hi", "--json", store=store, **local).stdout)
         going_on = toolcrib(
-            *("agent", "run", "desk", "and?", "--conversation", told["conversation_id"], "--json"), store=store, **local
+            *("agent", "run", "desk", "and?", "--conversation", told["conversation_id"], "--json"),
+            *("--context", '{"region": "EU"}'),
+            store=store,
+            **local,
         )
+        shown = toolcrib("conversation", "show", told["conversation_id"], "--json", store=store)
+        refused = toolcrib("agent", "run", "desk", "and?", "--context", "[1]", store=store)
 
     assert (whole.exit_code, whole.stdout) == (0, "hello there\n"), whole.stderr
     assert "conversation: conv_" in whole.stderr
     assert said.stdout == "hello there\n"
     assert (told["status"], told["response"]) == ("completed", "hello there")
     assert json.loads(going_on.stdout)["conversation_id"] == told["conversation_id"]
+    assert json.loads(shown.stdout)["conversation"]["shared_context"] == {"region": "EU"}
+    assert (refused.exit_code, "--context" in refused.stderr) == (2, True)
 
 
 @pytest.mark.requirement("cli.agents")

@@ -79,6 +79,8 @@ SESSION: Final = """
     trigger fire nightly
     trigger remove nightly
     account remove robot
+    model providers
+    model find claude-sonnet
     reference list
     reference sync
     reference show crm deal_stages

@@ -40,6 +40,7 @@ EVERYTHING: dict[str, Any] = {
     "usage": "For deals only.",
     "examples": (Example(scenario="one", input={"message": "hi"}),),
     "source": "imported",
+    "metadata": {"owner": "crm-team"},
     "input_schema": {"type": "object", "properties": {"message": {"type": "string"}}},
     "idempotent": True,
     "cache": "ttl",

@@ -25,11 +25,11 @@ from toolcrib.kinds.mcp.shape import McpImplementation
 pytestmark = pytest.mark.requirement("crib.adoption")
 
 
-def document(*, url: str = "https://crm.test", **operations: Any) -> dict[str, Any]:
-    """An API with a GET operation for each keyword, whose value is its parameters."""
+def document(*, url: str = "https://crm.test", method: str = "get", **operations: Any) -> dict[str, Any]:
+    """An API with an operation for each keyword, whose value is its parameters."""
     paths = {
         f"/{name}": {
-            "get": {
+            method: {
                 "operationId": name,
                 "parameters": [{"in": "query", **parameter} for parameter in parameters],
                 "responses": {"200": {"description": "ok"}},
@@ -52,8 +52,8 @@ async def crib() -> AsyncGenerator[Crib]:
         yield opened
 
 
-async def bring(crib: Crib, *, accept: bool = False, url: str = "https://crm.test", **operations: Any) -> ImportOutcome:
-    imported = await crib.imports.openapi(document(url=url, **operations), name="crm", accept=accept)
+async def bring(crib: Crib, *, accept: bool = False, **api: Any) -> ImportOutcome:
+    imported = await crib.imports.openapi(document(**api), name="crm", accept=accept)
     assert imported.outcome is not None
     return imported.outcome
 
@@ -95,18 +95,59 @@ async def test_a_change_that_harms_nobody_is_taken_over(crib: Crib):
     assert status(crib, "deals") == "active"
 
 
-@pytest.mark.parametrize("changed", [[LESS], [STAGE, LIMIT], []], ids=["narrowing", "breaking", "removed"])
-async def test_a_change_that_may_harm_blocks_the_tool_until_a_person_decides(crib: Crib, changed: list[Any]):
+@pytest.mark.parametrize(
+    ("changed", "change_class"), [([LESS], "narrowing"), ([STAGE, LIMIT], "breaking"), ([], "breaking")]
+)
+async def test_a_change_that_calls_can_only_fail_by_waits_while_the_tool_runs_as_before(
+    crib: Crib, changed: list[Any], change_class: str
+):
     await bring(crib, deals=[STAGE])
     outcome = await bring(crib, deals=changed)
 
     assert told(outcome) == {"deals": "held"}
     assert [found.tool for found in outcome.held] == ["deals"]
-    assert values(crib, "deals") == ["won", "lost"]
-    envelope = await crib.call("deals", stage="won")
+    assert (status(crib, "deals"), values(crib, "deals")) == ("active", ["won", "lost"])
+    result = await crib.invoke("deals", {"stage": "won"})
+    [warning] = result.summary.warnings
+    assert warning.startswith("tool 'deals@1.0.0' runs as before: provider 'crm' offers it changed, " + change_class)
+    assert "toolcrib tool review deals" in warning
+
+
+@pytest.mark.parametrize(
+    ("before", "now"),
+    [
+        ({"method": "post", "deals": [STAGE]}, {"method": "post", "deals": []}),
+        ({"deals": [{**STAGE, "name": "X-Stage", "in": "header"}]}, {"deals": [{**STAGE, "name": "X-Stage"}]}),
+    ],
+    ids=["a write loses an argument", "an argument goes elsewhere"],
+)
+async def test_a_change_by_which_calls_do_something_else_blocks_the_tool(crib: Crib, before: Any, now: Any):
+    await bring(crib, **before)
+
+    assert told(await bring(crib, **now)) == {"deals": "held"}
+    envelope = await crib.call("deals")
     assert envelope.error is not None
     assert (envelope.error.code, envelope.error.reason) == ("POLICY_DENIED", "tool_blocked")
     assert "toolcrib tool review deals" in envelope.error.message
+
+
+async def test_a_blocked_tool_runs_again_once_what_is_offered_can_only_fail(crib: Crib):
+    await bring(crib, method="post", deals=[STAGE])
+    await bring(crib, method="post", deals=[])
+    assert status(crib, "deals") == "blocked"
+
+    await bring(crib, method="post", deals=[LESS])
+    assert status(crib, "deals") == "active"
+
+
+async def test_what_a_person_says_of_a_tool_outlasts_a_proposal(crib: Crib):
+    await bring(crib, deals=[STAGE])
+    await bring(crib, deals=[LESS])
+    await crib.lifecycle.block("deals", message="Leaks.")
+
+    assert told(await bring(crib, deals=[STAGE])) == {"deals": "unchanged"}
+    current = crib.registry.require("default", "deals")
+    assert (current.status, current.status_message) == ("blocked", "Leaks.")
 
 
 async def test_what_was_held_never_becomes_the_baseline(crib: Crib):
@@ -125,7 +166,7 @@ async def test_a_proposal_can_be_read_whole_and_accepted(crib: Crib):
 
     review = await crib.lifecycle.review("deals")
     assert review.proposal is not None
-    assert (review.provider, review.status, review.changed_by_person) == ("crm", "blocked", False)
+    assert (review.provider, review.status, review.changed_by_person) == ("crm", "active", False)
     assert review.proposal.change.worst == "narrowing"
     assert review.proposal.definition.input_schema["properties"]["stage"]["enum"] == ["won"]
     assert '-          "lost"' in review.diff
@@ -139,18 +180,24 @@ async def test_a_proposal_can_be_read_whole_and_accepted(crib: Crib):
     assert (await crib.lifecycle.review("deals")).diff == ""
 
 
-async def test_a_rejected_change_is_not_proposed_again_and_the_tool_stays_blocked(crib: Crib):
-    await bring(crib, deals=[STAGE])
-    await bring(crib, deals=[LESS])
+@pytest.mark.parametrize(("now", "state"), [([LESS], "active"), ([], "blocked")])
+async def test_a_rejected_change_is_not_proposed_again_and_a_blocked_tool_stays_blocked(
+    crib: Crib, now: list[Any], state: str
+):
+    await bring(crib, method="post", deals=[STAGE])
+    await bring(crib, method="post", deals=now)
 
-    assert (await crib.lifecycle.reject("deals")).status == "blocked"
-    outcome = await bring(crib, deals=[LESS])
+    rejected = await crib.lifecycle.reject("deals")
+    assert (rejected.status, rejected.status_message is None) == (state, state == "active")
+    outcome = await bring(crib, method="post", deals=now)
 
     assert told(outcome) == {"deals": "held"}
     assert outcome.tools[0].message == "a person has rejected this change before"
+    assert status(crib, "deals") == state
     with pytest.raises(NotFound, match="no change of tool 'deals' waits"):
         await crib.lifecycle.accept("deals")
-    assert (await crib.lifecycle.activate("deals")).status == "active"
+    activated = await crib.lifecycle.activate("deals")
+    assert (activated.status, activated.status_message) == ("active", None)
 
 
 async def test_an_operator_who_accepts_changes_gets_them_at_once(crib: Crib):
@@ -181,13 +228,13 @@ async def test_a_tool_that_a_person_has_changed_is_never_overwritten(crib: Crib)
 
 
 async def test_a_persons_tool_is_blocked_too_if_its_provider_changes_dangerously(crib: Crib):
-    await bring(crib, deals=[STAGE])
+    await bring(crib, method="post", deals=[STAGE])
     await edit(crib, "deals", description="Ours.", version="1.1.0")
 
-    assert told(await bring(crib, deals=[LESS])) == {"deals": "held"}
+    assert told(await bring(crib, method="post", deals=[])) == {"deals": "held"}
     assert status(crib, "deals") == "blocked"
     assert status(crib, "deals@1.0.0") == "blocked"
-    assert told(await bring(crib, deals=[STAGE])) == {"deals": "kept"}
+    assert told(await bring(crib, method="post", deals=[STAGE])) == {"deals": "kept"}
     current = crib.registry.require("default", "deals")
     assert (current.status, current.definition.description) == ("active", "Ours.")
 

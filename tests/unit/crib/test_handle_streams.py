@@ -93,6 +93,18 @@ async def test_events_text_and_result_of_an_agent():
     assert result.conversation_id is not None
 
 
+@pytest.mark.requirement("live.iteration")
+async def test_events_of_a_model_s_turn_have_its_number():
+    async with crib_with(CALL, "It is a.") as crib:
+        desk = crib.agent("desk", model=MODEL, tools=["find"])
+        async with desk.stream("Which?") as stream:
+            events = [event async for event in stream]
+
+    shown = [event for event in events if isinstance(event, TextDelta | ToolCallStart | ToolCallEnd)]
+    turns = {(type(event), event.iteration) for event in shown}
+    assert turns == {(TextDelta, 1), (ToolCallStart, 1), (ToolCallEnd, 1), (TextDelta, 2)}
+
+
 async def test_text_comes_in_pieces_and_as_a_whole():
     async with crib_with(CALL, "It is a.", CALL, "It is a.") as crib:
         desk = crib.agent("desk", model=MODEL, tools=["find"])

@@ -13,6 +13,7 @@ from toolcrib import Crib, Result, RunNotCompleted, ScriptedModel, tool
 from toolcrib.contracts import AgentDefinition, LLMConfig, PinnedHandle, PinSelector, Principal, ToolEnvelope
 from toolcrib.contracts.base.display import html_table
 from toolcrib.llm import Message, Text, ToolCall, ToolResult
+from toolcrib.sync import Crib as SynchronousCrib
 from toolcrib.testing import approve, new_crib
 
 pytestmark = pytest.mark.requirement("results.one_shape")
@@ -199,17 +200,32 @@ async def test_results_and_traces_draw_themselves_without_running_what_they_show
     async with crib_with(calling("find", f'{{"text": "{HOSTILE.replace(chr(34), chr(39))}"}}'), HOSTILE) as crib:
         result = await crib.agent("desk", model=MODEL, tools=["find"])("Which?")
         trace = await crib.trace(result.run_id)
+        call = await crib.call("find", text=HOSTILE)
 
-    for html in (drawn_by(result), drawn_by(trace)):
+    for shown, title in ((result, "tool call find"), (trace, "tool call find"), (call, "call find")):
         drawn = _Tags()
-        drawn.feed(html)
+        drawn.feed(drawn_by(shown))
         assert drawn.tags <= {"div", "strong", "table", "tr", "th", "td"}
         assert HOSTILE in drawn.text
-        assert "tool call find" in drawn.text
-    for shown in (result, trace):
+        assert title in drawn.text
         terminal = StringIO()
         Console(file=terminal, width=200).print(shown)
-        assert "tool call find" in terminal.getvalue()
+        assert title in terminal.getvalue()
+
+
+@pytest.mark.requirement("results.shown")
+def test_a_function_tool_and_a_synchronous_crib_say_what_they_are_also_when_closed():
+    @tool(side_effects="reads")
+    async def find(text: str) -> str:
+        """Find."""
+        return text
+
+    with SynchronousCrib("memory://") as crib:
+        opened = repr(crib)
+
+    assert repr(find).startswith("FunctionTool('find', function=tests.unit.crib.test_results.")
+    assert opened.startswith("Crib(store=MemoryStore, principal=Principal(")
+    assert repr(crib) == opened
 
 
 @pytest.mark.requirement("results.shown")

@@ -10,10 +10,11 @@ from sqlalchemy.dialects import mysql, postgresql, sqlite
 
 from tests.unit.entities.shop import Order
 from toolcrib.contracts import InvalidInput
+from toolcrib.infrastructure.queries.grammar import MAX_DEPTH, MAX_TERMS, read_filter, read_order
+from toolcrib.infrastructure.queries.statements import to_clause, to_order
 from toolcrib.kinds.entity.importer.generation import MAX_FILTER, generate
 from toolcrib.kinds.entity.importer.tables import as_entity
-from toolcrib.kinds.entity.runtime.filters import MAX_DEPTH, MAX_TERMS, read_filter, read_order
-from toolcrib.kinds.entity.runtime.values import BoundField, fields_of
+from toolcrib.kinds.entity.runtime.values import BoundField, fields_of, searchable_types
 from toolcrib.kinds.entity.shape import EntityImplementation
 
 NOW: Final = datetime(2026, 5, 1, tzinfo=UTC)
@@ -31,9 +32,13 @@ def fields(dialect: str) -> dict[str, BoundField]:
     return fields_of(made.columns, ORDERS.table, dialect)[0]
 
 
+def clause(text: str, dialect: str) -> sa.ColumnElement[bool]:
+    known = fields(dialect)
+    return to_clause(read_filter(text, searchable_types(known), now=NOW), known, dialect=dialect)
+
+
 def compiled(text: str, dialect: str) -> str:
-    condition = read_filter(text, fields(dialect), dialect=dialect, now=NOW)
-    return str(condition.compile(dialect=DIALECTS[dialect]))
+    return str(clause(text, dialect).compile(dialect=DIALECTS[dialect]))
 
 
 @pytest.mark.requirement("entities.filter_refusals")
@@ -88,7 +93,7 @@ def compiled(text: str, dialect: str) -> str:
 )
 def test_a_filter_that_asks_for_what_there_is_not_is_told_what_there_is(text: str, said: str):
     with pytest.raises(InvalidInput) as refusal:
-        read_filter(text, fields("sqlite"), dialect="sqlite", now=NOW)
+        clause(text, "sqlite")
 
     assert said in str(refusal.value)
 
@@ -105,7 +110,7 @@ def test_a_filter_that_asks_for_what_there_is_not_is_told_what_there_is(text: st
 )
 def test_a_filter_beyond_the_bounds_is_refused(text: str, said: str):
     with pytest.raises(InvalidInput, match=said):
-        read_filter(text, fields("sqlite"), dialect="sqlite", now=NOW)
+        clause(text, "sqlite")
 
 
 @pytest.mark.requirement("entities.filter_refusals")
@@ -139,4 +144,6 @@ def test_every_function_and_operator_is_compiled_for_every_dialect(dialect: str)
     )
 
     assert compiled(text, dialect)
-    assert read_order("placed desc, note", fields(dialect), dialect=dialect)
+    assert to_order(
+        read_order("placed desc, note", searchable_types(fields(dialect))), fields(dialect), dialect=dialect
+    )

@@ -1,6 +1,5 @@
 """Columns that are versions, of every type, and tools that a person has changed."""
 
-import sys
 from typing import Any, ClassVar
 
 import pytest
@@ -10,7 +9,7 @@ from sqlalchemy.orm import DeclarativeBase, Mapped, mapped_column
 from tests.servers.postgres import PostgresServer
 from tests.unit.entities.shop import Order, Shop, open_shop
 from toolcrib import Crib, EntityOptions
-from toolcrib.contracts import ErrorCode, Reason
+from toolcrib.contracts import Reason
 from toolcrib.kinds.entity.importer.engines import open_engine
 from toolcrib.kinds.entity.importer.tables import as_entity
 
@@ -85,16 +84,3 @@ async def test_importing_again_keeps_what_a_person_has_changed(database_url: str
         kept = shop.crib.registry.require("default", "search_orders").definition
         assert kept.description == "Ours."
         assert (await shop.done("search_orders"))["items"] == []
-
-
-@pytest.mark.requirement("entities.failures")
-async def test_a_package_that_is_missing_is_named(database_url: str, monkeypatch: pytest.MonkeyPatch):
-    async with open_shop(database_url) as shop:
-        monkeypatch.delitem(sys.modules, "toolcrib.kinds.entity.runtime.operations", raising=False)
-        monkeypatch.delitem(sys.modules, "toolcrib.kinds.entity.runtime.filters", raising=False)
-        monkeypatch.setitem(sys.modules, "odatapy.errors", None)
-
-        refusal = await shop.refused("count_orders")
-
-    assert (refusal.code, refusal.reason) == (ErrorCode.UNKNOWN, Reason.RUNTIME_MISSING)
-    assert "pip install 'toolcrib[entities]'" in refusal.message

@@ -70,6 +70,13 @@ def test_an_override_replaces_the_given_fields_and_keeps_the_others() -> None:
     assert tool.rate_limit == RateLimit(count=1, per_s=1)
 
 
+@pytest.mark.requirement("providers.overrides")
+def test_an_override_adds_headers_that_every_request_sends() -> None:
+    override = ToolOverride(headers={"X-Api-Version": "2"})
+    (tool,) = imported({"/find": {"get": {}}}, overrides={"GET /find": override}).tools
+    assert http(tool).headers == {"X-Api-Version": "2"}
+
+
 @pytest.mark.requirement("providers.overrides", "providers.retries")
 def test_an_override_can_take_back_idempotence_and_set_retries() -> None:
     paths: dict[str, Any] = {"/a": {"put": {}}}

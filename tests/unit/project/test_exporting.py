@@ -4,7 +4,7 @@ import asyncio
 import json
 import tempfile
 from pathlib import Path
-from typing import Any
+from typing import Any, get_args
 
 import pytest
 from hypothesis import HealthCheck, given, settings
@@ -15,18 +15,27 @@ from toolcrib import Crib, tool
 from toolcrib.contracts import (
     AgentDefinition,
     BearerAuth,
+    CronSource,
     LLMConfig,
+    McpServerDefinition,
     PromptFragment,
     ProviderDefinition,
     ServiceAccount,
     ToolDefinition,
+    TriggerDefinition,
 )
+from toolcrib.contracts.projects import ProjectKind
 from toolcrib.contracts.workflows import ConditionBinding, StepRegistration
 from toolcrib.crib.project import Project, prepare, project_files, write_files
-from toolcrib.kinds.http.shape import HttpImplementation
+from toolcrib.crib.project.planning import SHOWN
+from toolcrib.kinds.http.shape import HttpBody, HttpImplementation
 
 pytestmark = pytest.mark.requirement("projects.export")
 
+NEVER_EXPORTED = {"project", "secret", "key", "budget", "function", "import"}
+"""What a store does not have as a document: names of what it needs, and what is exported as the tools that it made."""
+EXPORTED = {f"{kind}s" for kind in set(get_args(ProjectKind)) - NEVER_EXPORTED - {"blob"}}
+"""The folders of an export; blobs come with gRPC tools only (`test_kinds.py`)."""
 TEXTS = st.text(st.characters(codec="utf-8", exclude_categories=("Cs", "Cc"), include_characters="\n\t"), max_size=40)
 VALUES = st.recursive(
     st.none()
@@ -35,6 +44,11 @@ VALUES = st.recursive(
     | st.sampled_from(["2026-01-31", "yes", "1e3", "0o7", "~"]),
     lambda inner: st.lists(inner, max_size=2) | st.dictionaries(st.sampled_from("ab"), inner, max_size=2),
     max_leaves=4,
+)
+
+
+TEMPLATES = st.fixed_dictionaries(
+    {"data": st.lists(VALUES | st.just({"deep": {"$argument": "id"}}), max_size=3), "$set": VALUES}
 )
 
 
@@ -53,11 +67,16 @@ def http_tools(draw: st.DrawFn) -> list[ToolDefinition]:
                 description=draw(TEXTS),
                 tags=tuple(draw(st.lists(st.sampled_from(["a", "b-c"]), unique=True))),
                 usage=draw(st.none() | TEXTS),
+                metadata=draw(st.dictionaries(st.sampled_from(["owner", "$ref", "a b"]), VALUES, max_size=2)),
                 input_schema=schema,
                 side_effects=draw(st.sampled_from(["reads", "writes"])),
                 timeout_s=draw(st.sampled_from([60.0, 1.5])),
                 implementation=HttpImplementation(
-                    provider="crm", method=draw(st.sampled_from(["GET", "POST"])), url="/deals"
+                    provider="crm",
+                    method=draw(st.sampled_from(["GET", "POST"])),
+                    url="/deals",
+                    headers=draw(st.sampled_from([{}, {"X-Api-Version": "2", "X-Lang": "nö"}])),
+                    body=draw(st.none() | st.builds(HttpBody, template=TEMPLATES)),
                 ),
             )
             for version in draw(st.sampled_from([("1.0.0",), ("1.0.0", "2.0.0")]))
@@ -72,7 +91,7 @@ def double(number: int) -> int:
 
 
 async def fill(crib: Crib, tools: list[ToolDefinition], text: str, value: Any) -> None:
-    """A catalogue with something of most kinds."""
+    """A catalogue with a document of every kind."""
     auth = BearerAuth(token="${secret:CRM_TOKEN}")
     await crib.save_provider(ProviderDefinition(name="crm", base_url="https://crm.example", auth=auth))
     for definition in tools:
@@ -91,12 +110,25 @@ async def fill(crib: Crib, tools: list[ToolDefinition], text: str, value: Any) -
     steps = [{"name": "s", "tool": names[0], "input": {"id": text}}]
     shown = {"type": "object", "properties": {"v": {"default": value}}}
     await crib.workflows.publish({"name": "flow", "description": text, "input_schema": shown, "steps": steps})
+    offered = {"name": "words", "title": text, "tools": ["tool_*", "tag:a"], "excluded_tools": [names[0]]}
+    await crib.mcp_servers.save(McpServerDefinition.model_validate(offered))
+    await crib.triggers.save(
+        TriggerDefinition(
+            name="nightly",
+            description=text,
+            when=CronSource(cron="0 6 * * mon-fri", timezone="Europe/Berlin"),
+            start="flow",
+            input={"v": value},
+            account="bot",
+            enabled=value is not None,
+        )
+    )
     await crib.lifecycle.deprecate(f"{tools[-1].name}@{tools[-1].version}", message="Slow.")
 
 
 async def rows(crib: Crib) -> set[tuple[Any, ...]]:
     found: dict[tuple[str, str, str], Any] = {}
-    for kind in ("provider", "fragment", "account", "condition", "tool", "workflow_step"):
+    for kind in SHOWN:
         for row in await crib.store.definitions.revisions(kind, "default"):
             found[kind, row.name, row.version] = (row.content_hash, row.status, row.status_message)
     return {(*key, *value) for key, value in found.items()}
@@ -109,6 +141,7 @@ def test_what_is_exported_makes_an_empty_store_equal(tools: list[ToolDefinition]
         async with Crib("memory://") as first, Crib("memory://") as second:
             await fill(first, tools, text, value)
             files = await project_files(first)
+            assert {path.partition("/")[0] for path in files} == EXPORTED
             write_files(folder, files)
             project = Project.read(folder)
             done = await (await prepare(second, project)).apply(second)
@@ -142,7 +175,7 @@ def test_a_second_export_changes_little_and_removes_only_its_own_files(tmp_path:
     asyncio.run(remove())
     (folder / "fragments" / "mine.yaml").write_text("kind: fragment\nname: mine\ntext: x\n")
     again = toolcrib("export", folder, store=store)
-    assert (again.exit_code, again.stdout) == (0, "wrote 1 files\nremoved fragments/f1.yaml\n")
+    assert (again.exit_code, again.stdout) == (0, "wrote 1 file\nremoved fragments/f1.yaml\n")
     assert sorted(file.name for file in (folder / "fragments").iterdir()) == ["f0.yaml", "mine.yaml"]
     (folder / "fragments" / "f0.yaml").write_text("kind: fragment\n")
     refused = toolcrib("export", folder, store=store)

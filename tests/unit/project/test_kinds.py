@@ -10,6 +10,7 @@ import pytest
 import sqlalchemy as sa
 from aiohttp import web
 
+from tests.unit.a2a.other_agent import other_agent
 from tests.unit.graphql.server import Api, api_server, crm_import
 from tests.unit.grpc.server import Crm, crm_server
 from tests.unit.mcp_client.server import running
@@ -18,6 +19,7 @@ from toolcrib import Crib, EgressPolicy, ScriptedModel, tool
 from toolcrib.contracts import ClientResult
 from toolcrib.crib.project import InvalidProject, Project, prepare, project_files, write_files
 from toolcrib.infrastructure.secrets import new_master_key
+from toolcrib.kinds.a2a.commands import A2aSource
 from toolcrib.kinds.entity.importer.engines import open_engine
 
 pytestmark = pytest.mark.requirement("projects.kinds")
@@ -152,6 +154,16 @@ async def test_mcp_tools(tmp_path: Path) -> None:
             await first.imports.mcp(server.url, name="there")
             async with place.copied(first) as copy:
                 assert await output(copy, "look", what="x") == 'look: {"what":"x"}'
+
+
+async def test_agents_of_other_systems(tmp_path: Path) -> None:
+    async with other_agent() as server:
+        place = Place(tmp_path, (server.port,))
+        async with place.crib("first") as first:
+            imported = await first.imports.read(A2aSource(name="there", url=server.url))
+            async with place.copied(first) as copy:
+                answer = await output(copy, imported.tools[0].name, message="just say it")
+    assert answer["text"] == "Said."
 
 
 async def test_graphql_tools(tmp_path: Path) -> None:

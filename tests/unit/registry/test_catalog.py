@@ -396,6 +396,8 @@ async def test_a_refresh_under_way_does_not_bring_back_an_older_provider(store: 
         ({"category": "crm/deals"}, "tool 'search': category 'crm/deals' is no segment of a security URI"),
         ({"security_uri": "crm"}, "tool 'search': security_uri 'crm' is invalid"),
         ({"security_uri": "ai://tools/*/execute"}, "tool 'search': security_uri 'ai://tools/*/execute' is invalid"),
+        ({"metadata": {"a": "x" * 16_400}}, "tool 'search': metadata has 16408 bytes of JSON, at most 16384 are kept"),
+        ({"metadata": {"a": float("nan")}}, "tool 'search': metadata is no JSON: "),
     ],
 )
 async def test_a_definition_that_could_not_run_is_refused_and_not_stored(
@@ -417,6 +419,7 @@ async def test_a_definition_that_could_not_run_is_refused_and_not_stored(
         {"output_schema": {"type": "array"}},
         {"cache": "ttl", "cache_ttl_s": 60, "side_effects": "reads"},
         {"cache": "forever", "side_effects": "none"},
+        {"metadata": {"owner": "crm-team", "tickets": [17, {"id": None}]}},
         {"category": "customer relations", "security_uri": "ai://tools/crm/search/execute"},
     ],
 )

@@ -38,7 +38,8 @@ def taken(name: str) -> HttpParameter:
 
 def operation(**changes: Any) -> ToolDefinition:
     fields: dict[str, Any] = {"method": "GET", "url": "https://api.test/deals", "provider": "crm"}
-    return make_definition("deals", implementation=HttpImplementation(**fields | changes))
+    stage: dict[str, Any] = {"type": "object", "properties": {"stage": {}}}
+    return make_definition("deals", input_schema=stage, implementation=HttpImplementation(**fields | changes))
 
 
 def provider(**changes: Any) -> ProviderDefinition:
@@ -64,6 +65,12 @@ def provider(**changes: Any) -> ProviderDefinition:
             )
         },
         {"body": HttpBody(content_type="a/b", encoding="binary", argument="body")},
+        {"headers": {"X-Api-Version": "2"}},
+        {"body": HttpBody(template={"data": {"type": "deals", "stage": {"$argument": "stage"}, "$set": [1, None]}})},
+        {
+            "body": HttpBody(template={"rows": [{"$argument": "stage"}]}),
+            "paging": CursorPaging(cursor_in="/stage/after", cursor_out="$.next"),
+        },
         {"paging": LinkPaging()},
         {"paging": NextUrlPaging(url_out="$.next", items="$.data['x-rows']")},
         {
@@ -100,6 +107,26 @@ def test_an_operation_that_can_be_called_is_accepted(changes: Any) -> None:
                 )
             },
             "two parameters are called 'a' in the header",
+        ),
+        ({"headers": {"X Y": "1"}}, "headers has 'X Y', which is no name of a header; correct it"),
+        ({"headers": {"Content-Type": "a/b"}}, "'Content-Type', which follows from the URL and the body; take it away"),
+        ({"headers": {"X-Api-Key": "k"}}, "'X-Api-Key' would hold a credential; give it as the provider's auth"),
+        ({"headers": {"X-A": "${env:CRM}"}}, "'X-A' would hold a credential; give it as the provider's auth"),
+        ({"headers": {"X-A": "1\r\nX-B: 2"}}, "the header 'X-A' has a line break or another control character"),
+        ({"headers": {"X-A": "1", "x-a": "2"}}, "headers has 'x-a' twice, in other letters; take one away"),
+        (
+            {"body": HttpBody(template={"a": [{"b": {"$argument": "stge"}}]})},
+            "names the argument 'stge', which input_schema does not have; did you mean 'stage'? it takes stage",
+        ),
+        ({"body": HttpBody(template={"a": {"$argument": 1}})}, '"$argument" without the name of one'),
+        ({"body": HttpBody(template=[{"$argument": "stage", "b": 1}])}, "with nothing else in the object"),
+        (
+            {"body": HttpBody(template={}, fields={"stage": "stage"})},
+            "the body has a template and an argument or fields; it is made in one way",
+        ),
+        (
+            {"body": HttpBody(template={}, encoding="form", content_type="application/x-www-form-urlencoded")},
+            "body.template makes JSON, and this body is 'form'; use fields or an argument",
         ),
         ({"body": HttpBody(argument="a", fields={"b": "b"})}, "the body has an argument and fields"),
         ({"body": HttpBody(content_type="text/plain", encoding="text")}, "is one argument; name it in body.argument"),
@@ -156,6 +183,12 @@ def test_valid_defaults_are_accepted_also_in_circular_schemas() -> None:
     node = {"type": "object", "properties": {"next": {"$ref": "#/$defs/Node"}, "n": {"type": "integer", "default": 1}}}
     schema = {"type": "object", "properties": {"node": {"$ref": "#/$defs/Node"}, "a": True}, "$defs": {"Node": node}}
     check_tool(operation().model_copy(update={"input_schema": schema}))
+
+
+@pytest.mark.requirement("registry.http_checked")
+def test_the_arguments_of_a_template_are_not_compared_with_a_schema_that_names_them_elsewhere() -> None:
+    tool = operation(body=HttpBody(template={"a": {"$argument": "b"}}))
+    check_tool(tool.model_copy(update={"input_schema": {"type": "object", "patternProperties": {"^b": {}}}}))
 
 
 @pytest.mark.requirement("registry.providers_checked")

@@ -3,6 +3,7 @@
 from typing import Any
 from urllib.parse import unquote
 
+import orjson
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
@@ -12,6 +13,7 @@ from tests.unit.runtimes_http.service import BEARER, TOKEN, Service, parameter, 
 from toolcrib.contracts import ApiKeyAuth, BearerAuth, ErrorCode, Reason
 from toolcrib.core.executor import CallFailed
 from toolcrib.core.providers import Credentials
+from toolcrib.kinds.http.runtime.bodies import write_body
 from toolcrib.kinds.http.runtime.requests import Target, build_request
 from toolcrib.kinds.http.shape import HttpBody, HttpImplementation, HttpParameter
 from toolcrib.kinds.python.shape import PythonImplementation
@@ -235,6 +237,74 @@ async def test_a_json_body_is_made_of_arguments(body: HttpBody, arguments: Any, 
         seen = await svc.sent(svc.tool(method="POST", body=body), arguments)
         assert seen.json == sent
         assert seen.headers["content-type"] == body.content_type
+
+
+NESTED: Any = {
+    "data": {
+        "type": "deals",
+        "attributes": {"stage": {"$argument": "stage"}, "tags": ["crm", {"$argument": "tag"}], "rank": None},
+        "relationships": {"owner": {"data": [{"id": {"$argument": "owner"}}]}},
+        "options": {},
+    }
+}
+
+
+@pytest.mark.requirement("runtime_http.body_template")
+@pytest.mark.parametrize(
+    ("template", "arguments", "sent"),
+    [
+        (
+            NESTED,
+            {"stage": "won", "tag": "x", "owner": 7},
+            {
+                "data": {
+                    "type": "deals",
+                    "attributes": {"stage": "won", "tags": ["crm", "x"], "rank": None},
+                    "relationships": {"owner": {"data": [{"id": 7}]}},
+                    "options": {},
+                }
+            },
+        ),
+        (NESTED, {}, {"data": {"type": "deals", "attributes": {"tags": ["crm"], "rank": None}, "options": {}}}),
+        ({"a": {"$argument": "x"}, "b": {"$argument": "x"}}, {"x": None}, {"a": None, "b": None}),
+        ([{"$argument": "x"}, 1], {"x": {"deep": [1]}}, [{"deep": [1]}, 1]),
+        ({"$set": {"a": 1}}, {}, {"$set": {"a": 1}}),
+    ],
+)
+async def test_a_template_puts_arguments_and_constants_at_their_places(
+    template: Any, arguments: Any, sent: Any
+) -> None:
+    async with service() as svc:
+        seen = await svc.sent(svc.tool(method="POST", body=HttpBody(template=template)), arguments)
+        assert seen.json == sent
+        assert seen.headers["content-type"] == "application/json"
+
+
+@pytest.mark.requirement("runtime_http.body_template")
+@given(value=st.recursive(st.text() | st.none() | st.booleans(), lambda inner: st.dictionaries(st.text(), inner)))
+def test_no_value_changes_what_stands_beside_it_in_a_template(value: Any) -> None:
+    body = HttpBody(template={"type": "deals", "deep": [{"value": {"$argument": "x"}}]})
+    written = write_body(body, {"x": value, "type": "other"})
+    assert written is not None
+    assert orjson.loads(written.data) == {"type": "deals", "deep": [{"value": value}]}
+
+
+@pytest.mark.requirement("runtime_http.body_template")
+async def test_a_template_of_nothing_that_is_given_is_no_body_unless_one_is_required() -> None:
+    async with service() as svc:
+        template = {"a": [{"$argument": "x"}]}
+        assert (await svc.sent(svc.tool(method="POST", body=HttpBody(template=template)))).body == b""
+        assert (await svc.sent(svc.tool(method="POST", body=HttpBody(template=template, required=True)))).json == {}
+
+
+@pytest.mark.requirement("runtime_http.body_template")
+async def test_a_template_takes_the_key_of_the_call_and_a_credential_of_the_body() -> None:
+    auth = ApiKeyAuth(key="${env:TOKEN}", place="body", name="api_key")
+    template = {"api_key": {"$argument": "key"}, "meta": {"id": {"$argument": "request"}}}
+    async with service(auth=auth) as svc:
+        tool = svc.tool(method="POST", body=HttpBody(template=template), idempotency_key="request")
+        sent = (await svc.sent(tool, {"key": "mine"})).json
+        assert sent == {"api_key": TOKEN, "meta": {"id": "run_1/t1.c1"}}
 
 
 @pytest.mark.requirement("runtime_http.body")

@@ -354,7 +354,7 @@ async def test_what_another_process_has_saved_is_listed(server: Server) -> None:
     async with Crib(server.crib.store) as other:
         await other.save(http_tool("theirs"))
         assert "theirs" in [item["name"] for item in (await server.get("/ai-tools"))["items"]]
-        assert (await server.get("/ai/tools/theirs"))["tool"]["definition"]["name"] == "theirs"
+        assert (await server.get("/ai/tools/theirs"))["definition"]["name"] == "theirs"
 
 
 @pytest.mark.requirement("server.newest")

@@ -180,11 +180,16 @@ async def test_a_conversation_is_continued(server: Server) -> None:
     first = await server.post("/ai/agents/desk/execute", {"message": "anything new?"})
     conversation = first["conversation_id"]
 
-    second = await server.post(f"/ai/conversations/{conversation}/continue", {"message": "and now?"})
+    following = {"message": "and now?", "context": {"region": "EU"}}
+    second = await server.post(f"/ai/conversations/{conversation}/continue", following)
 
     assert (second["conversation_id"], second["status"]) == (conversation, "completed")
     detail = await server.get(f"/ai/conversations/{conversation}")
     assert [turn["message"] for turn in detail["turns"]] == ["anything new?", "and now?"]
+    assert detail["conversation"]["shared_context"] == {"region": "EU"}
+    large = {"message": "more", "context": {"notes": "x" * 70_000}}
+    refused = await server.post(f"/ai/conversations/{conversation}/continue", large, status=422)
+    assert "at most 65536 are kept" in refused["error"]["message"]
     await server.post("/ai/conversations/conv_none/continue", {"message": "and now?"}, status=404)
 
 

@@ -22,7 +22,7 @@ async def test_code_is_saved_and_runs_as_a_tool(server: Server) -> None:
     shown = await server.get("/ai/tools/names")
     result = await server.crib.invoke("names", {"company": "Acme"})
 
-    assert shown["revisions"]
+    assert shown["revision"] == 1
     assert result.ok
     assert isinstance(result.output, list)
 

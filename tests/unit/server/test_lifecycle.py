@@ -75,9 +75,9 @@ async def test_a_change_that_was_held_is_reviewed_and_decided(server: Server) ->
     [waiting] = (await server.get("/ai/proposals"))["items"]
     review = await server.get("/ai/tools/crm_deals/review")
 
-    assert (waiting["tool"], review["status"]) == ("crm_deals", "blocked")
+    assert (waiting["tool"], review["status"]) == ("crm_deals", "active")
     assert [found["change_class"] for found in review["proposal"]["change"]["differences"]] == ["breaking"]
-    assert (await server.post("/ai/tools/crm_deals/reject"))["status"] == "blocked"
+    assert (await server.post("/ai/tools/crm_deals/reject"))["status"] == "active"
     await server.post("/ai/tools/crm_deals/accept", status=404)
     assert await bring(server, accept=True) == {"crm_deals": "changed"}
     assert await bring(server, STAGE) == {"crm_deals": "changed"}

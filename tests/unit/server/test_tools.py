@@ -56,6 +56,19 @@ async def test_tools_are_filtered(server: Server, query: dict[str, str], names: 
     assert [item["definition"]["name"] for item in page["items"]] == names
 
 
+@pytest.mark.requirement("server.metadata")
+async def test_metadata_of_a_tool_is_kept_shown_and_found_by_no_search(server: Server) -> None:
+    noted = {"owner": "crm-team", "tickets": [17]}
+    tool = body_of(http_tool("noted")) | {"metadata": noted}
+    saved = await server.post("/ai/tools", tool, status=201)
+    assert saved["definition"]["metadata"] == noted
+    assert (await server.get("/ai/tools", {"q": "crm-team"}))["items"] == []
+
+    helper = {"name": "flat", "mode": "agentic", "llm": {"model": "openai:gpt-4o"}, "tools": [{"tool": "search"}]}
+    made = await server.post("/agentic-tools", helper | {"metadata": noted}, status=201)
+    assert (await server.get("/agentic-tools/flat"))["metadata"] == made["metadata"] == noted
+
+
 @pytest.mark.requirement("server.tools")
 async def test_a_tool_is_created_once(server: Server) -> None:
     body = body_of(http_tool("deals_api"))
@@ -102,10 +115,11 @@ async def test_put_stores_a_revision_and_equal_content_none(server: Server) -> N
     changed = checked(await server.client.put("/api/v1/ai/tools/deals_api", json={**body, "version": "1.1.0"}), 200)
     assert (same["revision"], changed["revision"]) == (1, 2)
     view = await server.get("/ai/tools/deals_api")
-    assert view["tool"]["definition"]["version"] == "1.1.0"
-    assert [revision["revision"] for revision in view["revisions"]] == [1, 2]
+    assert view["definition"]["version"] == "1.1.0"
+    listed = (await server.get("/ai/tools/deals_api/revisions"))["items"]
+    assert [revision["revision"] for revision in listed] == [1, 2]
     older = await server.get("/ai/tools/deals_api@=1.0.0")
-    assert older["tool"]["revision"] == 1
+    assert older["revision"] == 1
 
 
 @pytest.mark.requirement("server.tools")
@@ -150,9 +164,9 @@ async def test_one_version_is_blocked_and_brought_back(server: Server) -> None:
     checked(await server.client.put("/api/v1/ai/tools/deals_api", json={**body, "version": "2.0.0"}), 200)
     blocked = await server.post("/ai/tools/deals_api/status", {"status": "blocked", "version": "2.0.0"})
     assert (blocked["status"], blocked["definition"]["version"]) == ("blocked", "2.0.0")
-    assert (await server.get("/ai/tools/deals_api"))["tool"]["definition"]["version"] == "1.0.0"
+    assert (await server.get("/ai/tools/deals_api"))["definition"]["version"] == "1.0.0"
     await server.post("/ai/tools/deals_api/status", {"status": "active", "version": "2.0.0"})
-    assert (await server.get("/ai/tools/deals_api"))["tool"]["definition"]["version"] == "2.0.0"
+    assert (await server.get("/ai/tools/deals_api"))["definition"]["version"] == "2.0.0"
     await server.post("/ai/tools/deals_api/status", {"status": "active", "version": "3.0.0"}, status=404)
 
 
@@ -238,7 +252,7 @@ async def test_changing_tools_needs_a_grant_that_is_named(server: Server) -> Non
     assert "'ai://tools/utility/mine/write'" in messages[0]
     assert all("'ai://tools/utility/deals_api/write'" in message for message in messages[1:5])
     assert "'ai://providers/pages/write'" in messages[5]
-    assert (await server.get("/ai/tools/deals_api"))["tool"]["status"] == "active"
+    assert (await server.get("/ai/tools/deals_api"))["status"] == "active"
 
 
 @pytest.mark.requirement("server.import")
@@ -250,7 +264,7 @@ async def test_a_document_becomes_tools_of_the_callers_realm(server: Server, for
     async with server.client_of("stranger") as stranger:
         body = {"name": "pages", "document": document, "overrides": {"list_pages": {"timeout_s": 5}}}
         report = checked(await stranger.post("/api/v1/ai/tools/import", json=body), 201)
-        stored = checked(await stranger.get("/api/v1/ai/tools/list_pages"), 200)["tool"]
+        stored = checked(await stranger.get("/api/v1/ai/tools/list_pages"), 200)
     assert (report["provider"]["name"], report["tools"]) == ("pages", ["list_pages@1.0.0"])
     assert report["report"]["operations"][0]["tool"] == "list_pages"
     assert (stored["realm"], stored["definition"]["timeout_s"]) == ("elsewhere", 5.0)

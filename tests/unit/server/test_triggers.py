@@ -1,13 +1,13 @@
 """Triggers over REST, and webhooks at their addresses: without a key, with a signature."""
 
 import json
-from collections.abc import AsyncGenerator
-from datetime import UTC, datetime
+from collections.abc import AsyncGenerator, Mapping
+from datetime import UTC, datetime, timedelta
 
 import pytest
 
 from tests.unit.server.client import PRINCIPALS, Server, checked, serving
-from toolcrib.contracts import Principal, ServiceAccount
+from toolcrib.contracts import Principal, Run, ServiceAccount, WebhookForm
 from toolcrib.core.triggers import sign
 
 SECRET = "shared-secret"
@@ -109,3 +109,51 @@ async def test_each_act_needs_its_grant(hooked: Server, monkeypatch: pytest.Monk
             found[verb] = (await hooked.client.post(f"{path}/{verb}", headers=ann)).status_code
         found["fire"] = (await hooked.client.post(f"{path}/fire", json=event, headers=ann)).status_code
         assert found == status
+
+
+@pytest.mark.requirement("triggers.replay")
+@pytest.mark.parametrize("form", ["standard", "github", "stripe", "slack"])
+async def test_what_an_attacker_makes_of_a_webhook_that_was_heard_starts_nothing(hooked: Server, form: WebhookForm):
+    """Sent again, changed, too early, too late, and to be signed by nobody: the tool is called once."""
+    source = {"kind": "webhook", "signature": form, "secret": "${env:TOOLCRIB_SECRET_HOOK}"}
+    checked(await hooked.client.put("/api/v1/ai/triggers/hook", json={**HOOK, "when": source}), 200)
+    body = json.dumps({"id": "evt_1", "company": "Acme"}).encode()
+    now = datetime.now(UTC)
+
+    async def send(content: bytes, headers: Mapping[str, str]) -> int:
+        answer = await hooked.client.post("/hooks/default/hook", content=content, headers={**NO_KEY, **headers})
+        return answer.status_code
+
+    heard = sign(form, SECRET, body, event_id="msg_1", at=now)
+    assert [await send(body, heard), await send(body, heard)] == [202, 200]
+
+    other = json.dumps({"id": "evt_2", "company": "Mallory"}).encode()
+    forged = [send(other, heard), send(body + b" ", heard), send(body, dict.fromkeys(heard, "")), send(body, {})]
+    forged += [send(other, sign(form, "guess", other, event_id="msg_2", at=now))]
+    forged += [send(body, {**heard, name: f"9{value}"}) for name, value in heard.items()]
+    if form != "github":  # which signs no time: its webhooks are known again by their bodies
+        skewed = [now + timedelta(seconds=off) for off in (-400, 400)]
+        forged += [send(other, sign(form, SECRET, other, event_id="msg_2", at=at)) for at in skewed]
+    assert {await answer for answer in forged} == {401}
+
+    await hooked.crib.recover()
+    [run] = await hooked.crib.store.journal.runs("default", made_by="account:robot")
+    assert (run.request.input, run.output, run.request.tainted) == ({"company": "Acme"}, [{"name": "Acme"}], True)
+
+
+@pytest.mark.requirement("triggers.account")
+async def test_a_webhook_calls_a_tool_under_the_rules_of_its_account(hooked: Server):
+    """A tool that a person must approve waits for that; one without a grant is denied."""
+    update = {**HOOK, "start": "update", "input": {"stage": "${event.body.stage}"}}
+    await hooked.crib.accounts.save(ServiceAccount(name="narrow", grants=("ai://tools/*/search/*", "ai://secrets/*")))
+    runs: list[Run] = []
+    for account in ("robot", "narrow"):
+        checked(await hooked.client.put("/api/v1/ai/triggers/hook", json={**update, "account": account}), 200)
+        body = json.dumps({"stage": account}).encode()
+        answer = await hooked.client.post("/hooks/default/hook", content=body, headers=signed(body, account))
+        await hooked.crib.recover()
+        runs.append(await hooked.crib.store.journal.run(checked(answer, 202)["run_id"]))
+
+    assert [run.status for run in runs] == ["awaiting_approval", "failed"]
+    assert runs[1].error is not None
+    assert runs[1].error.code == "POLICY_DENIED"

@@ -14,8 +14,15 @@ import orjson
 from msgspec import Struct
 
 from toolcrib.agents.history.variables import RecalledContext, opening, variables_of
-from toolcrib.agents.model.context_window import room_key, trim_message, trim_results
-from toolcrib.agents.model.tool_calls import Calls, error_for_model, read_calls, refusal_key, text_for_model
+from toolcrib.agents.model.context_window import room_key, shorten_turn, trim_results
+from toolcrib.agents.model.tool_calls import (
+    Calls,
+    error_for_model,
+    files_for_model,
+    read_calls,
+    refusal_key,
+    text_for_model,
+)
 from toolcrib.contracts import (
     CallFinished,
     Json,
@@ -59,6 +66,11 @@ class _Reading(Struct):
     progress: dict[str, Json] = msgspec.field(default_factory=dict[str, Json])
     started: RunStarted | None = None
     finished: RunFinished | None = None
+
+    @property
+    def shows_files(self) -> bool:
+        """Whether the model was shown the files of results."""
+        return self.started is not None and self.started.request.shows_files
 
 
 async def transcript(events: Sequence[RunEvent], kept: Kept) -> tuple[Message, ...]:
@@ -145,7 +157,8 @@ def _result(position: str, call: ModelToolCall, calls: Calls, reading: _Reading,
     envelope, failure = reading.envelopes.get(position), calls.refused.get(position)
     if envelope is not None:
         text = text_for_model(envelope, called=call.name, offered=offered)
-        return ToolResult(call.id, call.name, text, is_error=envelope.error is not None)
+        files = files_for_model(envelope) if reading.shows_files else ()
+        return ToolResult(call.id, call.name, text, is_error=envelope.error is not None, files=files)
     if failure is not None:
         return ToolResult(call.id, call.name, _dump(error_for_model(failure)), is_error=True)
     if position in reading.progress:
@@ -157,7 +170,10 @@ def _result(position: str, call: ModelToolCall, calls: Calls, reading: _Reading,
 
 def _unsent(reading: _Reading) -> tuple[Message, ...]:
     """The user's message of a turn that no model was asked in."""
-    return (opening(reading.started.request.input, RecalledContext()),) if reading.started is not None else ()
+    if reading.started is None:
+        return ()
+    asked = reading.started.request
+    return (opening(asked.input, RecalledContext(), asked.files),)
 
 
 def _with_ending(messages: tuple[Message, ...], finished: RunFinished | None) -> tuple[Message, ...]:
@@ -269,8 +285,8 @@ class Turn(Struct, frozen=True, dict=True):
 
     @cached_property
     def short(self) -> tuple[Message, ...]:
-        """The messages with short results."""
-        return tuple(map(trim_message, self.messages))
+        """The messages with short results, and with words in place of files."""
+        return tuple(map(shorten_turn, self.messages))
 
     @cached_property
     def size(self) -> Size:

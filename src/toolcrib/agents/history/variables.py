@@ -4,14 +4,16 @@ A `Recall` returns the earlier messages. It must return the same ones for a resu
 (`RunContext.once`).
 """
 
+from collections.abc import Sequence
 from typing import Protocol, cast
 
 import orjson
 from msgspec import Struct
 
-from toolcrib.contracts import AgentImplementation, Json, JsonObject
+from toolcrib.contracts import AgentImplementation, Attachment, Json, JsonObject
 from toolcrib.core.runs import RunContext
 from toolcrib.llm import Message, user
+from toolcrib.llm.base.files import with_files
 
 
 class RecalledContext(Struct, frozen=True):
@@ -50,18 +52,20 @@ class Recall(Protocol):
         ...
 
 
-def opening(arguments: Json, recalled: RecalledContext) -> Message:
-    """The user's message as the model is shown it, the variables before it.
+def opening(arguments: Json, recalled: RecalledContext, files: Sequence[Attachment] = ()) -> Message:
+    """The user's message as the model is shown it, the variables before it and the files after it.
 
     Args:
         arguments: `message`, `context`, and whatever else the agent's parameters are: all others are variables too.
         recalled: What is remembered.
+        files: What came with the message.
     """
     message = message_of(arguments)
     others = {name: value for name, value in _object(arguments).items() if name not in ("message", "context")}
     variables = {**recalled.variables, **others, **variables_of(arguments)}
     context_text = f"Context:\n{_dump(variables)}" if variables or message is None else ""
-    return user("\n\n".join(part for part in (context_text, message) if part))
+    said = user("\n\n".join(part for part in (context_text, message) if part))
+    return with_files(said, files) if files else said
 
 
 def message_of(arguments: Json) -> str | None:

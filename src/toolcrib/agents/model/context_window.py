@@ -13,7 +13,8 @@ import orjson
 
 from toolcrib.contracts import Json, LLMConfig, ModelError
 from toolcrib.core.runs import RunContext, shorten_json
-from toolcrib.llm import Message, Part, ToolCall, ToolResult, ToolSet
+from toolcrib.llm import FilePart, Message, Part, Text, ToolCall, ToolResult, ToolSet
+from toolcrib.llm.base.files import describe
 from toolcrib.llm.base.messages import GrowingSize
 from toolcrib.llm.base.prices import characters_of, context_window, estimate_tokens, tokens_of
 
@@ -21,6 +22,7 @@ _LONGEST_RESULT: Final = 500
 """Characters of a result that is left alone."""
 _KEPT: Final = 300
 _LONGEST_ARGUMENTS: Final = 1000
+_NOT_SHOWN: Final = "it is not shown any more, to leave room"
 _CUT: Final = "… (the beginning of {size} characters; call the tool again if you need the rest)"
 
 
@@ -31,6 +33,14 @@ def trim_message(message: Message) -> Message:
     return message if same else msgspec.structs.replace(message, parts=parts)
 
 
+def shorten_turn(message: Message) -> Message:
+    """The message of an earlier turn with short results and arguments, and with words in place of its files."""
+    parts = tuple(
+        Text(describe(part, _NOT_SHOWN)) if type(part) is FilePart else _short(part) for part in message.parts
+    )
+    return msgspec.structs.replace(message, parts=parts)
+
+
 def trim_results(messages: Sequence[Message], before: int) -> tuple[Message, ...]:
     """The messages, of which those before a place have short results."""
     return (*map(trim_message, messages[:before]), *messages[before:])
@@ -38,13 +48,22 @@ def trim_results(messages: Sequence[Message], before: int) -> tuple[Message, ...
 
 def _short(part: Part) -> Part:
     match part:
-        case ToolResult() if len(part.text) > _LONGEST_RESULT:
-            return msgspec.structs.replace(part, text=part.text[:_KEPT] + _CUT.format(size=len(part.text)))
+        case ToolResult() if len(part.text) > _LONGEST_RESULT or part.files:
+            return _short_result(part)
         case ToolCall() if len(part.args) > _LONGEST_ARGUMENTS:
             # A seal is over the call as it was, and says nothing of this one.
             return msgspec.structs.replace(part, args=_short_arguments(part.args), signature=None)
         case _:
             return part
+
+
+def _short_result(result: ToolResult) -> ToolResult:
+    """The result with the beginning of its text, and with words in place of its files."""
+    text = result.text
+    if len(text) > _LONGEST_RESULT:
+        text = text[:_KEPT] + _CUT.format(size=len(text))
+    words = [text, *(describe(file, _NOT_SHOWN) for file in result.files)]
+    return msgspec.structs.replace(result, text="\n".join(words), files=())
 
 
 def _short_arguments(text: str) -> str:

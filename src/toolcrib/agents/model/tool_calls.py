@@ -12,10 +12,15 @@ from typing import Final, NamedTuple
 import msgspec
 import orjson
 
-from toolcrib.contracts import ErrorCode, Json, JsonObject, Reason, ToolEnvelope, ToolError
+from toolcrib.contracts import Attachment, ErrorCode, Json, JsonObject, Reason, ToolEnvelope, ToolError
+from toolcrib.contracts.base.media import input_of
 from toolcrib.core.executor import error
 from toolcrib.core.runs import clip_text, shorten_json
-from toolcrib.llm import Message, Part, ToolCall
+from toolcrib.llm import FilePart, Message, Part, ToolCall
+from toolcrib.llm.base.files import file_of
+
+_LONGEST_FILE: Final = 20_000
+"""Bytes of a text file that a model is shown as the file of a result."""
 
 
 def preview(value: Json, limit: int = 4000) -> str:
@@ -43,6 +48,28 @@ def result_text(envelope: ToolEnvelope, limit: int = 20_000) -> str:
     if envelope.truncated:
         notes.append("this is the beginning of a larger output, the rest of which is not shown; ask for less at once")
     return "\n".join([shown, *notes])
+
+
+def files_for_model(envelope: ToolEnvelope) -> tuple[FilePart, ...]:
+    """The images and files of a call's outcome that a model may be shown.
+
+    They are what the tool returned as files: a whole output that was cut, and a whole table, are not among them, and
+    neither is a long text.
+    """
+    if envelope.error is not None:
+        return ()
+    found = (file_of(kept) for kept in envelope.attachments if _is_for_models(kept))
+    return tuple(file for file in found if file is not None)
+
+
+def _is_for_models(kept: Attachment) -> bool:
+    match input_of(kept.content_type or ""):
+        case None:
+            return False
+        case "text":
+            return kept.kind == "file" and (kept.bytes or 0) <= _LONGEST_FILE
+        case _:
+            return True
 
 
 def calls_in_short(done: Sequence[ToolEnvelope]) -> list[Json]:

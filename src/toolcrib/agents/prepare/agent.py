@@ -136,9 +136,10 @@ class AgentPreparer:
             guardrails=context.policy.guardrails,
         )
         system, run_input = await self._system(context, agent, offer), context.request.input
+        files = context.request.files
         found = offer.findable(begun.found)
         room = ContextWindow(context, agent.llm).for_the_past(
-            opening(run_input, RecalledContext()), system=system, tools=offer.with_found(found)
+            opening(run_input, RecalledContext(), files), system=system, tools=offer.with_found(found)
         )
         recalled = await self._recall(context, agent, room)
         return PreparedAgent(
@@ -146,7 +147,7 @@ class AgentPreparer:
             model_client=model_client,
             offer=offer,
             system=system,
-            opening=(*recalled.messages, opening(run_input, recalled)),
+            opening=(*recalled.messages, opening(run_input, recalled, files)),
             found=found,
         )
 
@@ -263,7 +264,8 @@ def check_agent(definition: ToolDefinition, registry: Registry, realm: str, frag
     for path, problem in _problems(definition, agent, realm, fragments):
         found.add(path, problem)
     for path, reference in _agents_named(agent):
-        found.attempt(partial(_require_agent, definition.name, reference, registry, realm), None, path)
+        require = partial(_require_agent, definition.name, own=not path.startswith("/delegates/"))
+        found.attempt(partial(require, reference, registry, realm), None, path)
     effects = _effects(definition.name, agent, registry, realm, found)
     found.tell()
     return AgentDefinition.of(definition).tool().model_copy(update={"side_effects": effects})
@@ -279,7 +281,10 @@ def _problems(
         yield ("/response_format" if agent.response_schema is None else "/response_schema"), problem
     if agent.realms and realm not in agent.realms:
         allowed = ", ".join(agent.realms)
-        yield "/realms", f"it is saved in realm {realm!r} and may run in {allowed} only; add its own realm"
+        yield (
+            "/realms",
+            f"it may be saved in {allowed} only, and this is realm {realm!r}; add {realm!r}, or save it there",
+        )
     for place, name in enumerate(agent.prompt_fragments):
         if fragments.find(realm, name) is None:
             path = f"/prompt_fragments/{place}"
@@ -316,11 +321,13 @@ def _format_problems(agent: AgentImplementation) -> Iterator[str]:
         yield f"response_schema has type {schema.get('type')!r}; models answer with an object, so use type 'object'"
 
 
-def _require_agent(name: str, reference: str, registry: Registry, realm: str) -> ToolRevision:
+def _require_agent(name: str, reference: str, registry: Registry, realm: str, *, own: bool) -> ToolRevision:
+    """An agent; one of this system if it has to be our own."""
     found = registry.require(realm, reference)
-    kind = found.definition.implementation.kind
-    if kind != "agent":
-        msg = f"agent {name!r}: {reference!r} is of kind {kind!r}, not an agent; name it in tools"
+    implementation = found.definition.implementation
+    if not implementation.is_agent or (own and not isinstance(implementation, AgentImplementation)):
+        advice = "name one of this system" if implementation.is_agent else "name it in tools"
+        msg = f"agent {name!r}: {reference!r} is of kind {implementation.kind!r}, not an agent; {advice}"
         raise InvalidDefinition(msg)
     return found
 

@@ -132,6 +132,10 @@ class RunPreparer:
         self._references = references
         self._places: dict[tuple[object, ...], SharedSetup] = {}
 
+    def asking(self, models: Models) -> "RunPreparer":
+        """One that opens other models, and prepares runs likewise besides."""
+        return RunPreparer(models, self._registry, self._providers, self._references)
+
     async def prepare(self, context: RunContext, tool: ToolRevision) -> Setup:
         """Open the model, find the tools, read the reference data, and set the run's policy.
 

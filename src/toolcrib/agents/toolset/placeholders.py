@@ -6,6 +6,8 @@ A placeholder is a plain name; a prompt cannot call or compute anything.
 import re
 from collections.abc import Iterator, Mapping, Sequence
 from datetime import datetime
+from types import MappingProxyType
+from typing import Final
 
 from toolcrib.agents.toolset.allocation import ToolAllocation
 from toolcrib.agents.toolset.default_prompt import reference_names
@@ -18,26 +20,34 @@ from toolcrib.contracts import (
     JsonSchema,
     ToolRevision,
 )
+from toolcrib.contracts.tools.rendered_prompts import PlaceholderValue
 from toolcrib.core.expressions import Template
 from toolcrib.core.expressions.suggestions import listing, suggestion
 from toolcrib.core.providers import ReferenceList
 from toolcrib.core.registry import DefinitionFaults
+from toolcrib.llm.base.prices import tokens_of
 
-PLACEHOLDERS = (
-    "integration_schema",
-    "reference_data",
-    "user_task",
-    "available_tools",
-    "execution_history",
-    "documentation",
-    "example_queries",
-    "input",
+PLACEHOLDERS: Mapping[str, str] = MappingProxyType(
+    {
+        "integration_schema": "The inputs of the allotted tools, as signatures.",
+        "reference_data": "All lists of valid values.",
+        "user_task": "The task: the input's `task`, or the whole input.",
+        "available_tools": "Names and descriptions of the allotted tools, with their priorities.",
+        "execution_history": "What the run has done so far, filled in anew for each turn.",
+        "documentation": "The documentation of the tool's context.",
+        "example_queries": "The examples of tasks of the tool's context.",
+        "input": "All parameters of the tool; `input.NAME` is one of them.",
+    }
 )
-"""Names that a system prompt may use; `input` holds all parameters of the tool."""
+"""Names that a system prompt may use, and what they stand for."""
+OF_ONE_RUN: Final = frozenset({"user_task", "execution_history", "input"})
+"""Those whose values differ with each input or turn."""
 
 _PLAIN_NAME = re.compile(r"\s*[A-Za-z_][A-Za-z0-9_]*(\.[A-Za-z_][A-Za-z0-9_]*)*\s*")
 _MOST_LISTED = 200
 """Values of one list in a prompt; the schemas may know more."""
+_MOST_PREVIEWED = 2_000
+"""Characters of a value in a list of placeholders."""
 _SHORT_ID = 12
 """Characters of a snapshot's id in a prompt."""
 
@@ -104,6 +114,43 @@ def _missing_field(reference: str, input_schema: JsonSchema | None) -> str | Non
     if way[0] in input_schema.get("required", ()) or "default" in properties[way[0]]:
         return None
     return f"reads {way[0]!r}, which may be left out; make it required, or give it a default"
+
+
+def describe_placeholders(implementation: AgenticImplementation, values: Mapping[str, str]) -> list[PlaceholderValue]:
+    """The placeholders that a prompt may use, each with the length of its value, if that is known.
+
+    Args:
+        implementation: What the prompt is for.
+        values: What placeholders stand for now, by name.
+    """
+    try:
+        used = Template.parse(implementation.system_prompt, "{{}}").references
+    except InvalidExpression:
+        used = frozenset[str]()
+    lists = {f"reference_data.{name}": f"The valid values of {name!r}." for name in reference_names(implementation)}
+    return [
+        PlaceholderValue(
+            name=name,
+            description=description,
+            used=name in used or (name == "input" and any(reference.startswith("input.") for reference in used)),
+            characters=None if (value := values.get(name)) is None else len(value),
+            tokens=None if value is None else tokens_of(len(value)),
+            preview=None if value is None else value[:_MOST_PREVIEWED],
+        )
+        for name, description in {**PLACEHOLDERS, **lists}.items()
+    ]
+
+
+def placeholder_texts(implementation: AgenticImplementation, scope: Mapping[str, Json]) -> dict[str, str]:
+    """What placeholders stand for in every run, by name.
+
+    Args:
+        implementation: What the prompt is for.
+        scope: What a prompt may use, as `scope_of` says.
+    """
+    lists = (f"reference_data.{name}" for name in reference_names(implementation))
+    names = (name for name in (*PLACEHOLDERS, *lists) if name not in OF_ONE_RUN)
+    return {name: Template.parse(f"{{{{{name}}}}}", "{{}}").render_text(scope) for name in names}
 
 
 def scope_of(

@@ -23,6 +23,7 @@ from toolcrib.agents.model.tool_calls import (
     arguments_of,
     calls_in_short,
     error_for_model,
+    files_for_model,
     is_refused,
     preview,
     read_calls,
@@ -458,7 +459,7 @@ class Turns:
         outcomes = await self._acting.perform(calls, self.done)
         results: list[ToolResult] = []
         failures: list[ToolError] = []
-        all_refused = True
+        all_refused, shows_files = True, self._model_client.context.request.shows_files
         for outcome in outcomes:
             call, text, failure, refused, envelope = outcome
             if envelope is not None:
@@ -467,7 +468,8 @@ class Turns:
                 failures.append(failure)
                 self._failures.append(outcome)
             all_refused = all_refused and refused
-            results.append(ToolResult(call.id, call.name, text, is_error=failure is not None))
+            files = files_for_model(envelope) if shows_files and envelope is not None and envelope.attachments else ()
+            results.append(ToolResult(call.id, call.name, text, is_error=failure is not None, files=files))
         if failures:
             envelopes = [outcome.envelope for outcome in outcomes if outcome.envelope is not None]
             limit = _limit_hit(envelopes)

@@ -14,7 +14,7 @@ from msgspec import field
 from pydantic import Field
 
 from toolcrib.contracts.base.base import Contract, Json, JsonObject, Record, Timestamp, Usd
-from toolcrib.contracts.base.display import fields_in_short
+from toolcrib.contracts.base.display import fields_in_short, html_table, rich_tree
 from toolcrib.contracts.base.errors import ToolError
 
 CallStatus: TypeAlias = Literal["success", "error", "skipped", "denied"]
@@ -38,6 +38,9 @@ class Attachment(Record):
     bytes: int | None = None
     name: str | None = None
     """A file name, or the address that a file has elsewhere."""
+    width: int | None = None
+    """Of an image, in pixels; null where it is not known."""
+    height: int | None = None
 
     @property
     def digest(self) -> str | None:
@@ -126,6 +129,24 @@ class ToolEnvelope(Record):
             error=self.error.message if self.error else None,
             call_id=self.call_id,
         )
+
+    def _repr_html_(self) -> str:
+        """A table for notebooks, without scripts."""
+        return html_table(f"call {self.name}", self._facts())
+
+    def __rich__(self) -> object:
+        """A table for terminals."""
+        return rich_tree(f"call {self.name}", self._facts())
+
+    def _facts(self) -> list[tuple[str, object]]:
+        return [
+            ("status", self.status),
+            ("input", self.input),
+            ("output", self.output),
+            ("error", self.error.message if self.error else None),
+            ("cost in US dollars", None if self.cost_usd is None else str(self.cost_usd)),
+            ("run", self.run_id),
+        ]
 
 
 PinStrategy: TypeAlias = Literal["latest", "first_success", "by_call_id"]

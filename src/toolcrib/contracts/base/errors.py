@@ -11,6 +11,7 @@ The failure of a tool is no exception: it is a `ToolError` in the envelope. Exce
     ├── PermissionDenied        known caller, not allowed
     │   └── EgressDenied        the address is not one this realm may reach
     ├── NotFound                no such tool, run, revision, blob
+    │   └── UnknownName         no tool or other definition of this name; says which names there are
     ├── Conflict                the state does not allow it: a taken name, an ended run
     │   ├── RunNotCompleted     the output of a run was asked for that did not complete
     │   └── JournalDivergence   replayed code asked for another call than the journal recorded
@@ -209,6 +210,23 @@ class NotFound(ToolcribError):
 
     code = "not_found"
     http_status = 404
+
+
+class UnknownName(NotFound):
+    """There is no tool or other definition of this name.
+
+    Args:
+        missing: What there is not.
+        instead: What there is, or what to do.
+        kind: Kind of the definition: `tool`, `provider`, …
+        names: The names that `instead` tells. Who may not see them all is told `missing` alone.
+    """
+
+    def __init__(self, missing: str, instead: str, *, kind: str, names: Sequence[str] = ()) -> None:
+        super().__init__(f"{missing}; {instead}")
+        self.missing = missing
+        self.kind = kind
+        self.names = tuple(names)
 
 
 class Conflict(ToolcribError):

@@ -30,6 +30,9 @@ class Implementation(Contract):
     has_outside_text: ClassVar[bool] = False
     """Whether outsiders can write what a tool of this kind returns, unless its definition says otherwise."""
 
+    is_agent: ClassVar[bool] = False
+    """Whether a tool of this kind is an agent, here or of another system, which an agent can have as a delegate."""
+
     @property
     def provider_name(self) -> str | None:
         """Name of the provider through which calls reach another system; null if there is none."""

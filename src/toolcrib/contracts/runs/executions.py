@@ -160,6 +160,20 @@ class ReturnedCall(ClientResult):
         return ClientResult(**{name: getattr(self, name) for name in ClientResult.model_fields})
 
 
+class FileInput(Contract):
+    """A file that comes with a message: its bytes, or an attachment of a run that the caller may read."""
+
+    name: str | None = Field(default=None, max_length=500)
+    media_type: str | None = Field(default=None, max_length=200)
+    """Told from the bytes and the name if null."""
+    base64: str | None = None
+    """The bytes (RFC 4648, section 4)."""
+    run_id: str | None = None
+    """Run whose attachment is meant, in place of bytes."""
+    digest: str | None = Field(default=None, max_length=200)
+    """Of the attachment."""
+
+
 class AgentRequest(Contract):
     """A message or task for an agent, or the results of its client calls."""
 
@@ -169,6 +183,8 @@ class AgentRequest(Contract):
     """Arguments as the `input_schema` says, instead of a message."""
     context: JsonObject = Field(default_factory=dict)
     """Variables for the agent; they are stored in the conversation's shared context."""
+    files: tuple[FileInput, ...] = ()
+    """Images and other files that the model is shown with the message."""
     conversation_id: str | None = None
     """Null begins a new one."""
     session_id: str | None = None

@@ -84,10 +84,11 @@ class Rerun(Contract):
     """Calls with an unknown outcome are repeated."""
 
 
-PLAN_FORMAT = 4
+PLAN_FORMAT = 5
 """The rules of new runs; see `RunRequest.plan_format`."""
 _ENDS_INCOMPLETE: Final = 3
 _OWN_CALL_IDS: Final = 4
+_SHOWS_FILES: Final = 5
 PLANNED_ANEW = "planned_anew"
 """Kind of the progress event that marks today's way of planning, unlike older releases; its key is the place."""
 
@@ -102,6 +103,8 @@ class RunRequest(Record):
     pins: dict[str, str] = field(default_factory=dict[str, str])
     """Content hashes of the tools that the run may call, by the references in its definition."""
     input: Json = None
+    files: tuple[Attachment, ...] = ()
+    """Files that came with the message; their bytes are kept as blobs."""
     principal: Principal
     """Who acts; an agent may act as a service account."""
     parent_run_id: str | None = None
@@ -131,7 +134,8 @@ class RunRequest(Record):
     """The rules of the release that began it. 1: the plan of a fixed sequence is compared with words; 2: by evidence.
     3: likewise; an author's prompt, examples and hints reach every request; a model request that does not fit into what
     is left of a cost limit is made with fewer output tokens; limits and denied parts end a run as `incomplete`.
-    4: likewise; the call of a run that is one call has an id that no other run's has."""
+    4: likewise; the call of a run that is one call has an id that no other run's has.
+    5: likewise; models are shown the images and files that tools return."""
     side_effects: SideEffects = "writes"
     """The most that its calls may do."""
     guardrails: tuple[Guardrail, ...] = ()
@@ -152,6 +156,11 @@ class RunRequest(Record):
     def has_own_call_id(self) -> bool:
         """Whether the call of a run that is one call has an id that no other run's has."""
         return self.plan_format >= _OWN_CALL_IDS
+
+    @property
+    def shows_files(self) -> bool:
+        """Whether the model is shown the images and files that tools return."""
+        return self.plan_format >= _SHOWS_FILES
 
     @property
     def open_tools(self) -> dict[str, str]:

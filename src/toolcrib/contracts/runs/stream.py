@@ -5,7 +5,8 @@ A new number at a position restarts the text: the attempt before has failed, and
 yields has the number of its `call_started`.
 """
 
-from typing import Annotated, Literal, TypeAlias
+import re
+from typing import Annotated, Final, Literal, TypeAlias
 
 from pydantic import Field
 
@@ -15,8 +16,23 @@ from toolcrib.contracts.base.errors import ToolError
 from toolcrib.contracts.runs.runs import Purpose, RunResult
 from toolcrib.contracts.runs.workflow_instances import StepStatus
 
+_TURN: Final = re.compile(r"t([1-9][0-9]*)\.(?:llm|c[0-9]+)(?![^.])")
 
-class ThinkingDelta(Contract):
+
+def iteration_of(position: str) -> int | None:
+    """The model's turn that a position is of; null for a position outside of turns."""
+    found = _TURN.match(position)
+    return None if found is None else int(found[1])
+
+
+class _OfTurn(Contract):
+    """What a model says or does in one of its turns."""
+
+    iteration: int | None = None
+    """The turn of the model that it is of, from 1; null for what is of none, such as a plan or a step."""
+
+
+class ThinkingDelta(_OfTurn):
     """A piece of the model's reasoning."""
 
     type: Literal["thinking"] = "thinking"
@@ -30,7 +46,7 @@ class ThinkingDelta(Contract):
     text: str
 
 
-class TextDelta(Contract):
+class TextDelta(_OfTurn):
     """A piece of the model's text."""
 
     type: Literal["text_delta"] = "text_delta"
@@ -44,7 +60,7 @@ class TextDelta(Contract):
     text: str
 
 
-class ToolCallStart(Contract):
+class ToolCallStart(_OfTurn):
     """A call is dispatched."""
 
     type: Literal["tool_call_start"] = "tool_call_start"
@@ -55,7 +71,7 @@ class ToolCallStart(Contract):
     input: Json
 
 
-class ToolOutput(Contract):
+class ToolOutput(_OfTurn):
     """A piece of the output of a call whose tool yields it: what a generator yields, while it runs.
 
     The pieces of the greatest `number`, and of its greatest `attempt`, are those that count. They add up to the output
@@ -76,7 +92,7 @@ class ToolOutput(Contract):
     """What follows of a list; null if the output is a text."""
 
 
-class ToolProgress(Contract):
+class ToolProgress(_OfTurn):
     """How far a call has come, as its function has told by `ToolContext.progress`. Only the newest is sent."""
 
     type: Literal["progress"] = "progress"
@@ -94,7 +110,7 @@ LogLevel: TypeAlias = Literal["debug", "info", "warning", "error"]
 """How grave a message of a tool is."""
 
 
-class ToolLog(Contract):
+class ToolLog(_OfTurn):
     """A message of a function about its call, by `ToolContext.log`. It is not journaled."""
 
     type: Literal["log"] = "log"
@@ -106,7 +122,7 @@ class ToolLog(Contract):
     message: str
 
 
-class ToolCallEnd(Contract):
+class ToolCallEnd(_OfTurn):
     """A call has its envelope."""
 
     type: Literal["tool_call_end"] = "tool_call_end"
@@ -114,7 +130,7 @@ class ToolCallEnd(Contract):
     envelope: ToolEnvelope
 
 
-class ToolCallInDoubt(Contract):
+class ToolCallInDoubt(_OfTurn):
     """A call failed with an unknown outcome, and a person is asked whether it took effect; its envelope follows."""
 
     type: Literal["tool_call_in_doubt"] = "tool_call_in_doubt"
@@ -125,7 +141,7 @@ class ToolCallInDoubt(Contract):
     error: ToolError
 
 
-class ApprovalPending(Contract):
+class ApprovalPending(_OfTurn):
     """The run waits for a person."""
 
     type: Literal["approval_requested"] = "approval_requested"
@@ -138,7 +154,7 @@ class ApprovalPending(Contract):
     expires_at: Timestamp | None = None
 
 
-class HandoffPending(Contract):
+class HandoffPending(_OfTurn):
     """The run waits for a client."""
 
     type: Literal["client_handoff"] = "client_handoff"

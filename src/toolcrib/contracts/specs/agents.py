@@ -153,7 +153,7 @@ class AgentParts(Contract):
     max_tools_in_context: int = Field(default=40, ge=1)
     """Tools that the model is shown; the rest it can find with a built-in tool."""
     delegates: tuple[str, ...] = ()
-    """Agents that it may call as tools."""
+    """Agents that it may call as tools, also those of other systems."""
     can_create_workflows: bool = False
     limits: Limits = Limits.model_construct()
     side_effects: SideEffects = "writes"
@@ -169,7 +169,8 @@ class AgentParts(Contract):
     principal_ref: str | None = None
     """Service account that it acts as; the caller's own identity if null."""
     realms: tuple[str, ...] = ()
-    """Realms in which it may run; empty for its own."""
+    """Realms in which it may be saved; empty for any. An agent runs in the realm in which it is saved, and data never
+    leaves a realm: this keeps a definition that was written for one tenant from being applied to another."""
     pins: tuple[PinnedHandle, ...] = ()
     """Handles of its outputs that stay when a tool is gone."""
 
@@ -178,6 +179,7 @@ class AgentImplementation(Implementation, AgentParts):
     """An agent as what its tool is made of; name, title, description, `security_uri` and `enabled` are the tool's."""
 
     kind: Literal["agent"] = "agent"
+    is_agent = True
 
     @property
     def answer_schema(self) -> JsonSchema | None:

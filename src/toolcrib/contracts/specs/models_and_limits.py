@@ -11,6 +11,7 @@ from typing import Literal, Self, TypeAlias
 from pydantic import Field, model_validator
 
 from toolcrib.contracts.base.base import Contract, JsonObject, Record, Usd
+from toolcrib.contracts.base.media import ModelInput
 
 CLOSING_S = 10.0
 """Seconds that a run has beyond the time-out of what it runs, so that the inner end is the one that is reported."""
@@ -48,6 +49,9 @@ class LLMConfig(Contract):
     """The provider's usual way if null."""
     on_malformed: OnMalformed = "refuse"
     """For `text`."""
+    inputs: tuple[ModelInput, ...] | None = None
+    """What the model can read besides text: `image`, `pdf`, `audio`. What is known of it if null; of a model on a server
+    of your own nothing is known. Files of other kinds are described to it in words."""
     prompt_cache: bool = True
     """Ask providers that cache only on request to keep what a conversation's next prompt will repeat."""
     extra: JsonObject = Field(default_factory=dict)

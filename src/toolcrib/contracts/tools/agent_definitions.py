@@ -16,7 +16,7 @@ from typing import Any, Final, Literal, Self, cast
 
 from pydantic import Field, field_validator
 
-from toolcrib.contracts.base.base import Contract, JsonSchema, RetryPolicy, Usd
+from toolcrib.contracts.base.base import Contract, JsonObject, JsonSchema, RetryPolicy, Usd
 from toolcrib.contracts.base.errors import InvalidDefinition
 from toolcrib.contracts.providers.providers import NAME_PATTERN
 from toolcrib.contracts.specs.agents import AgentImplementation, AgentParts
@@ -49,6 +49,8 @@ class Identity(Contract):
     """When to call it and when not."""
     examples: tuple[Example, ...] = ()
     source: ToolSource = "manual"
+    metadata: JsonObject = Field(default_factory=dict)
+    """As `ToolDefinition` describes it."""
 
 
 class CallRules(Contract):

@@ -138,6 +138,9 @@ class ToolDefinition(Contract):
     """Guidance for the model: when to use the tool and when not."""
     examples: tuple[Example, ...] = ()
     source: ToolSource = "manual"
+    metadata: JsonObject = Field(default_factory=dict)
+    """What programs of the author note about it, at most 16 KB of JSON: an owner, a ticket. Models are not told it, no
+    search finds it, and no call depends on it."""
 
     input_schema: JsonSchema = Field(default_factory=lambda: {"type": "object"})
     """JSON Schema 2020-12 of the arguments, an object."""
@@ -268,6 +271,8 @@ class ToolRevision(Contract):
     realm: str
     made_by: str
     created_at: Timestamp
+    first_created_at: Timestamp | None = None
+    """When the name was first saved; null in what older releases wrote."""
     warnings: tuple[str, ...] = ()
     """Of the moment in which it was saved, and not stored: deprecated tools that it is bound to."""
 

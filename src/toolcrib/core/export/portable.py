@@ -19,6 +19,8 @@ _MOST_PARTS: Final = 5_000
 """Schemas inside one, references written out; what is beyond is cut."""
 _DEEPEST: Final = 8
 """Combinations inside one another; what is beyond, which may contain itself, is not looked at."""
+_DEEPEST_PLACE: Final = 200
+"""Steps of the path to a schema; what is deeper, which may contain itself, is cut."""
 _SILENT: Final = frozenset(
     {"$anchor", "$comment", "$defs", "$id", "$schema", "definitions", "deprecated", "discriminator", "examples"}
 )
@@ -186,11 +188,11 @@ class _Translation:
     def _part(self, value: Any, path: str, above: frozenset[str]) -> JsonSchema:
         self._left -= 1
         node = obj(value)
+        if path.count(".") > _DEEPEST_PLACE:
+            return self._cut(node, path, "what is deeper than this")
         while reference := text(node.get("$ref")):
             if reference in above or self._left < 0:
-                self._lose(path, f"the reference {reference} to a schema that contains it")
-                cut: JsonSchema = {"type": "object", "properties": {}, "additionalProperties": False}
-                return self._finish({**cut, "description": text(node.get("description"))}, path)
+                return self._cut(node, path, f"the reference {reference} to a schema that contains it")
             above |= {reference}
             rest = {keyword: one for keyword, one in node.items() if keyword != "$ref"}
             node = {**obj(resolve_pointer(self._root, reference)), **rest}
@@ -207,6 +209,11 @@ class _Translation:
         if isinstance(node.get("items"), dict):
             node = {**node, "items": self._part(node["items"], child(path, "items"), above)}
         return self._finish(self._typed(node), path)
+
+    def _cut(self, node: JsonSchema, path: str, what: str) -> JsonSchema:
+        self._lose(path, what)
+        cut: JsonSchema = {"type": "object", "properties": {}, "additionalProperties": False}
+        return self._finish({**cut, "description": text(node.get("description"))}, path)
 
     def _merged(self, node: JsonSchema, path: str, left: int = _DEEPEST) -> JsonSchema:
         """A node with all that it combines by `allOf`."""

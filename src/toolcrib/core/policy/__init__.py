@@ -9,7 +9,13 @@ from typing import TYPE_CHECKING
 from toolcrib.contracts.base import names_on_use
 
 if TYPE_CHECKING:
-    from toolcrib.core.policy.approvals import check_approver, check_grant, may_see_approval, policy_hash
+    from toolcrib.core.policy.approvals import (
+        check_approver,
+        check_grant,
+        may_see_approval,
+        policy_hash,
+        visible_approvals,
+    )
     from toolcrib.core.policy.budget import CALL_LIMITS, Budget, ModelReservation, Shortage
     from toolcrib.core.policy.caps import (
         BUDGET,
@@ -49,12 +55,22 @@ if TYPE_CHECKING:
         is_untrusted,
         strictest,
     )
-    from toolcrib.core.policy.permissions import Accounts, NoAccounts, VisibleTools, as_of_now, permits, require_publish
+    from toolcrib.core.policy.permissions import (
+        Accounts,
+        NoAccounts,
+        VisibleTools,
+        as_of_now,
+        names_covered,
+        permits,
+        require_publish,
+    )
 else:
     __getattr__ = names_on_use(
         __name__,
         {
-            "toolcrib.core.policy.approvals": "check_approver check_grant may_see_approval policy_hash",
+            "toolcrib.core.policy.approvals": (
+                "check_approver check_grant may_see_approval policy_hash visible_approvals"
+            ),
             "toolcrib.core.policy.budget": "Budget CALL_LIMITS ModelReservation Shortage",
             "toolcrib.core.policy.caps": (
                 "BUDGET CapReservation Caps CountedCaps RunCaps Spend Spender SpendingCap names_of read_caps"
@@ -67,7 +83,9 @@ else:
                 "Check Guarded GuardedCall GuardedModel GuardrailMaker Guardrails NO_MAKERS Objection deletes "
                 "is_untrusted strictest"
             ),
-            "toolcrib.core.policy.permissions": "Accounts NoAccounts VisibleTools as_of_now permits require_publish",
+            "toolcrib.core.policy.permissions": (
+                "Accounts NoAccounts VisibleTools as_of_now names_covered permits require_publish"
+            ),
         },
     )
 
@@ -110,6 +128,7 @@ __all__ = [
     "is_untrusted",
     "least",
     "may_see_approval",
+    "names_covered",
     "names_of",
     "permit",
     "permits",
@@ -120,5 +139,6 @@ __all__ = [
     "screen",
     "strictest",
     "take_call",
+    "visible_approvals",
     "withholds_text",
 ]

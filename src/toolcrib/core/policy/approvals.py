@@ -9,7 +9,8 @@ from typing import Protocol
 
 from toolcrib.contracts import Approval, PermissionDenied, Principal, canonical, digest
 from toolcrib.core.policy.guard import CallPolicy
-from toolcrib.core.policy.permissions import permits
+from toolcrib.core.policy.permissions import names_covered, permits
+from toolcrib.infrastructure.queries.grammar import Condition, Either, Every, equal
 
 
 class Decidable(Protocol):
@@ -35,6 +36,16 @@ def may_see_approval(principal: Principal, approval: Approval) -> bool:
     """Whether a principal has started what waits, or has a grant for the approvals of its tool."""
     mine = principal.id in {approval.requested_by, approval.acting}
     return mine or any(permits(principal.grants, approval_uri(approval.tool, verb)) for verb in ("read", "write"))
+
+
+def visible_approvals(principal: Principal) -> Condition:
+    """What is true of the approvals that a principal may see, and of no others."""
+    names = names_covered(principal.grants, "approvals", "read", "write")
+    if names is None:
+        return Every(())
+    return Either(
+        (equal("requested_by", principal.id), equal("acting", principal.id), *(equal("tool", name) for name in names))
+    )
 
 
 def check_grant(principal: Principal, tool: str) -> None:

@@ -39,6 +39,25 @@ def _covers(grant: str, uri: str) -> bool:
     )
 
 
+def names_covered(grants: tuple[str, ...], plural: str, *verbs: str) -> AbstractSet[str] | None:
+    """The names `N` for which one of the patterns covers `ai://{plural}/N/{verb}`; null for all names.
+
+    Args:
+        grants: Patterns.
+        plural: First segment of the URIs: `runs`.
+        verbs: Of which one is enough.
+    """
+    found: set[str] = set()
+    for grant in grants:
+        segments = grant.removeprefix(_SCHEME).split("/")
+        name = segments[1] if len(segments) > 1 else "*"
+        if any(_covers(grant, f"{_SCHEME}{plural}/{name}/{verb}") for verb in verbs):
+            if name == "*":
+                return None
+            found.add(name)
+    return found
+
+
 _APART: Final = {"agent": "agents", "workflow": "workflows"}
 """Kinds of tools whose URIs are not those of tools, and the first segment of theirs."""
 _NOTHING: Final[frozenset[str]] = frozenset()

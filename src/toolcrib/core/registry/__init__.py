@@ -25,6 +25,7 @@ if TYPE_CHECKING:
         plan_absence,
         plan_adoption,
         plan_provider,
+        restored,
         summary_of,
         versions_of,
         with_adopted,
@@ -34,6 +35,8 @@ if TYPE_CHECKING:
     from toolcrib.core.registry.checks.definitions import DefinitionFaults, check_definition
     from toolcrib.core.registry.checks.providers import (
         ABSOLUTE,
+        CREDENTIAL_NAME,
+        REFERENCE_HINT,
         all_references_of,
         check_provider,
         check_provider_name,
@@ -64,13 +67,15 @@ else:
                 "ItemT Named Providers stored_provider why_unreadable"
             ),
             "toolcrib.core.registry.changes.adoption": (
-                "Decision NameState plan_absence plan_adoption plan_provider summary_of versions_of with_adopted"
+                "Decision NameState plan_absence plan_adoption plan_provider restored summary_of versions_of "
+                "with_adopted"
             ),
             "toolcrib.core.registry.changes.classification": "classify compare_input compare_output",
             "toolcrib.core.registry.checks.arguments": "misfits",
             "toolcrib.core.registry.checks.definitions": "DefinitionFaults check_definition",
             "toolcrib.core.registry.checks.providers": (
-                "ABSOLUTE all_references_of check_provider check_provider_name references_of"
+                "ABSOLUTE CREDENTIAL_NAME REFERENCE_HINT all_references_of check_provider check_provider_name "
+                "references_of"
             ),
             "toolcrib.core.registry.checks.versions": "Version newest satisfies",
             "toolcrib.core.registry.links.bindings": "bindings check_callees check_prices means_many refers_to",
@@ -85,7 +90,9 @@ else:
 
 __all__ = [
     "ABSOLUTE",
+    "CREDENTIAL_NAME",
     "LABELS",
+    "REFERENCE_HINT",
     "Decision",
     "DefinitionFaults",
     "Facet",
@@ -132,6 +139,7 @@ __all__ = [
     "plan_provider",
     "references_of",
     "refers_to",
+    "restored",
     "satisfies",
     "stored_provider",
     "stored_tool",

@@ -41,7 +41,9 @@ from toolcrib.core.executor import Clock
 from toolcrib.core.policy import permits
 from toolcrib.core.runs import response_of, turn_run_id
 from toolcrib.crib.container.access import Actor
+from toolcrib.infrastructure.queries.grammar import Condition, equal
 from toolcrib.infrastructure.store import ConversationFilter, Store
+from toolcrib.infrastructure.store.ports.queries import EVERYTHING
 from toolcrib.infrastructure.store.ports.records import no_conversation
 
 MOST_CONTEXT_BYTES: Final = 64 * 1024
@@ -297,6 +299,19 @@ class Conversations:
         _demand(who, "all" if everybody else "own", "read")
         wanted = ConversationFilter(None if everybody else who.id, agent, status)
         found = await self._store.conversations.list(who.realm, wanted, before=before, limit=limit)
+        return await self.settle_turns(found)
+
+    def readable(self, who: Principal, *, everybody: bool) -> Condition:
+        """What is true of the conversations of a principal, or of those of everybody, if it may read them.
+
+        Raises:
+            PermissionDenied: It may not.
+        """
+        _demand(who, "all" if everybody else "own", "read")
+        return EVERYTHING if everybody else equal("principal", who.id)
+
+    async def settle_turns(self, found: Sequence[Conversation]) -> Sequence[Conversation]:
+        """Conversations with their last turns counted, if those have ended."""
         return [await self._settle_last_turn(conversation) for conversation in found]
 
     async def get(self, conversation_id: str) -> Conversation:

@@ -8,10 +8,12 @@ from collections.abc import AsyncGenerator, Sequence
 from contextlib import aclosing
 
 from toolcrib.contracts import (
+    AgenticImplementation,
     AgentRequest,
     AgentResponse,
     Attachment,
     Conflict,
+    FileInput,
     InvalidInput,
     Json,
     JsonObject,
@@ -40,6 +42,7 @@ from toolcrib.core.runs import (
     turn_run_id,
 )
 from toolcrib.crib.agents.conversations import Conversations
+from toolcrib.crib.agents.message_files import MessageFiles
 from toolcrib.crib.agents.questions import Questions
 from toolcrib.crib.container.access import Actor, RunVerb, run_for
 from toolcrib.crib.container.container import CribServices
@@ -62,6 +65,7 @@ class Executions:
         self._conversations = conversations
         self._actor = actor
         self._questions = questions
+        self._files = MessageFiles(parts.outside.store.blobs, self.read_attachment)
 
     async def execute(self, agent: str, request: AgentRequest) -> AgentResponse:
         """As `ask`, with the answer as REST shows it: ask an agent, or send it results of client calls, and wait.
@@ -75,7 +79,7 @@ class Executions:
 
         Raises:
             NotFound: No such agent or conversation, or no such run.
-            InvalidInput: The request holds neither a message nor results, or both.
+            InvalidInput: The request holds neither a message nor results, or both, or a file that is refused.
             Conflict: A turn of the conversation is not over; or the results fit no calls that wait, and none was taken.
             PermissionDenied: The run belongs to another principal.
 
@@ -162,19 +166,37 @@ class Executions:
         )
         return await self._parts.result(DriveResult(state, events))
 
-    async def continue_(self, conversation_id: str, message: str) -> Result[Json]:
+    async def continue_(
+        self,
+        conversation_id: str,
+        message: str,
+        *,
+        context: JsonObject | None = None,
+        files: Sequence[FileInput] = (),
+    ) -> Result[Json]:
         """Send a conversation its next message, and wait as `ask` does.
 
+        Args:
+            conversation_id: The conversation.
+            message: What the agent is asked.
+            context: Variables that it is told with the message, and that stay for all later turns; 64 KB of JSON.
+            files: What the model is shown with it.
+
         Raises:
+            InvalidInput: A file is refused, or the variables are too many.
             NotFound: There is no such conversation, or it is another's.
             Conflict: Its last turn is not over, or it is closed.
 
         Example:
             answer = await desk("Which deals has Acme?")
-            more = await crib.executions.continue_(answer.conversation_id, "And who owns them?")
+            more = await crib.executions.continue_(
+                answer.conversation_id, "And who owns them?", context={"region": "EU"}
+            )
         """
         conversation = await self._conversations.own(conversation_id)
-        request = AgentRequest(message=message, conversation_id=conversation_id)
+        request = AgentRequest(
+            message=message, conversation_id=conversation_id, context=context or {}, files=tuple(files)
+        )
         return await self.ask(conversation.agent, request)
 
     async def respond(self, run_id: str) -> AgentResponse:
@@ -218,7 +240,8 @@ class Executions:
         return [found for branch in tree for found in tracebacks_of(branch.events, branch.run.run_id)]
 
     async def attachments(self, run_id: str) -> Sequence[Attachment]:
-        """What accompanies the outputs of a run's calls: whole outputs that were cut, tables, images; each once.
+        """What came with the message of a run and accompanies the outputs of its calls: files, images, tables, whole
+        outputs that were cut; each once.
 
         Raises:
             NotFound: The realm has no such run.
@@ -229,9 +252,10 @@ class Executions:
             for kept in await crib.executions.attachments(answer.run_id):
                 print(kept.kind, kept.content_type, kept.bytes, "bytes", kept.digest)
         """
-        await self.run_for(run_id, await self._actor.authorize(), "read")
+        run = await self.run_for(run_id, await self._actor.authorize(), "read")
         calls = calls_of(await self._journal.events(run_id))
-        return list(dict.fromkeys(kept for call in calls for kept in call.attachments))
+        returned = (kept for call in calls for kept in call.attachments)
+        return list(dict.fromkeys((*run.request.files, *returned)))
 
     async def read_attachment(self, run_id: str, digest: str) -> tuple[Attachment, bytes]:
         """An attachment of a run, with the whole of its payload.
@@ -302,6 +326,9 @@ class Executions:
     async def _take(self, agent: str, request: AgentRequest, who: Principal) -> str:
         """Store a request; returns the id of the run that executes it."""
         asking = await self._asking(agent, request, who) if request.message is not None else None
+        if request.files and (asking is not None or request.tool_results):
+            msg = "an answer or results bring no files; send them with the message that begins the next turn"
+            raise InvalidInput(msg)
         if asking is not None and request.message is not None:
             await self._questions.leave(asking, request.message)
             return asking
@@ -330,6 +357,9 @@ class Executions:
         refusal = refusal_of_run(parts.executor, tool, wanted, registry=parts.registry)
         if refusal is not None:
             return (await parts.engine.refuse(wanted, refusal)).result.run_id
+        if request.files:
+            _require_reader_of_files(tool.definition)
+            wanted = wanted.model_copy(update={"files": await self._files.keep(request.files, who)})
         if wanted.kind != "agent":
             return await parts.engine.create(wanted)
         return await self._conversations.create(await self._conversations.begin(tool, request, who), wanted)
@@ -395,6 +425,18 @@ class Executions:
             PermissionDenied: It belongs to another principal.
         """
         return await run_for(self._journal, run_id, who, verb)
+
+
+def _require_reader_of_files(definition: ToolDefinition) -> None:
+    """Refuse files for what shows a model no message.
+
+    Raises:
+        InvalidInput: It is an agentic tool whose steps are fixed.
+    """
+    implementation = definition.implementation
+    if isinstance(implementation, AgenticImplementation) and implementation.mode == "deterministic":
+        msg = f"{definition.name!r} reads no files, because its steps are fixed; send them to an agent"
+        raise InvalidInput(msg)
 
 
 def _arguments(definition: ToolDefinition, request: AgentRequest) -> JsonObject:

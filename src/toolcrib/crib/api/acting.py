@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import AsyncGenerator, Mapping, Sequence
 from functools import cached_property
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from toolcrib import contracts
 from toolcrib.contracts import Conflict, Unavailable
@@ -17,6 +17,7 @@ from toolcrib.crib import runs as run_parts
 from toolcrib.crib import tools as tool_parts
 from toolcrib.crib import workflows as workflow_parts
 from toolcrib.crib.api.definitions import reference_to
+from toolcrib.crib.api.queries import Queries
 
 if TYPE_CHECKING:
     from toolcrib.contracts import (
@@ -36,9 +37,11 @@ if TYPE_CHECKING:
         Trace,
     )
     from toolcrib.contracts.runs.comparisons import RunDiff
+    from toolcrib.contracts.tools.rendered_prompts import SentPrompt
     from toolcrib.core.export import ExportFormat
     from toolcrib.core.providers import ImportedApi
     from toolcrib.crib.api.definitions import Callee
+    from toolcrib.crib.tools.queries import ResourceName
     from toolcrib.kinds.entity.commands import BoundDatabase, Mapped
 
 
@@ -102,7 +105,24 @@ class ActingCrib:
     @cached_property
     def listing(self) -> tool_parts.ToolListing:
         """The tools that the principal may see."""
-        return tool_parts.ToolListing(self.registry, self._parts.visibility, self._actor)
+        return tool_parts.ToolListing(self.registry, self._parts.visibility, self._actor, self.clock)
+
+    @cached_property
+    def queries(self) -> Queries:
+        """Filters, sorts and counts over all that the principal may see."""
+        return Queries(self._parts, self._actor, lambda: self.conversations, self._list)
+
+    async def _list(self, resource: ResourceName) -> Sequence[Any]:
+        """All that the realm has of something; of tools those that the principal may see."""
+        match resource:
+            case "providers":
+                return self.providers.current(self.principal.realm)
+            case "drafts":
+                return await self.workflows.drafts()
+            case "secrets" | "fragments" | "accounts" | "steps" | "conditions" | "mcp_servers" | "triggers":
+                return await getattr(self, resource).list()
+            case _:
+                return await self.listing.visible()
 
     @cached_property
     def agents(self) -> agent_parts.Agents:
@@ -153,6 +173,11 @@ class ActingCrib:
     def connections(self) -> provider_parts.Connections:
         """Connections to providers."""
         return provider_parts.Connections(self._parts, self._actor)
+
+    @cached_property
+    def model_catalog(self) -> provider_parts.ModelCatalog:
+        """The models that definitions can name."""
+        return provider_parts.ModelCatalog(self._parts, self._actor)
 
     @cached_property
     def conversations(self) -> agent_parts.Conversations:
@@ -242,11 +267,12 @@ class ActingCrib:
         """Describe tools in the shape of another system.
 
         Args:
-            *names: `name` or `name@range`; if none is given, every tool that is available to such a system.
+            *names: `name` or `name@range`; if none is given, every tool that is available to such a system and that
+                the principal may see.
             form: One of `toolcrib.core.export.FORMATS`, such as `universal`, `openai_strict`, `gemini` or `skill`.
 
         Raises:
-            NotFound: No such tool.
+            NotFound: No such tool, or the principal may not see it.
 
         Example:
             [described] = await crib.export("search_deals", form="openai")
@@ -254,9 +280,15 @@ class ActingCrib:
         from toolcrib.core.export import export_tools, select_available
 
         who = await self.authorize(newest=True)
-        found = [self.registry.require(who.realm, name) for name in names] or select_available(
-            self.registry.current(who.realm), form
-        )
+        visible = self._parts.visibility.of(who)
+        found = [self.registry.require(who.realm, name) for name in names] or [
+            tool
+            for tool in select_available(self.registry.current(who.realm), form)
+            if all(tool.name in seen for seen in visible)
+        ]
+        hidden = next((tool.name for tool in found if any(tool.name not in seen for seen in visible)), None)
+        if hidden is not None:
+            raise contracts.NotFound(f"no tool {hidden!r} that {who.id!r} may see; grant it, or leave the name out")
         return export_tools(found, form, beside=self.registry.names(who.realm))
 
     # Running ----------------------------------------------------------------------------------------------------------
@@ -457,6 +489,25 @@ class ActingCrib:
         """
         await self._open(run_id, "read")
         return await run_parts.replay_run(self._parts, run_id, parked=parked)
+
+    async def sent_prompts(self, run_id: str) -> Sequence[SentPrompt]:
+        """The whole requests of a run's own model calls, in the order in which they were made.
+
+        They are put together by a replay, which holds each against what the journal has of it. Those of nested runs
+        are theirs. An answer that a fork took over has none, and the request of the first difference is left out.
+
+        Raises:
+            NotFound: No such run, or none of the principal's realm.
+            PermissionDenied: It belongs to another principal.
+            Conflict: The replay differs before the first request.
+
+        Example:
+            result = await deals("Update all Acme Corp deals to Negotiation")
+            for prompt in await crib.sent_prompts(result.run_id):
+                print(prompt.position, prompt.tokens.total, len(prompt.messages))
+        """
+        await self._open(run_id, "read")
+        return await run_parts.read_sent_prompts(self._parts, run_id)
 
     async def fork(
         self,

@@ -13,11 +13,14 @@ from typing_extensions import TypeVar
 from toolcrib import contracts
 
 if TYPE_CHECKING:
+    from collections.abc import Sequence
+
     from toolcrib.contracts import AgentDefinition, Json, JsonObject, ToolDefinition
     from toolcrib.contracts.workflows import WorkflowDefinition
     from toolcrib.core.runs import Result
     from toolcrib.crib.api.output_types import OutputType
     from toolcrib.crib.api.run_streams import HandleCrib, RunStream
+    from toolcrib.kinds.python.files import File
 
 OutputT_co = TypeVar("OutputT_co", covariant=True, default=Any)
 
@@ -111,6 +114,7 @@ class Agent(Handle[OutputT_co]):
         conversation_id: str | None = None,
         session_id: str | None = None,
         context: JsonObject | None = None,
+        files: Sequence[File] = (),
     ) -> Result[OutputT_co]:
         """Ask the agent, and wait until it has answered or waits for a person.
 
@@ -119,12 +123,17 @@ class Agent(Handle[OutputT_co]):
             conversation_id: The conversation to continue; null starts a new one.
             session_id: The session that the run belongs to.
             context: Facts that it needs to know, by name.
+            files: Images, PDF files, audio or texts that the model is shown with the message.
+
+        Raises:
+            InvalidInput: A file is too large, is not what its type says, or is of a type that no model reads.
 
         Example:
             answer = await desk("Which deals has Acme?")
             more = await desk("And who owns them?", conversation_id=answer.conversation_id)
+            read = await desk("What is in this table?", files=[File("company,deals", name="deals.csv")])
         """
-        request = _request(message, conversation_id, session_id, context)
+        request = _request(message, conversation_id, session_id, context, files)
         return self._typed(await self._crib.executions.ask(self._ref, request))
 
     def stream(
@@ -134,6 +143,7 @@ class Agent(Handle[OutputT_co]):
         conversation_id: str | None = None,
         session_id: str | None = None,
         context: JsonObject | None = None,
+        files: Sequence[File] = (),
     ) -> RunStream[OutputT_co]:
         """Ask the agent, and follow its answer; see `RunStream`. The arguments are those of a call.
 
@@ -143,7 +153,7 @@ class Agent(Handle[OutputT_co]):
                     print(piece, end="", flush=True)
                 result = await stream.result()
         """
-        request = _request(message, conversation_id, session_id, context)
+        request = _request(message, conversation_id, session_id, context, files)
         from toolcrib.crib.api.run_streams import RunStream
 
         return RunStream(self._crib, lambda: self._crib.executions.begin(self._ref, request), self._typed)
@@ -155,6 +165,7 @@ class Agent(Handle[OutputT_co]):
         conversation_id: str | None = None,
         session_id: str | None = None,
         context: JsonObject | None = None,
+        files: Sequence[File] = (),
     ) -> str:
         """Leave the question to a serving engine or worker, and return the id of its run at once.
 
@@ -162,7 +173,7 @@ class Agent(Handle[OutputT_co]):
             run_id = await desk.submit("Which deals has Acme?")
             result = await desk.resume(run_id)
         """
-        request = _request(message, conversation_id, session_id, context)
+        request = _request(message, conversation_id, session_id, context, files)
         return await self._crib.executions.begin(self._ref, request)
 
 
@@ -312,8 +323,16 @@ def _arguments(task: str | None, parameters: JsonObject) -> JsonObject:
 
 
 def _request(
-    message: str, conversation_id: str | None, session_id: str | None, context: JsonObject | None
+    message: str,
+    conversation_id: str | None,
+    session_id: str | None,
+    context: JsonObject | None,
+    files: Sequence[File],
 ) -> contracts.AgentRequest:
     return contracts.AgentRequest(
-        message=message, conversation_id=conversation_id, session_id=session_id, context=context or {}
+        message=message,
+        conversation_id=conversation_id,
+        session_id=session_id,
+        context=context or {},
+        files=tuple(file.as_input() for file in files),
     )

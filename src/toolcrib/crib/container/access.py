@@ -10,11 +10,13 @@ from typing import Literal, TypeAlias
 
 from toolcrib.contracts import LOOKS, InvalidInput, Json, NotFound, PermissionDenied, Principal, Run, ToolRevision
 from toolcrib.core.executor.envelope import plain
-from toolcrib.core.policy import VisibleTools, permits
+from toolcrib.core.policy import VisibleTools, names_covered, permits
 from toolcrib.core.registry import Registry, compile_schema
 from toolcrib.core.runs import read_tree, tellers_of
 from toolcrib.crib.container.catalogue import Catalogue
+from toolcrib.infrastructure.queries.grammar import Condition, Either, equal
 from toolcrib.infrastructure.store import Journal
+from toolcrib.infrastructure.store.ports.queries import EVERYTHING
 
 RunVerb: TypeAlias = Literal["execute", "read"]
 """What a principal does with a run: act on it, or look at it."""
@@ -107,6 +109,14 @@ async def run_for(journal: Journal, run_id: str, who: Principal, verb: RunVerb) 
 def may(who: Principal, run: Run, verb: RunVerb) -> bool:
     """Whether a principal may read a run, or act on it: its own, and those that a grant of it names."""
     return run.made_by == who.id or permits(who.grants, _uri(run, verb))
+
+
+def readable_runs(who: Principal) -> Condition:
+    """What is true of the runs that a principal may read, and of no others."""
+    names = names_covered(who.grants, "runs", "read")
+    if names is None:
+        return EVERYTHING
+    return Either((equal("made_by", who.id), *(equal("tool", name) for name in sorted(names))))
 
 
 def _uri(run: Run, verb: RunVerb) -> str:

@@ -41,6 +41,7 @@ from toolcrib.core.registry import (
     plan_absence,
     plan_adoption,
     plan_provider,
+    restored,
     stored_provider,
     stored_tool,
     versions_of,
@@ -160,12 +161,15 @@ class Adoptions:
         checked = self._checked(proposal.definition, who.realm)
         updated = with_adopted(baseline, proposal.change.after)
         report = AdoptedTool(tool=current.name, adoption="changed", change=proposal.change)
-        await self._store([Decision(report, save=checked, baseline=updated, states=baseline.blocked)], who, changes)
+        states = restored(baseline, self._versions(who.realm, name))
+        await self._store([Decision(report, save=checked, baseline=updated, states=states)], who, changes)
         accepted = self._registry.require(who.realm, name)
         return accepted.model_copy(update={"warnings": concerns(accepted, self._registry)})
 
     async def reject(self, name: str, who: Principal) -> ToolRevision:
         """Drop a proposed change, and never propose the same again. A tool that it has blocked stays blocked.
+
+        A tool that was called as it was meanwhile goes on so, without the warning.
 
         Raises:
             NotFound: No such tool, or nothing is proposed for it.
@@ -175,7 +179,11 @@ class Adoptions:
         current, baseline, proposal = await self._require_proposal(name, who)
         kept = baseline.model_copy(update={"proposal": None, "rejected": proposal.change.after})
         report = AdoptedTool(tool=current.name, adoption="kept", change=proposal.change)
-        await self._store([Decision(report, baseline=kept)], who, changes)
+        states: Sequence[VersionLife] = ()
+        if current.status != "blocked":
+            states = restored(baseline, self._versions(who.realm, name))
+            kept = kept.model_copy(update={"blocked": ()})
+        await self._store([Decision(report, baseline=kept, states=states)], who, changes)
         return self._registry.require(who.realm, name)
 
     async def proposals(self, realm: str) -> Sequence[Baseline]:
@@ -237,10 +245,14 @@ class Adoptions:
         return NameState(
             offered=offered,
             current=self._registry.find(realm, name, None),
-            versions=versions_of(self._registry.index(realm).revisions(name)),
+            versions=self._versions(realm, name),
             baseline=baseline,
             adopted=adopted.definition if adopted is not None else None,
         )
+
+    def _versions(self, realm: str, name: str) -> Sequence[VersionLife]:
+        """All versions of a tool, as they are."""
+        return versions_of(self._registry.index(realm).revisions(name))
 
     async def _store(
         self, decisions: Sequence[Decision], who: Principal, changes: int, others: Sequence[Definition] = ()

@@ -23,13 +23,16 @@ from toolcrib.contracts import (
     Revocation,
     ToolcribError,
     ToolError,
+    ToolRevision,
 )
+from toolcrib.contracts.providers.tool_access import ToolAccess
 from toolcrib.core.executor import CallFailed
 from toolcrib.core.providers import BrowserAuth, Client, answer_of
 from toolcrib.core.providers.import_names import as_a_call, in_the_tree
 from toolcrib.core.providers.probes import Probe, has_credentials
 from toolcrib.crib.container.access import Actor
 from toolcrib.crib.container.container import CribServices
+from toolcrib.crib.providers.tool_access import AccessReader
 from toolcrib.infrastructure.secrets import Redactor
 from toolcrib.kinds.table import connection_kind
 
@@ -118,6 +121,27 @@ class Connections:
             return await self._probe(provider, who).discover(provider, who)
         except CallFailed as failure:
             raise in_the_tree(failure.error) from failure
+
+    async def access(self, *tools: ToolRevision | str) -> Sequence[ToolAccess]:
+        """What stands between the caller and the systems behind tools: sign-ins and secrets, never their values.
+
+        Args:
+            *tools: The tools, or their names.
+
+        Raises:
+            NotFound: No such tool.
+
+        Example:
+            [access] = await crib.connections.access("search_deals")
+            print(access.ready, access.sign_in, [(use.reference, use.found_in) for use in access.secrets])
+        """
+        who = await self._actor.authorize(newest=True)
+        reader = await AccessReader.open(
+            who, self._providers, self._parts.keeping, is_application=self._actor.is_application
+        )
+        registry = self._parts.registry
+        found = (registry.require(who.realm, tool) if isinstance(tool, str) else tool for tool in tools)
+        return [reader.of(tool) for tool in found]
 
     # Connecting -------------------------------------------------------------------------------------------------------
 

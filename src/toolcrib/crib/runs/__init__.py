@@ -14,6 +14,7 @@ if TYPE_CHECKING:
     from toolcrib.crib.runs.ids import IdKind, Ids
     from toolcrib.crib.runs.rehearsal import Rehearsal, ShiftedClock
     from toolcrib.crib.runs.retention import Retention
+    from toolcrib.crib.runs.sent_prompts import prompt_at, read_sent_prompts
     from toolcrib.crib.runs.settlements import Settlements
     from toolcrib.crib.runs.triggers import Triggers
 else:
@@ -26,6 +27,7 @@ else:
             "toolcrib.crib.runs.ids": "IdKind Ids",
             "toolcrib.crib.runs.rehearsal": "Rehearsal ShiftedClock",
             "toolcrib.crib.runs.retention": "Retention",
+            "toolcrib.crib.runs.sent_prompts": "prompt_at read_sent_prompts",
             "toolcrib.crib.runs.settlements": "Settlements",
             "toolcrib.crib.runs.triggers": "Triggers",
         },
@@ -44,5 +46,7 @@ __all__ = [
     "Settlements",
     "ShiftedClock",
     "Triggers",
+    "prompt_at",
+    "read_sent_prompts",
     "replay_run",
 ]

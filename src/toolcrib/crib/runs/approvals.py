@@ -35,12 +35,13 @@ from toolcrib.contracts import (
     idempotency_key,
 )
 from toolcrib.core.executor.envelope import plain
-from toolcrib.core.policy import check_approver, check_grant, may_see_approval
+from toolcrib.core.policy import check_approver, check_grant, may_see_approval, visible_approvals
 from toolcrib.core.registry import Providers, compile_schema
 from toolcrib.core.runs import decision_on, waiting_approvals, waiting_at
 from toolcrib.crib.container.access import Actor, participants_of, validate_output
 from toolcrib.crib.container.container import CribServices
-from toolcrib.infrastructure.store import ApprovalFilter
+from toolcrib.crib.tools.queries import RESOURCES, Query, stored_page
+from toolcrib.infrastructure.queries.grammar import Either, Every, equal
 from toolcrib.infrastructure.store.ports.records import no_approval
 from toolcrib.kinds.dispatch import preview_call
 
@@ -108,20 +109,25 @@ class Approvals:
         status: ApprovalStatus | None = "waiting",
         tool: str | None = None,
         run_id: str | None = None,
+        filter: str | None = None,  # noqa: A002 - as in REST
+        sort: str | None = None,
         after: str | None = None,
         limit: int = 50,
     ) -> ApprovalPage:
-        """Approvals, oldest first: of a principal those that it may see, so that a page may be short.
+        """Approvals, oldest first: of a principal those that it may see.
 
         Args:
             status: Null for all.
             tool: Name of the tool that waits.
             run_id: The run that makes the call, or the outermost one above it.
+            filter: What else is true of them, by the grammar of all queries.
+            sort: Another order, such as `expires_at`.
             after: Where the page before ended.
             limit: At most so many.
 
         Raises:
-            NotFound: There is no approval `after`.
+            NotFound: There is no approval `after` that the principal may see.
+            InvalidInput: The filter or the sort is not valid; the message lists the fields.
 
         Example:
             await crib.invoke("send_offer", {"deal": "d1"})
@@ -129,10 +135,13 @@ class Approvals:
                 print(approval.approval_id, approval.input)
         """
         who = await self._actor.authorize()
-        which = ApprovalFilter(status, tool, run_id)
-        found = await self._store.approvals.page(who.realm, which, after=after, limit=limit + 1)
-        visible = tuple(each for each in found[:limit] if self._may_see(each))
-        return ApprovalPage(items=visible, next=found[limit - 1].approval_id if len(found) > limit else None)
+        query = Query[Approval](RESOURCES["approvals"], filter, sort, now=self._clock.now())
+        given = {"status": status, "tool": tool}
+        where = [equal(name, value) for name, value in given.items() if value is not None]
+        where += [] if run_id is None else [Either((equal("run_id", run_id), equal("root_run_id", run_id)))]
+        where += [] if self._actor.caller is None else [visible_approvals(self._actor.caller)]
+        page = await stored_page(self._store.approvals, who.realm, query, Every(tuple(where)), after=after, limit=limit)
+        return ApprovalPage(items=tuple(page.items), next=page.next)
 
     async def get(self, approval_id: str) -> ApprovalView:
         """An approval, with what would happen.

@@ -33,6 +33,7 @@ from toolcrib.contracts import (
 )
 from toolcrib.core.engines import SystemClock
 from toolcrib.core.engines.replay import (
+    Hear,
     RecordedFamily,
     ReplayEngine,
     ReplayModels,
@@ -51,7 +52,9 @@ from toolcrib.kinds.dispatch import DelegateRuntime, RuntimeDispatcher
 from toolcrib.llm import Cost, TokenUsage
 
 
-async def replay_recording(parts: CribServices, recording: RecordedFamily, run_id: str, *, past: EndedRuns) -> Replay:
+async def replay_recording(
+    parts: CribServices, recording: RecordedFamily, run_id: str, *, past: EndedRuns, hear: Hear | None = None
+) -> Replay:
     """Replay a recording with the code and the definitions of a crib.
 
     Args:
@@ -59,6 +62,7 @@ async def replay_recording(parts: CribServices, recording: RecordedFamily, run_i
         recording: The family of runs.
         run_id: The run of the bundle to report on.
         past: Reads the other runs that it has read.
+        hear: Is told of each request to a model.
     """
 
     def programs(models: ReplayModels, sandbox: ReplaySandbox) -> Mapping[RunKind, Program]:
@@ -81,6 +85,7 @@ async def replay_recording(parts: CribServices, recording: RecordedFamily, run_i
             parts.outside.store.blobs,
             past,
             price,
+            hear=hear,
         ),
     )
     await engine.replay()
@@ -268,7 +273,7 @@ _IN_MEMORY: Final = 16 * 1024 * 1024
 """Bytes of a bundle that is kept in memory for a replay; a larger one is written to disk."""
 
 
-async def replay_run(parts: CribServices, run_id: str, *, parked: bool = False) -> Replay:
+async def replay_run(parts: CribServices, run_id: str, *, parked: bool = False, hear: Hear | None = None) -> Replay:
     """Replay a run from its store, and report where it diverges.
 
     A nested run is replayed with its callers, whose budget it used; the result is about the nested run only.
@@ -277,6 +282,7 @@ async def replay_run(parts: CribServices, run_id: str, *, parked: bool = False) 
         parts: Have the store.
         run_id: The run.
         parked: Also replay a run that has not ended, up to its last event.
+        hear: Is told of each request to a model.
 
     Raises:
         NotFound: There is no such run.
@@ -291,7 +297,7 @@ async def replay_run(parts: CribServices, run_id: str, *, parked: bool = False) 
         await Capture(store, run_id).write(file)
         file.seek(0)
         bundle = read_bundle(file, f"run {run_id}")
-    return await replay_bundle(bundle, parts.outside)
+    return await replay_bundle(bundle, parts.outside, hear=hear)
 
 
 async def replay_file(file: IO[bytes], name: str = "bundle") -> Replay:
@@ -309,13 +315,16 @@ async def replay_file(file: IO[bytes], name: str = "bundle") -> Replay:
     return await replay_bundle(read_bundle(file, name), nothing_outside(MemoryStore()), name)
 
 
-async def replay_bundle(bundle: Bundle, outside: Environment, name: str = "bundle") -> Replay:
+async def replay_bundle(
+    bundle: Bundle, outside: Environment, name: str = "bundle", *, hear: Hear | None = None
+) -> Replay:
     """Replay a bundle.
 
     Args:
         bundle: The bundle.
         outside: Has the prices and the rules of packages that count; nothing else of it is used.
         name: As of `replay_file`.
+        hear: Is told of each request to a model.
 
     Raises:
         InvalidInput: What is in it does not fit together.
@@ -328,7 +337,7 @@ async def replay_bundle(bundle: Bundle, outside: Environment, name: str = "bundl
         await _read_definitions(parts, realm, name)
         family = {run_id: bundle.runs[run_id] for run_id in bundle.manifest.nested}
         recording = RecordedFamily(bundle.manifest.root_run_id, family)
-        return await replay_recording(parts, recording, bundle.manifest.run_id, past=store.journal)
+        return await replay_recording(parts, recording, bundle.manifest.run_id, past=store.journal, hear=hear)
     finally:
         await parts.close()
 

@@ -10,17 +10,21 @@ Example:
     await crib.steps.save(StepRegistration(name="deals.find", tool="search_deals"))
 """
 
+import sys
 from collections.abc import Callable, Mapping, Sequence
 from collections.abc import Set as AbstractSet
 from dataclasses import dataclass
 from itertools import islice
-from typing import Generic, get_args
+from typing import Final, Generic, get_args
 
 from toolcrib.contracts import LifeCycle, PermissionDenied, Principal, ServiceAccount, ToolRevision
 from toolcrib.core.executor import Clock
 from toolcrib.core.policy import permits
 from toolcrib.core.registry import Facet, Hit, ItemT, Named, Registry
 from toolcrib.crib.container.access import Actor, Visibility
+from toolcrib.crib.tools.queries import KINDS, RESOURCES, Query, QueryPage, ToolResource
+
+_ALL: Final = sys.maxsize - 1
 
 
 @dataclass(frozen=True, slots=True)
@@ -39,10 +43,12 @@ class ToolListing:
         registry: Has the tools.
         visibility: Tells which of them a principal may see.
         actor: The principal that reads.
+        clock: Time.
     """
 
-    def __init__(self, registry: Registry, visibility: Visibility, actor: Actor) -> None:
+    def __init__(self, registry: Registry, visibility: Visibility, actor: Actor, clock: Clock) -> None:
         self._registry = registry
+        self._clock = clock
         self._visibility = visibility
         self._actor = actor
 
@@ -77,6 +83,54 @@ class ToolListing:
         found = realm_index.page(after=after, among=[*sets, *self._visibility.of(who)], text=text)
         items = list(islice((tool for tool in found if fits(tool)), limit + 1))
         return ToolsPage(items[:limit], len(items) > limit)
+
+    async def visible(self) -> Sequence[ToolRevision]:
+        """All tools that the principal may see, by name."""
+        return (await self.page(limit=_ALL)).items
+
+    async def query(
+        self,
+        resource: ToolResource = "tools",
+        *,
+        filter: str | None = None,  # noqa: A002 - as in REST
+        sort: str | None = None,
+        after: str | None = None,
+        limit: int = 50,
+        text: str | None = None,
+        facets: Mapping[Facet, str | None] | None = None,
+        fits: Callable[[ToolRevision], bool] = lambda _: True,
+    ) -> QueryPage[ToolRevision]:
+        """A page of what a filter means; see `crib.queries`.
+
+        Args:
+            resource: Tools of every kind, or those of one.
+            filter: A condition such as `category eq 'crm' and enabled`; null for all.
+            sort: Fields such as `created_at desc`; null for the order of names.
+            after: `next` of the page before, with the same filter and sort.
+            limit: At most so many.
+            text: As in `page`.
+            facets: Likewise.
+            fits: Likewise.
+
+        Raises:
+            InvalidInput: The filter, the sort or `after` is not valid; the message lists the fields.
+
+        Example:
+            page = await crib.listing.query("tools", filter="contains(text,'deal') and side_effects eq 'reads'")
+            print([each.name for each in page.items], page.next)
+        """
+        query = Query[ToolRevision](RESOURCES[resource], filter, sort, now=self._clock.now())
+        test = query.test_of(query.condition)
+        meant: dict[Facet, str | None] = {**(facets or {}), "kind": KINDS[resource] or (facets or {}).get("kind")}
+        if query.has_sort:
+            found = await self.page(limit=_ALL, text=text, facets=meant, fits=lambda tool: fits(tool) and test(tool))
+            return query.page(found.items, after=after, limit=limit)
+        place = query.place(after) if after else None
+        start = "" if place is None else str(place[0])
+        page = await self.page(
+            after=start, limit=limit, text=text, facets=meant, fits=lambda tool: fits(tool) and test(tool)
+        )
+        return QueryPage(page.items, page.items[-1].name if page.more else None)
 
     async def search(
         self,

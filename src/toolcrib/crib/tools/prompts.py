@@ -10,12 +10,22 @@ Example:
     await crib.prompts.accept(proposal)
 """
 
-from collections.abc import Sequence
+from collections.abc import AsyncGenerator, Mapping, Sequence
+from datetime import datetime
 from decimal import Decimal
 from difflib import unified_diff
 from typing import Any, Self, cast
 
-from toolcrib.agents import Models, PromptTestProgram, TextProgram, basis_of, check_prompt, drift_of
+from toolcrib.agents import (
+    Models,
+    PromptTestProgram,
+    RunPreparer,
+    TextProgram,
+    basis_of,
+    check_prompt,
+    describe_placeholders,
+    drift_of,
+)
 from toolcrib.contracts import (
     PLAN_FORMAT,
     AgenticImplementation,
@@ -23,6 +33,8 @@ from toolcrib.contracts import (
     InvalidDefinition,
     Json,
     JsonObject,
+    LLMConfig,
+    ModelError,
     NotFound,
     Principal,
     PromptDifference,
@@ -37,15 +49,19 @@ from toolcrib.contracts import (
     ToolRevision,
     Unavailable,
 )
+from toolcrib.contracts.tools.rendered_prompts import ModelPrompt, PromptPlaceholders, RenderedPrompt
 from toolcrib.core.engines import EngineSettings, LocalEngine, new_run_id
 from toolcrib.core.executor import Clock, Executor
 from toolcrib.core.export import check_description, generate_description
 from toolcrib.core.registry import Providers, Registry, pins_of
 from toolcrib.core.runs import Program, Result
+from toolcrib.core.runs.views.model_prompts import prompt_of_request
 from toolcrib.crib.container.access import Actor
 from toolcrib.crib.container.catalogue import Catalogue
 from toolcrib.crib.container.container import CribServices
 from toolcrib.infrastructure.store import MemoryStore
+from toolcrib.llm import Cost, LanguageModel, Request, Response, TokenUsage
+from toolcrib.llm.base.messages import Done, Event
 
 
 class Bench:
@@ -60,7 +76,7 @@ class Bench:
     def __init__(self, registry: Registry, executor: Executor, clock: Clock) -> None:
         self._registry = registry
         self._executor = executor
-        self._clock = clock
+        self.clock = clock
 
     async def run(self, definition: ToolDefinition, program: Program, arguments: JsonObject, who: Principal) -> Result:
         """Run a program once.
@@ -73,13 +89,13 @@ class Bench:
         """
         store = MemoryStore()
         drawer = Registry(store.definitions)
-        tool = await drawer.save(definition, realm=who.realm, made_by=who.id, at=self._clock.now())
+        tool = await drawer.save(definition, realm=who.realm, made_by=who.id, at=self.clock.now())
         engine = LocalEngine(
             store=store,
             registry=drawer,
             executor=self._executor,
             programs={"agentic": program},
-            clock=self._clock,
+            clock=self.clock,
             new_run_id=new_run_id,
             settings=EngineSettings(owner="bench"),
             check_able=_anything,
@@ -127,7 +143,7 @@ class Prompts:
         registry: The tools.
         providers: The lists that prompts are made from.
         bench: Runs what is not saved.
-        trial: The program of a prompt's test.
+        preparer: Prepares the runs of tests.
         models: Opens the models that write texts.
         actor: The actor of the crib.
     """
@@ -139,7 +155,7 @@ class Prompts:
         registry: Registry,
         providers: Providers,
         bench: Bench,
-        trial: PromptTestProgram,
+        preparer: RunPreparer,
         models: Models,
         actor: Actor,
     ) -> None:
@@ -147,7 +163,7 @@ class Prompts:
         self._registry = registry
         self._providers = providers
         self._bench = bench
-        self._trial = trial
+        self._preparer = preparer
         self._models = models
         self._actor = actor
 
@@ -159,7 +175,7 @@ class Prompts:
             registry=parts.registry,
             providers=parts.providers,
             bench=Bench(parts.registry, parts.executor, parts.outside.clock),
-            trial=PromptTestProgram(parts.preparer),
+            preparer=parts.preparer,
             models=parts.models.model,
             actor=actor,
         )
@@ -371,7 +387,74 @@ class Prompts:
             checked = self._catalogue.check_tool(definition, who.realm)
         except (InvalidDefinition, NotFound) as problem:
             return PromptTest(**facts, system_prompt=None, problems=(str(problem),))
-        return _make_prompt_test(facts, await self._bench.run(checked, self._trial, arguments, who))
+        trial = PromptTestProgram(self._preparer)
+        return _make_prompt_test(facts, await self._bench.run(checked, trial, arguments, who))
+
+    async def render(self, definition: ToolDefinition, arguments: JsonObject) -> RenderedPrompt:
+        """The first request that a tool would send to its model for a sample input, with its length. Nothing is sent.
+
+        Args:
+            definition: The tool as it is, or as it may become; it need not be saved.
+            arguments: The sample input. Reads of reference data need the grants that a run needs.
+
+        Raises:
+            InvalidDefinition: The tool is not agentic.
+            InvalidSettings: Its model cannot be opened.
+
+        Example:
+            found = await crib.prompts.render(deals.definition, {"task": "Update all Acme Corp deals to Negotiation"})
+            print(found.prompt.system, found.prompt.tokens.total, found.problems)
+        """
+        implementation = agentic(definition)
+        prompt, values, problems = await self._rendered(definition, arguments)
+        return RenderedPrompt(
+            tool=definition.name,
+            mode=implementation.mode,
+            model=implementation.llm.model,
+            input=arguments,
+            prompt=prompt,
+            placeholders=tuple(describe_placeholders(implementation, values)),
+            problems=problems,
+        )
+
+    async def placeholders(self, definition: ToolDefinition) -> PromptPlaceholders:
+        """The placeholders that a tool's system prompt can use, with the present length of their values.
+
+        Args:
+            definition: The tool; it need not be saved.
+
+        Raises:
+            InvalidDefinition: The tool is not agentic.
+            InvalidSettings: Its model cannot be opened.
+
+        Example:
+            for each in (await crib.prompts.placeholders(deals.definition)).items:
+                print(each.name, each.used, each.tokens)
+        """
+        implementation = agentic(definition)
+        _, values, problems = await self._rendered(definition, {})
+        items = tuple(describe_placeholders(implementation, values))
+        return PromptPlaceholders(tool=definition.name, items=items, problems=problems)
+
+    async def _rendered(
+        self, definition: ToolDefinition, arguments: JsonObject
+    ) -> tuple[ModelPrompt | None, Mapping[str, str], tuple[str, ...]]:
+        """The first request of a tool, what its placeholders stand for, and what would go wrong."""
+        who = await self._actor.authorize()
+        try:
+            checked = self._catalogue.check_tool(definition, who.realm)
+        except (InvalidDefinition, NotFound) as problem:
+            return None, {}, (str(problem),)
+        models = _UnaskedModels(self._models)
+        program = PromptTestProgram(self._preparer.asking(models.model))
+        result = await self._bench.run(checked, program, arguments, who)
+        output: Json = result.summary.output_or_partial
+        found = cast("JsonObject", output) if isinstance(output, dict) else {}
+        problems = result.summary.warnings
+        if models.asked is None:
+            failed = result.summary.error
+            return None, found.get("values", {}), (*problems, failed.message if failed else "no request was made")
+        return prompt_of_request(*models.asked, self._bench.clock.now()), found.get("values", {}), problems
 
     async def _draft_text(
         self, revision: ToolRevision, text: ProposedText, current: str, task: str, who: Principal
@@ -394,6 +477,49 @@ class Prompts:
         proposal = _proposal(revision, text, current, written["text"], written["reason"])
         spent = {"source": "model", "usage": result.summary.usage, "cost_usd": _known_cost(result)}
         return proposal.model_copy(update=spent)
+
+
+class _UnaskedModels:
+    """Opens models, keeps the first request that one of them is asked, and lets none be sent.
+
+    Args:
+        models: Opens them.
+    """
+
+    def __init__(self, models: Models) -> None:
+        self._models = models
+        self.asked: tuple[LanguageModel, Request] | None = None
+        """The model and the request."""
+
+    def model(self, llm: LLMConfig) -> LanguageModel:
+        """The model of a configuration."""
+        return _UnaskedModel(self, self._models(llm))
+
+
+class _UnaskedModel:
+    """A model that costs nothing, because it is never asked."""
+
+    def __init__(self, models: _UnaskedModels, model: LanguageModel) -> None:
+        self.name = model.name
+        self._models = models
+        self._model = model
+
+    async def request(self, request: Request) -> Response:
+        """Keep the request.
+
+        Raises:
+            ModelError: Always: there is no answer.
+        """
+        self._models.asked = self._models.asked or (self._model, request)
+        raise ModelError("bad_request", f"the model {self.name!r} is not asked, because only the prompt is wanted")
+
+    async def stream(self, request: Request) -> AsyncGenerator[Event]:
+        """The same."""
+        yield Done(await self.request(request))
+
+    def cost(self, usage: TokenUsage, at: datetime) -> Cost:
+        """Nothing, so that no limit on costs keeps the request back."""
+        return Cost(Decimal(0), "not asked")
 
 
 def agentic(definition: ToolDefinition) -> AgenticImplementation:

@@ -28,14 +28,15 @@ from toolcrib.contracts.workflows import InstancePage, Rerun, WorkflowImplementa
 from toolcrib.core.engines import new_run_id
 from toolcrib.core.runs import read_tree
 from toolcrib.crib.agents.executions import Executions
-from toolcrib.crib.container.access import Actor, RunVerb, may
+from toolcrib.crib.container.access import Actor, RunVerb, readable_runs
 from toolcrib.crib.container.container import CribServices
 from toolcrib.crib.container.requests import refusal_of_run, request_of
 from toolcrib.crib.runs.rerun_links import Successors, under_way
+from toolcrib.crib.tools.queries import RESOURCES, Query, stored_page
+from toolcrib.infrastructure.queries.grammar import Every, equal
 from toolcrib.workflows.checks import near
 from toolcrib.workflows.run.instances import instance_of, summary_of
 
-_MOST_PER_LOOK = 200
 """Number of runs that are read together while a page is filled."""
 
 
@@ -118,6 +119,8 @@ class Instances:
         *,
         workflow: str | None = None,
         status: RunStatus | None = None,
+        filter: str | None = None,  # noqa: A002 - as in REST
+        sort: str | None = None,
         before: str | None = None,
         limit: int = 50,
     ) -> InstancePage:
@@ -126,27 +129,26 @@ class Instances:
         Args:
             workflow: Name of the workflow, without a version; null for all.
             status: Their status; null for any.
+            filter: What else is true of them, by the grammar of all queries.
+            sort: Another order, such as `cost_usd desc`.
             before: `next` of the page before.
             limit: Most of a page.
 
         Raises:
-            NotFound: The realm has no run `before`.
+            NotFound: There is no run `before` that the principal may see.
+            InvalidInput: The filter or the sort is not valid; the message lists the fields.
 
         Example:
             page = await crib.instances.page(workflow="move", status="failed")
             print([each.run_id for each in page.items], page.next)
         """
         who = await self._actor.authorize()
-        found: list[Run] = []
-        last, look = before, min(max(limit + 1, 20), _MOST_PER_LOOK)
-        while len(found) <= limit:
-            runs = await self._journal.runs(who.realm, tool=workflow, status=status, before=last, limit=look)
-            found += [run for run in runs if run.request.kind == "workflow" and may(who, run, "read")]
-            if len(runs) < look:
-                break
-            last = runs[-1].run_id
-        more = found[limit - 1].run_id if len(found) > limit else None
-        return InstancePage(items=tuple(map(summary_of, found[:limit])), next=more)
+        query = Query[Run](RESOURCES["instances"], filter, sort, now=self._parts.outside.clock.now())
+        given = {"kind": "workflow", "tool": workflow, "status": status}
+        named = [equal(name, value) for name, value in given.items() if value is not None]
+        where = Every((*named, readable_runs(who)))
+        page = await stored_page(self._journal, who.realm, query, where, after=before, limit=limit)
+        return InstancePage(items=tuple(map(summary_of, page.items)), next=page.next)
 
     # Going on ---------------------------------------------------------------------------------------------------------
 

@@ -62,7 +62,7 @@ def _outward(crib: ActingCrib, home: HomeLoop, offered: OfferedTool) -> Function
         try:
             given: Json = orjson.loads(arguments or "{}")
         except orjson.JSONDecodeError as error:
-            return f"VALIDATION_ERROR: the arguments of {offered.name!r} are no JSON: {error}. Correct them"
+            return f"VALIDATION_ERROR: the arguments of {offered.name!r} are not JSON: {error}. Correct them"
         if not isinstance(given, dict):
             return f"VALIDATION_ERROR: the arguments of {offered.name!r} must be a JSON object. Correct them"
         answer = await home.run(lambda: call_offered(crib, offered, obj(given)))

@@ -3,6 +3,7 @@
 import asyncio
 import contextlib
 import logging
+import re
 from collections.abc import AsyncGenerator
 from typing import Any, Final
 
@@ -32,11 +33,18 @@ from toolcrib.interfaces.server.http.middleware import Authentication, BodyCap, 
 from toolcrib.interfaces.server.openai import routes as openai
 from toolcrib.interfaces.server.openai.error_bodies import openai_error
 from toolcrib.interfaces.server.runs import calls, runs
-from toolcrib.interfaces.server.tools import agentic, imports, providers, tools
+from toolcrib.interfaces.server.tools import agentic, imports, models, providers, tools
 from toolcrib.interfaces.server.views.run_views import Health
 from toolcrib.interfaces.server.workflows import instances, workflows
 
 MAX_BODY_BYTES: Final = 5 * 1024 * 1024
+MAX_FILES_BODY_BYTES: Final = 29 * 1024 * 1024
+"""Of a message to an agent, whose files may have 20 MB: as base64 they are 28 MB."""
+_WITH_FILES: Final = re.compile(
+    r"/api/v1/ai/agents/[^/]+/execute(/\w+)?|/api/v1/ai/conversations/[^/]+/continue"
+    r"|/v1/(chat/completions|responses)|/(ag-ui|a2a)/.*"
+)
+"""The paths that take such messages."""
 OPEN_PATHS: Final = frozenset({"/health", "/openapi.json", "/docs", providers.CALLBACK})
 """The paths that need no key."""
 
@@ -51,6 +59,7 @@ _PARTS: Final = (
     imports.router,
     imports.imports_router,
     tools.router,
+    models.router,
     runs.router,
     runs.forks_router,
     calls.approvals_router,
@@ -105,7 +114,7 @@ def create_app(
         generate_unique_id_function=_operation_id,
         middleware=[
             Middleware(Failures),
-            Middleware(BodyCap, limit=MAX_BODY_BYTES),
+            Middleware(BodyCap, limit=MAX_BODY_BYTES, wider=(_WITH_FILES, MAX_FILES_BODY_BYTES)),
             Middleware(
                 Authentication,
                 authenticate=authenticate,

@@ -37,6 +37,7 @@ from toolcrib.contracts import (
     Reason,
     ToolDefinition,
 )
+from toolcrib.contracts.base.media import attachment_of
 from toolcrib.core.executor import BlobSink, CallFailed, Clock, Dispatch, Outcome, error
 from toolcrib.core.providers import Credentials, ProviderAccess
 from toolcrib.core.providers.request_errors import count_request, network_failure, request_limit_s
@@ -187,11 +188,10 @@ class _AnswerReader:
         tool = self._dispatch.tool
         made_by = self._dispatch.context.principal.id
         content_type = part.media_type or "application/octet-stream"
-        digest = await self._blob_sink.put(part.raw, realm=tool.realm, made_by=made_by, content_type=content_type)
-        url = f"blob:sha256:{digest}"
-        kind = "image" if content_type.startswith("image/") else "blob"
-        self._attachments.append(Attachment(kind=kind, url=url, content_type=content_type, bytes=len(part.raw)))
-        return {**described, "url": url, "bytes": len(part.raw)}
+        await self._blob_sink.put(part.raw, realm=tool.realm, made_by=made_by, content_type=content_type)
+        kept = attachment_of(part.raw, content_type, kind="blob", name=part.filename or None)
+        self._attachments.append(kept)
+        return {**described, "url": kept.url, "bytes": len(part.raw)}
 
 
 class AgentTransport(httpx.AsyncBaseTransport):

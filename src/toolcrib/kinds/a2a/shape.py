@@ -13,6 +13,7 @@ class A2aImplementation(Implementation):
 
     kind: Literal["a2a"] = "a2a"
     has_outside_text = True
+    is_agent = True
 
     provider: str
     agent: str

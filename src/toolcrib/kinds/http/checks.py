@@ -1,12 +1,22 @@
 """The checks of an HTTP operation when it is saved. They send no requests."""
 
 import re
-from collections.abc import Iterator
-from typing import Final
+from collections import Counter
+from collections.abc import Iterator, Mapping
+from typing import Final, cast
 
-from toolcrib.contracts import InvalidDefinition, InvalidExpression, ToolDefinition, pointer_names
+from toolcrib.contracts import (
+    SECRET_REFERENCE,
+    InvalidDefinition,
+    InvalidExpression,
+    Json,
+    JsonObject,
+    ToolDefinition,
+    pointer_names,
+)
 from toolcrib.core.expressions.jsonpath import check_path
-from toolcrib.core.registry import ABSOLUTE
+from toolcrib.core.expressions.suggestions import listing, suggestion
+from toolcrib.core.registry import ABSOLUTE, CREDENTIAL_NAME, REFERENCE_HINT
 from toolcrib.kinds.http.shape import (
     HEADER_OUT,
     WHOLE_ADDRESS,
@@ -17,11 +27,16 @@ from toolcrib.kinds.http.shape import (
     OffsetPaging,
     PageNumberPaging,
     Paging,
+    template_arguments,
 )
 
 _NAMES: Final = re.compile(r"\$(\.[A-Za-z_][A-Za-z0-9_-]*|\['[^']+'\])*")
 _MEDIA: Final = {"form": "application/x-www-form-urlencoded", "multipart": "multipart/"}
 _OUR_PART_HEADERS: Final = frozenset({"content-disposition", "content-type", "content-transfer-encoding"})
+_OUR_HEADERS: Final = frozenset({"host", "content-length", "content-type", "transfer-encoding", "connection"})
+_CONTROL: Final = re.compile(r"[\x00-\x08\x0a-\x1f\x7f]")
+_SPREADING: Final = frozenset({"$ref", "allOf", "anyOf", "oneOf", "patternProperties", "if"})
+"""Keywords by which a schema names arguments elsewhere than in its properties."""
 _TOKEN: Final = re.compile(r"[!#$%&'*+\-.^_`|~0-9A-Za-z]+")
 """A header's name (RFC 9110, section 5.6.2)."""
 
@@ -32,21 +47,14 @@ def check_http(tool: ToolDefinition, implementation: HttpImplementation) -> None
     Raises:
         InvalidDefinition: Names the tool, the field, what is wrong and what to do.
     """
-    problem = next(_problems(implementation), None)
+    problem = next(_problems(tool, implementation), None)
     if problem is not None:
         raise InvalidDefinition(f"tool {tool.name!r}: {problem}")
 
 
-def _problems(implementation: HttpImplementation) -> Iterator[str]:
-    url = implementation.url
-    if url.startswith("/") and not url.startswith("//"):
-        if implementation.provider is None:
-            yield f"url {url!r} begins at a base address, and there is no provider to have one; make it absolute"
-    elif WHOLE_ADDRESS.fullmatch(url):
-        if implementation.provider is not None:
-            yield f"url {url!r} is whatever the caller says, where no provider's credentials go; take the provider away"
-    elif not ABSOLUTE.fullmatch(url):
-        yield f"url {url!r} is neither absolute (https://…) nor a path from '/' on; correct it"
+def _problems(tool: ToolDefinition, implementation: HttpImplementation) -> Iterator[str]:
+    yield from _address_problems(implementation)
+    yield from _header_problems(implementation.headers)
     places = [
         (found.place, found.name.lower() if found.place == "header" else found.name)
         for found in implementation.parameters
@@ -56,10 +64,68 @@ def _problems(implementation: HttpImplementation) -> Iterator[str]:
         yield f"two parameters are called {twice[1]!r} in the {twice[0]}; take one away"
     if implementation.body is not None:
         yield from _body_problems(implementation.body)
+        yield from _template_problems(tool, implementation, implementation.body)
     if implementation.paging is not None:
         yield from _paging_problems(implementation.paging, _arguments(implementation))
         if implementation.response not in {"auto", "json"}:
             yield f"paging joins lists of JSON, and response is {implementation.response!r}; take one of them away"
+
+
+def _address_problems(implementation: HttpImplementation) -> Iterator[str]:
+    url = implementation.url
+    if url.startswith("/") and not url.startswith("//"):
+        if implementation.provider is None:
+            yield f"url {url!r} begins at a base address, and there is no provider to have one; make it absolute"
+    elif WHOLE_ADDRESS.fullmatch(url):
+        if implementation.provider is not None:
+            yield f"url {url!r} is whatever the caller says, where no provider's credentials go; take the provider away"
+    elif not ABSOLUTE.fullmatch(url):
+        yield f"url {url!r} is neither absolute (https://…) nor a path from '/' on; correct it"
+
+
+def _header_problems(headers: Mapping[str, str]) -> Iterator[str]:
+    twice = next((name for name, count in Counter(map(str.lower, headers)).items() if count > 1), None)
+    if twice is not None:
+        yield f"headers has {twice!r} twice, in other letters; take one away"
+    for name, value in headers.items():
+        if not _TOKEN.fullmatch(name):
+            yield f"headers has {name!r}, which is no name of a header; correct it"
+        if name.lower() in _OUR_HEADERS:
+            yield f"headers has {name!r}, which follows from the URL and the body; take it away"
+        if CREDENTIAL_NAME.search(name) or SECRET_REFERENCE.search(value):
+            yield f"the header {name!r} would hold a credential; give it as the provider's auth, by {REFERENCE_HINT}"
+        if _CONTROL.search(value):
+            yield f"the header {name!r} has a line break or another control character; take it away"
+
+
+def _template_problems(tool: ToolDefinition, implementation: HttpImplementation, body: HttpBody) -> Iterator[str]:
+    if body.template is None:
+        return
+    if body.argument is not None or body.fields:
+        yield "the body has a template and an argument or fields; it is made in one way"
+    if body.encoding != "json":
+        yield f"body.template makes JSON, and this body is {body.encoding!r}; use fields or an argument"
+    yield from _mark_problems(body.template)
+    if tool.input_schema.keys() & _SPREADING:
+        return
+    known = [*tool.parameter_names(), *implementation.token_arguments, *filter(None, (tool.idempotency_key,))]
+    for name in sorted(template_arguments(body.template) - set(known)):
+        hint = f"{suggestion(name, known)}it takes {listing(name, known)}"
+        yield f"body.template names the argument {name!r}, which input_schema does not have; {hint}"
+
+
+def _mark_problems(part: Json) -> Iterator[str]:
+    """Marks of arguments that are none: with other members beside, or without a name."""
+    if isinstance(part, dict):
+        members = cast("JsonObject", part)
+        if "$argument" in members and not (len(members) == 1 and isinstance(members["$argument"], str)):
+            what = 'body.template has "$argument" without the name of one, or beside other members'
+            yield f'{what}; write it as {{"$argument": "NAME"}}, with nothing else in the object'
+        for member in members.values():
+            yield from _mark_problems(member)
+    elif isinstance(part, list):
+        for item in cast("list[Json]", part):
+            yield from _mark_problems(item)
 
 
 def _body_problems(body: HttpBody) -> Iterator[str]:
@@ -117,5 +183,4 @@ def _paths(paging: Paging) -> list[str]:
 def _arguments(implementation: HttpImplementation) -> frozenset[str]:
     """Every argument that reaches the request."""
     body = implementation.body or HttpBody()
-    whole = {body.argument} if body.argument is not None else set[str]()
-    return frozenset({parameter.argument for parameter in implementation.parameters} | set(body.fields) | whole)
+    return frozenset({parameter.argument for parameter in implementation.parameters}) | body.argument_names

@@ -11,7 +11,7 @@ from typing import Annotated, Any, Final, Literal, TypeAlias, cast
 from pydantic import Discriminator, Field, Tag
 
 from toolcrib.contracts import CachePolicy, InvalidDefinition, RateLimit, RetryPolicy, SideEffects
-from toolcrib.contracts.base.base import Contract, JsonObject
+from toolcrib.contracts.base.base import Contract, Json, JsonObject
 from toolcrib.contracts.base.implementations import Implementation
 from toolcrib.contracts.providers.providers import SecurityRequirement
 
@@ -20,6 +20,9 @@ HEADER_OUT: Final = "header:"
 
 WHOLE_ADDRESS: Final = re.compile(r"\{\+([^{}]+)\}")
 """A URL that is all of one argument: its name."""
+
+_ARGUMENT_MARK: Final = "$argument"
+"""The only member of an object that stands for an argument in a template."""
 
 
 class _Pages(Contract):
@@ -192,12 +195,47 @@ class HttpBody(Contract):
     encoding: BodyEncoding = "json"
     """How it is written: `text` sends a string in the charset of the content type, `binary` the bytes behind base64."""
     argument: str | None = None
-    """The argument that is the whole body; if null, the body is an object of `fields`."""
+    """The argument that is the whole body; if null, the body is an object of `fields`, or made by `template`."""
     fields: dict[str, str] = Field(default_factory=dict)
     """Argument name to name on the wire."""
+    template: JsonObject | list[Json] | None = None
+    """A JSON body with constants, in which `{"$argument": NAME}` stands for the value of an argument, at any depth. The
+    value is put there as JSON, and never into a text. Where an argument is not given, its member or item is left out,
+    and so is an object or list in which nothing else stands."""
     encodings: dict[str, FieldEncoding] = Field(default_factory=dict)
     """By name on the wire, for the fields of a form or multipart body that are not written in the usual way."""
     required: bool = False
+
+    @property
+    def argument_names(self) -> frozenset[str]:
+        """Every argument that the body takes."""
+        whole = {self.argument} if self.argument is not None else set[str]()
+        return frozenset(self.fields) | whole | template_arguments(self.template)
+
+    @property
+    def top_names(self) -> Mapping[str, str]:
+        """The arguments that are members of the body itself, with their names on the wire."""
+        if not isinstance(self.template, dict):
+            return self.fields
+        found = ((name, argument_of(value)) for name, value in self.template.items())
+        return {argument: name for name, argument in found if argument is not None}
+
+
+def argument_of(part: Json) -> str | None:
+    """The argument that a part of a template stands for; null if it is something else."""
+    if isinstance(part, dict) and part.keys() == {_ARGUMENT_MARK}:
+        return cast("JsonObject", part)[_ARGUMENT_MARK]
+    return None
+
+
+def template_arguments(part: Json) -> frozenset[str]:
+    """The arguments that a template names, at any depth."""
+    if (argument := argument_of(part)) is not None:
+        return frozenset({argument})
+    if isinstance(part, dict):
+        part = [*cast("JsonObject", part).values()]
+    parts = cast("list[Json]", part) if isinstance(part, list) else []
+    return frozenset[str]().union(*map(template_arguments, parts))
 
 
 class HttpFile(Contract):
@@ -208,7 +246,8 @@ class HttpFile(Contract):
     size: int | None = None
     """Bytes."""
     base64: str | None = None
-    """The bytes (RFC 4648, section 4); null in an output whose bytes are an attachment, because they are too many."""
+    """The bytes (RFC 4648, section 4); null in an output whose bytes are an attachment: those that a model can be
+    shown, and those that are too many."""
 
 
 class HttpImplementation(Implementation):
@@ -225,6 +264,7 @@ class HttpImplementation(Implementation):
     parameters: tuple[HttpParameter, ...] = ()
     body: HttpBody | None = None
     headers: dict[str, str] = Field(default_factory=dict)
+    """Sent with every request, in place of the provider's of the same name; a parameter takes their place."""
     provider: str | None = None
     """Name of the provider whose authentication is used."""
     security: tuple[SecurityRequirement, ...] | None = None
@@ -275,12 +315,13 @@ class ToolOverride(Contract):
     cache_ttl_s: float | None = None
     paging: Paging | None = None
     """How pages are followed; null, if given, for one page per call."""
+    headers: dict[str, str] = Field(default_factory=dict)
+    """Headers that every request sends, beside those that the document leaves no choice about."""
 
     def fields(self) -> JsonObject:
         """The given fields of the tool's definition."""
-        return {
-            name: value for name in self.model_fields_set - {"paging"} if (value := getattr(self, name)) is not None
-        }
+        named = self.model_fields_set - {"paging", "headers"}
+        return {name: value for name in named if (value := getattr(self, name)) is not None}
 
 
 HOW_TO_RAISE: Final = "bounds=Bounds(...) in Python, --bound on the command line, bounds over REST"

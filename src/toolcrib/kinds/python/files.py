@@ -1,13 +1,18 @@
-"""Files that Python tools return: images, sounds, documents. Their bytes are attachments, never part of the output."""
+"""Files that Python tools return and that agents are sent: images, sounds, documents.
+
+Their bytes are attachments, never part of an output.
+"""
 
 import hashlib
 import mimetypes
+from base64 import b64encode
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
 
 from pydantic_core import CoreSchema, SchemaSerializer, core_schema
 
-from toolcrib.contracts import Attachment, JsonObject, JsonSchema
+from toolcrib.contracts import Attachment, FileInput, JsonObject, JsonSchema
+from toolcrib.contracts.base.media import attachment_of
 
 if TYPE_CHECKING:
     from pydantic import GetCoreSchemaHandler, GetJsonSchemaHandler
@@ -27,10 +32,11 @@ _SCHEMA: Final[JsonSchema] = {
 
 
 class File:
-    """Bytes that a tool returns, alone or inside of other values.
+    """Bytes that a tool returns, alone or inside of other values, or that an agent is sent with a message.
 
     In the output they are described as `{"media_type", "bytes", "url", "name"}`; the bytes are an attachment of the
-    call. MCP clients get images and sounds as such, and other files as embedded resources.
+    call. MCP clients get images and sounds as such, and other files as embedded resources. Models that can read them
+    are shown images, PDF files and short texts.
 
     Args:
         data: The bytes; a text is encoded as UTF-8.
@@ -104,8 +110,11 @@ class File:
 
     def as_attachment(self) -> Attachment:
         """The attachment that the file becomes."""
-        kind = "image" if self.media_type.startswith("image/") else "file"
-        return Attachment(kind=kind, url=self.url, content_type=self.media_type, bytes=len(self.data), name=self.name)
+        return attachment_of(self.data, self.media_type, name=self.name)
+
+    def as_input(self) -> FileInput:
+        """The file as it comes with a message to an agent."""
+        return FileInput(name=self.name, media_type=self.media_type, base64=b64encode(self.data).decode())
 
     @classmethod
     def __get_pydantic_core_schema__(cls, source: object, handler: "GetCoreSchemaHandler") -> CoreSchema:

@@ -90,6 +90,7 @@ class ToolOptions(TypedDict, total=False):
     tags: tuple[str, ...]
     usage: str
     examples: tuple[Example, ...]
+    metadata: JsonObject
     side_effects: SideEffects
     deletes: bool
     untrusted: bool
@@ -139,6 +140,10 @@ class FunctionTool(Generic[P, R]):
     def __call__(self, *args: P.args, **kwargs: P.kwargs) -> R:
         """Call the function itself, without the crib."""
         return self._function(*args, **kwargs)
+
+    def __repr__(self) -> str:
+        """The name and the function, without reading the type hints, which may name what is defined later."""
+        return f"FunctionTool({self._name!r}, function={self._inner.__module__}.{self._inner.__qualname__})"
 
     @property
     def function(self) -> Callable[P, R]:

@@ -58,7 +58,7 @@ def _type_problems(parameters: Mapping[str, Any]) -> Iterator[str]:
         if get_origin(hint) is Annotated and _has_form(get_args(hint)[0], "validation"):
             yield f"the constraints of parameter {parameter!r} cannot be applied: check its pattern and limits"
         else:
-            bound = "bind it with functools.partial if it is no argument for a model"
+            bound = "bind it with functools.partial if a model cannot give it"
             yield f"JSON cannot represent the type {shown(hint)} of parameter {parameter!r}; {bound}"
 
 

@@ -54,6 +54,25 @@ class ToolCall(Struct, frozen=True, tag="tool_call", omit_defaults=True, gc=Fals
     """What the provider wants back with the call, untouched."""
 
 
+class FilePart(Struct, frozen=True, tag="file", omit_defaults=True, gc=False):
+    """An image, a document or another file that a model is shown.
+
+    It names bytes that are kept elsewhere. They are in `Request.files` when a request is made, and never in a journal.
+    """
+
+    digest: str
+    """SHA-256 of the bytes, 64 hex characters."""
+    media_type: str
+    size: int
+    """Bytes."""
+    name: str = ""
+    width: int = 0
+    """Of an image, in pixels; 0 where it is not known."""
+    height: int = 0
+    data: str = ""
+    """The bytes as base64, in a request that a wire is about to write, and nowhere else."""
+
+
 class ToolResult(Struct, frozen=True, tag="tool_result", omit_defaults=True, gc=False):
     """What a tool answered."""
 
@@ -62,6 +81,8 @@ class ToolResult(Struct, frozen=True, tag="tool_result", omit_defaults=True, gc=
     name: str
     text: str
     is_error: bool = False
+    files: tuple[FilePart, ...] = ()
+    """What it returned besides, that a model is shown."""
 
 
 class Opaque(Struct, frozen=True, tag="opaque", omit_defaults=True, gc=False):
@@ -74,7 +95,7 @@ class Opaque(Struct, frozen=True, tag="opaque", omit_defaults=True, gc=False):
     """What the block says to a reader; other origins get this instead, if it is not empty."""
 
 
-Part: TypeAlias = Text | Thinking | ToolCall | ToolResult | Opaque
+Part: TypeAlias = Text | Thinking | ToolCall | ToolResult | FilePart | Opaque
 """One piece of a message, in the order in which it was said."""
 
 
@@ -328,6 +349,8 @@ class Request(Struct, frozen=True, kw_only=True, gc=False):
     extra: dict[str, Any] = {}
     """Fields of the provider's request body, sent as they are; they win over everything above."""
     timeouts: Timeouts = MODEL_TIMEOUTS
+    files: Mapping[str, bytes] | None = None
+    """The bytes of the messages' files, by digest; null if there are no files. What is missing is described in words."""
 
 
 def in_words(text: str) -> tuple[Text, ...]:
@@ -434,7 +457,7 @@ def hash_request(model: str, request: Request) -> str:
 
 def _hashed_fields(model: str, request: Request) -> dict[str, Any]:
     fields = msgspec.structs.asdict(request)
-    del fields["timeouts"]
+    del fields["timeouts"], fields["files"]  # whose digests stand in the messages
     fields["tools"] = request.tools.to_hash()
     fields["model"] = model
     return fields

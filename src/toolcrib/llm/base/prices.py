@@ -7,20 +7,23 @@ and programs of the provider have rates of their own; a cost names those that it
 not included. An estimate counts four characters as one token.
 """
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from datetime import UTC, datetime
 from decimal import Decimal, InvalidOperation
 from fnmatch import fnmatchcase
 from functools import lru_cache
 from importlib import metadata
-from typing import Any, TypeAlias
+from typing import Any, TypeAlias, cast
 
 from msgspec import Struct
 
 from toolcrib.contracts.base.errors import InvalidSettings
+from toolcrib.contracts.specs.model_listing import ModelPrices
+from toolcrib.llm.base.files import tokens_of_file
 from toolcrib.llm.base.messages import (
     NO_TOOLS,
     PRICED_APART,
+    FilePart,
     Message,
     Opaque,
     Request,
@@ -46,6 +49,7 @@ _BILLED_AS = {
     "vertex-google": "google",
 }
 """Providers that are another way to reach one whose prices are known."""
+_CONFIGURED = "configured"
 _RATE_NAMES = ("input", "output", "cache_read", "cache_write")
 
 RateTable: TypeAlias = Mapping[str, Mapping[str, Decimal | float | str]]
@@ -160,6 +164,23 @@ class Prices:
         lacks = rates.lacks(usage)
         return Cost(rates.of(usage), f"{source}, without {', '.join(lacks)}" if lacks else source, lacks)
 
+    def rates(self, provider: str, model: str, at: datetime) -> ModelPrices | str:
+        """The rates of a model's plain tokens at a moment, or why nobody knows them."""
+        found = self._overridden(provider, model) or _package_rates(provider, model, int(at.timestamp()) // _HOUR_S)
+        if isinstance(found, Cost):
+            return found.source
+        note = None if found.source.startswith(_CONFIGURED) else describe_model(provider, model).price_note
+        return ModelPrices(
+            input_usd=found.input.base * _MILLION,
+            output_usd=found.output.base * _MILLION,
+            cache_read_usd=found.cache_read.base * _MILLION,
+            cache_write_usd=found.cache_write.base * _MILLION,
+            tiered=bool(found.input.tiers or found.output.tiers),
+            source=found.source,
+            as_of=at,
+            note=note,
+        )
+
     def _overridden(self, provider: str, model: str) -> _Rates | None:
         for pattern, rates in self._overrides:
             if fnmatchcase(f"{provider}:{model}" if ":" in pattern else model, pattern):
@@ -180,7 +201,7 @@ def _override(pattern: str, rates: Mapping[str, Decimal | float | str]) -> _Rate
         output=found["output"],
         cache_read=found.get("cache_read", found["input"]),
         cache_write=found.get("cache_write", found["input"]),
-        source=f"configured {pattern}",
+        source=f"{_CONFIGURED} {pattern}",
         one_price=_TOKENS_APART,
     )
 
@@ -255,16 +276,70 @@ def is_sold(provider: str) -> bool:
     return any(known.id == billed for known in get_snapshot().providers)
 
 
+class KnownModel(Struct, frozen=True):
+    """What the data of `genai-prices` says of a model besides its rates; null where it says nothing."""
+
+    model: str
+    title: str | None = None
+    description: str | None = None
+    context_window: int | None = None
+    """Tokens that it takes in and gives out at most."""
+    reads_images: bool | None = None
+    """True if images have a rate of their own; nothing says that a model reads none."""
+    deprecated: bool | None = None
+    price_note: str | None = None
+
+
 @lru_cache(maxsize=1024)
-def context_window(provider: str, model: str) -> int | None:
-    """Tokens that a model takes in and gives out at most, by the data of `genai-prices`; null if it does not say."""
+def describe_model(provider: str, model: str) -> KnownModel:
+    """What the data of `genai-prices` says of a model; nothing if it does not have it, or is not installed."""
     try:
         from genai_prices import Usage as NoUsage  # noqa: PLC0415 - an optional package of 170 ms
         from genai_prices import calc_price  # noqa: PLC0415 - as above
 
-        return calc_price(NoUsage(), model, provider_id=_BILLED_AS.get(provider, provider)).model.context_window
+        found = calc_price(NoUsage(), model, provider_id=_BILLED_AS.get(provider, provider))
     except (ImportError, LookupError):
-        return None
+        return KnownModel(model)
+    known = found.model
+    return KnownModel(
+        model,
+        title=known.name,
+        description=known.description,
+        context_window=known.context_window,
+        reads_images=True if found.model_price.input_image_mtok is not None else None,
+        deprecated=known.deprecated,
+        price_note=known.price_comments,
+    )
+
+
+@lru_cache(maxsize=1024)
+def context_window(provider: str, model: str) -> int | None:
+    """Tokens that a model takes in and gives out at most, by the data of `genai-prices`; null if it does not say."""
+    return describe_model(provider, model).context_window
+
+
+def models_sold(provider: str) -> Sequence[str]:
+    """The models of a provider that `genai-prices` has rates for input and output tokens of, by name.
+
+    Those that are tuned for a customer are left out.
+    """
+    try:
+        from genai_prices.data_snapshot import get_snapshot  # noqa: PLC0415 - an optional package of 170 ms
+    except ImportError:
+        return ()
+    billed = _BILLED_AS.get(provider, provider)
+    known = (model for seller in get_snapshot().providers if seller.id == billed for model in seller.models)
+    return sorted(model.id for model in known if _answers_in_tokens(model) and not model.id.startswith(_TUNED))
+
+
+_TUNED = "ft:"
+
+
+def _answers_in_tokens(model: Any) -> bool:
+    """Whether a model has rates for input and output tokens, now or at some time."""
+    prices: Any = model.prices
+    rates: Iterable[Any] = [each.prices for each in cast("list[Any]", prices)] if isinstance(prices, list) else [prices]
+    return any(each.input_mtok is not None and each.output_mtok is not None for each in rates)
 
 
 def _per_call(thousand: Any) -> Decimal:
@@ -300,11 +375,17 @@ def tokens_of(characters: int) -> int:
 
 
 def characters_of(message: Message) -> int:
-    """The length of all that a message says to a model."""
+    """The length of all that a message says to a model; a file counts as the text that costs as much."""
     size = 0
     for part in message.parts:
-        if type(part) is Text or type(part) is ToolResult:
+        if type(part) is Text:
             size += len(part.text)
+        elif type(part) is ToolResult:
+            size += len(part.text)
+            if part.files:
+                size += _CHARACTERS_PER_TOKEN * sum(map(tokens_of_file, part.files))
+        elif type(part) is FilePart:
+            size += _CHARACTERS_PER_TOKEN * tokens_of_file(part)
         elif type(part) is ToolCall:
             size += len(part.name) + len(part.args)
         elif type(part) is Thinking:

@@ -11,6 +11,7 @@ from typing import Final, Literal, TypeAlias
 from msgspec import Struct
 
 from toolcrib.contracts import OnMalformed, ToolCalling
+from toolcrib.contracts.base.media import ModelInput
 from toolcrib.llm.base.messages import Request
 from toolcrib.llm.base.strict import StrictDialect
 
@@ -100,6 +101,10 @@ class Quirks(Struct, frozen=True, kw_only=True):
     """Whether the model's reasoning is asked for in encrypted form, to be sent back; other models refuse the wish."""
     effort_as_budget: bool = False
     """Whether a reasoning effort must be sent as a number of tokens."""
+    inputs: frozenset[ModelInput] = frozenset()
+    """What the model can read besides text; nothing of a model of which nothing is known."""
+    files_in_results: bool = True
+    """Whether a result of a tool can hold files; else they follow on the results."""
     signed_calls: bool = False
     """Whether the endpoint refuses a turn of tool calls that it did not sign, unless it is marked."""
 

@@ -11,6 +11,7 @@ from typing import Any, Protocol
 import orjson
 
 from toolcrib.contracts.base.errors import ModelError
+from toolcrib.contracts.base.media import ModelInput
 from toolcrib.llm.base.json_values import amount, obj
 from toolcrib.llm.base.messages import Event, Request, Response, Tool, ToolSet
 from toolcrib.llm.base.quirks import Quirks
@@ -44,10 +45,15 @@ class Wire(Protocol):
         """Who makes the thinking and opaque parts that this wire parses; they are sent back to the same origin only."""
         ...
 
+    @property
+    def inputs(self) -> frozenset[ModelInput]:
+        """What the API can take besides text; which of it a model can read is in `Quirks.inputs`."""
+        ...
+
     def build(self, request: Request, quirks: Quirks, *, stream: bool) -> tuple[str, dict[str, Any]]:
         """The path (to be joined to the base URL) and the body.
 
-        The body may hold `orjson.Fragment` values, so only orjson can encode it.
+        The body may hold `orjson.Fragment` values, so only orjson can encode it. Files of the request have their bytes.
         """
         ...
 

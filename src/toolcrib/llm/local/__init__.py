@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 from toolcrib.contracts.base import names_on_use
 
 if TYPE_CHECKING:
-    from toolcrib.llm.local.in_process import LocalTransport
+    from toolcrib.llm.local.in_process import CONTEXT_TOKENS, LONGEST_ANSWER, LocalTransport
     from toolcrib.llm.local.installable import (
         MODELS,
         MODELS_FOLDER,
@@ -24,7 +24,7 @@ else:
     __getattr__ = names_on_use(
         __name__,
         {
-            "toolcrib.llm.local.in_process": "LocalTransport",
+            "toolcrib.llm.local.in_process": "CONTEXT_TOKENS LONGEST_ANSWER LocalTransport",
             "toolcrib.llm.local.installation": "Progress install",
             "toolcrib.llm.local.installable": (
                 "LocalModel MODELS MODELS_FOLDER find_model list_installed model_path models_folder remove"
@@ -33,6 +33,8 @@ else:
     )
 
 __all__ = [
+    "CONTEXT_TOKENS",
+    "LONGEST_ANSWER",
     "MODELS",
     "MODELS_FOLDER",
     "LocalModel",

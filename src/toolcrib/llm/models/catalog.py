@@ -5,7 +5,7 @@ The first colon ends the provider's name; the rest is the provider's name of the
 """
 
 import os
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Collection, Iterable, Mapping
 from difflib import get_close_matches
 from fnmatch import fnmatchcase
 from types import MappingProxyType
@@ -16,6 +16,7 @@ import msgspec
 from msgspec import Struct
 
 from toolcrib.contracts import InvalidSettings, OnMalformed, ToolCalling
+from toolcrib.contracts.base.media import ModelInput
 from toolcrib.llm.base.prices import Prices
 from toolcrib.llm.base.quirks import Quirks
 from toolcrib.llm.base.transport import Transport
@@ -59,6 +60,10 @@ class Provider(Struct, frozen=True, kw_only=True):
 
 
 _REASONING = {"sampling": False}
+_IMAGE: frozenset[ModelInput] = frozenset({"image"})
+_IMAGE_AND_PDF: frozenset[ModelInput] = frozenset({"image", "pdf"})
+_TEXT_ONLY = {"inputs": frozenset[ModelInput]()}
+_SEES_IMAGES = {"inputs": _IMAGE}
 _OPENAI = Provider(
     base_url="https://api.openai.com/v1",
     api_key_env="OPENAI_API_KEY",
@@ -68,6 +73,7 @@ _OPENAI = Provider(
         strict_tools=True,
         system_role="system",
         replay_fields=frozenset({"refusal"}),
+        inputs=_IMAGE_AND_PDF,
     ),
     models=(
         ("o[1-9]*", _REASONING),
@@ -76,6 +82,9 @@ _OPENAI = Provider(
         ("gpt-4", {"structured": "tool", "strict": None, "strict_tools": False}),
         ("gpt-4-*", {"structured": "json_object", "strict": None, "strict_tools": False}),
         ("gpt-4o-2024-05-13", {"structured": "json_object", "strict": None, "strict_tools": False}),
+        *((pattern, _TEXT_ONLY) for pattern in ("gpt-3.5*", "gpt-4", "gpt-4-*", "o1-mini*", "o1-preview*", "o3-mini*")),
+        ("gpt-4-turbo*", _SEES_IMAGES),
+        *((pattern, {"inputs": frozenset({"audio"})}) for pattern in ("gpt-4o*-audio*", "gpt-audio*")),
     ),
 )
 _ENCRYPTED = {"sampling": False, "encrypted_reasoning": True}
@@ -98,8 +107,12 @@ _ANTHROPIC = Provider(
     wire=AnthropicWire,
     # Strict tools stay off: the API compiles a grammar for each set and caps their number, while the executor checks
     # arguments anyway. `output_config.format` came with the 4.5 models (and Opus 4.1); older ones get the answer tool.
-    quirks=Quirks(strict="anthropic", penalties=False, max_tokens_default=4096, prompt_cache=True),
+    quirks=Quirks(
+        strict="anthropic", penalties=False, max_tokens_default=4096, prompt_cache=True, inputs=_IMAGE_AND_PDF
+    ),
     models=(
+        ("claude-2*", _TEXT_ONLY),
+        ("claude-instant*", _TEXT_ONLY),
         ("claude-2*", _TOOL),
         ("claude-3*", _TOOL),
         ("claude-instant*", _TOOL),
@@ -115,14 +128,19 @@ _ANTHROPIC = Provider(
         ("claude-sonnet-[5-9]*", _REASONING),
     ),
 )
-_GEMINI_2 = {"signed_calls": False, "effort_as_budget": True, "structured_with_tools": "tool"}
+_GEMINI_2 = {
+    "signed_calls": False,
+    "effort_as_budget": True,
+    "structured_with_tools": "tool",
+    "files_in_results": False,
+}
 _GOOGLE = Provider(
     base_url="https://generativelanguage.googleapis.com/v1beta",
     api_key_env="GEMINI_API_KEY",
     other_key_env="GOOGLE_API_KEY",
     wire=GeminiWire,
-    quirks=Quirks(signed_calls=True),
-    models=(("gemini-[12]*", _GEMINI_2), ("gemma-*", _GEMINI_2)),
+    quirks=Quirks(signed_calls=True, inputs=frozenset({"image", "pdf", "audio"})),
+    models=(("gemini-[12]*", _GEMINI_2), ("gemma-*", {**_GEMINI_2, **_SEES_IMAGES})),
 )
 
 
@@ -138,6 +156,7 @@ _CLOUDS: Mapping[str, Provider] = {
         sign_in=_by_sdk(azure_openai),
         api_key_env="AZURE_OPENAI_API_KEY",
         key_required=False,
+        quirks=msgspec.structs.replace(_OPENAI.quirks, inputs=_IMAGE),
     ),
     "bedrock-anthropic": msgspec.structs.replace(
         _ANTHROPIC,
@@ -189,7 +208,7 @@ PROVIDERS: Mapping[str, Provider] = {
         base_url="https://api.groq.com/openai/v1",
         api_key_env="GROQ_API_KEY",
         quirks=Quirks(structured="json_object", max_tokens_field="max_completion_tokens"),
-        models=(("openai/gpt-oss-*", {"structured": "json_schema"}),),
+        models=(("openai/gpt-oss-*", {"structured": "json_schema"}), ("meta-llama/llama-4-*", _SEES_IMAGES)),
     ),
     "local": Provider(
         base_url="http://localhost",  # of this process; nothing is sent there
@@ -202,6 +221,10 @@ PROVIDERS: Mapping[str, Provider] = {
         base_url="https://api.mistral.ai/v1",
         api_key_env="MISTRAL_API_KEY",
         quirks=Quirks(stream_usage=False, thinking_field="content"),
+        models=tuple(
+            (pattern, _SEES_IMAGES)
+            for pattern in ("pixtral-*", "mistral-medium-*", "mistral-small-*", "mistral-large-*", "ministral-*")
+        ),
     ),
     "ollama": Provider(
         base_url="http://localhost:11434/v1", key_required=False, quirks=Quirks(thinking_field="reasoning")
@@ -219,6 +242,16 @@ PROVIDERS: Mapping[str, Provider] = {
         base_url="https://openrouter.ai/api/v1",
         api_key_env="OPENROUTER_API_KEY",
         quirks=Quirks(thinking_field="reasoning", replay_fields=frozenset({"reasoning_details"})),
+        models=tuple(
+            (pattern, {"inputs": _IMAGE_AND_PDF})
+            for pattern in (
+                "anthropic/claude-*",
+                "google/gemini-*",
+                "openai/gpt-4o*",
+                "openai/gpt-4.1*",
+                "openai/gpt-5*",
+            )
+        ),
     ),
     "vllm": Provider(base_url="http://localhost:8000/v1", key_required=False),
 }
@@ -233,6 +266,7 @@ def resolve(
     api_key_env: str | None = None,
     tool_calling: ToolCalling | None = None,
     on_malformed: OnMalformed = "refuse",
+    inputs: Collection[ModelInput] | None = None,
     environment: Mapping[str, str] | None = None,
     more: Mapping[str, Provider] = _NO_MORE,
 ) -> Endpoint:
@@ -244,11 +278,13 @@ def resolve(
         api_key_env: Instead of the provider's usual environment variable.
         tool_calling: Instead of the provider's usual way.
         on_malformed: Where tools are called by text: what becomes of an answer with a malformed block.
+        inputs: What the model can read besides text, instead of what is known of it.
         environment: Where a cloud's region, project or resource is named; `os.environ` if null.
         more: Providers beside those of the table.
 
     Raises:
-        InvalidSettings: The reference is malformed, the provider unknown, or a URL is missing or invalid.
+        InvalidSettings: The reference is malformed, the provider unknown, a URL is missing or invalid, or the provider
+            takes no input of a kind.
     """
     name, colon, model = reference.strip().partition(":")
     name = _ALIASES.get(name, name)
@@ -262,14 +298,18 @@ def resolve(
             msg = f"model {reference!r} is not registered; pass it to the crib: Crib(models={{{reference!r}: …}})"
         raise InvalidSettings(msg)
     url = base_url or _usual_url(reference, provider, os.environ if environment is None else environment)
-    quirks = _quirks(provider, model)
+    quirks = quirks_of(provider, model)
+    wire = provider.wire(name if provider.base_url else f"{name}/{urlsplit(url).hostname}")
     return Endpoint(
         provider=name,
         model=model,
         base_url=_check_url(reference, url),
-        wire=provider.wire(name if provider.base_url else f"{name}/{urlsplit(url).hostname}"),
+        wire=wire,
         quirks=msgspec.structs.replace(
-            quirks, tool_calling=tool_calling or quirks.tool_calling, on_malformed=on_malformed
+            quirks,
+            tool_calling=tool_calling or quirks.tool_calling,
+            on_malformed=on_malformed,
+            inputs=quirks.inputs & wire.inputs if inputs is None else _check_inputs(reference, inputs, wire),
         ),
         api_key_env=api_key_env or provider.api_key_env,
         other_key_env=None if api_key_env else provider.other_key_env,
@@ -285,6 +325,7 @@ def open_model(
     api_key_env: str | None = None,
     tool_calling: ToolCalling | None = None,
     on_malformed: OnMalformed = "refuse",
+    inputs: Collection[ModelInput] | None = None,
     key: Callable[[], str | None] | None = None,
     prices: Prices | None = None,
     environment: Mapping[str, str] | None = None,
@@ -299,6 +340,7 @@ def open_model(
         api_key_env: See `resolve`.
         tool_calling: See `resolve`.
         on_malformed: See `resolve`.
+        inputs: See `resolve`.
         key: Gives the credential; by default it is read from the endpoint's environment variable at each call.
         prices: The rates; by default the shipped ones.
         environment: Where keys and a cloud's settings are; `os.environ` if null.
@@ -314,6 +356,7 @@ def open_model(
         api_key_env=api_key_env,
         tool_calling=tool_calling,
         on_malformed=on_malformed,
+        inputs=inputs,
         environment=around,
         more=more,
     )
@@ -338,7 +381,8 @@ def _usual_url(reference: str, provider: Provider, environment: Mapping[str, str
                 raise InvalidSettings(f"model {reference!r}: {error}") from None
 
 
-def _quirks(provider: Provider, model: str) -> Quirks:
+def quirks_of(provider: Provider, model: str) -> Quirks:
+    """What a model of a provider deviates in."""
     quirks = provider.quirks
     for pattern, different in provider.models:
         if fnmatchcase(model, pattern):
@@ -351,6 +395,15 @@ def _check_url(reference: str, url: str) -> str:
     if parts.scheme not in {"http", "https"} or not parts.hostname:
         raise InvalidSettings(f"model {reference!r}: base_url {url!r} is not an http or https URL")
     return url.rstrip("/")
+
+
+def _check_inputs(reference: str, inputs: Collection[ModelInput], wire: Wire) -> frozenset[ModelInput]:
+    refused = sorted(set(inputs) - wire.inputs)
+    if refused:
+        takes = f"takes {', '.join(sorted(wire.inputs))}" if wire.inputs else "takes text only"
+        msg = f"model {reference!r}: inputs has {refused[0]!r}, and its API {takes}; leave it out of inputs"
+        raise InvalidSettings(msg)
+    return frozenset(inputs)
 
 
 def _reference_problem(reference: str) -> str:

@@ -19,6 +19,7 @@ from msgspec import Raw, Struct
 from toolcrib.contracts import LLMConfig
 from toolcrib.contracts.base.errors import InvalidSettings, ModelError
 from toolcrib.llm.base.errors import redact_error
+from toolcrib.llm.base.files import with_files_shown
 from toolcrib.llm.base.json_values import arr, obj
 from toolcrib.llm.base.messages import (
     NO_TOOLS,
@@ -264,8 +265,7 @@ def _target(reference: Any, name: str) -> Any:
 def _as_text(message: Message, *, wrap: bool) -> Message:
     """A message with its calls and results as the text that this protocol has for them."""
     if message.role == "user":
-        parts = (Text(_result(part)) if isinstance(part, ToolResult) else part for part in message.parts)
-        return Message("user", tuple(parts))
+        return Message("user", tuple(shown for part in message.parts for shown in _without_result(part)))
     calls = [{"name": call.name, "arguments": _json(call.args)} for call in message.calls]
     kept: list[Part] = [part for part in message.parts if not isinstance(part, ToolCall)]
     if calls:
@@ -273,6 +273,10 @@ def _as_text(message: Message, *, wrap: bool) -> Message:
     elif wrap:
         kept = [Text(orjson.dumps({"answer": part.text}).decode()) if isinstance(part, Text) else part for part in kept]
     return Message("assistant", tuple(kept))
+
+
+def _without_result(part: Part) -> Iterable[Part]:
+    return (Text(_result(part)), *part.files) if isinstance(part, ToolResult) else (part,)
 
 
 def _result(result: ToolResult) -> str:
@@ -402,6 +406,8 @@ class Model:
         """See `LanguageModel.request`."""
         key, wire = self.credential(), self.endpoint.wire
         sent = request if request.model else msgspec.structs.replace(request, model=self.endpoint.model)
+        if sent.files is not None:
+            sent = with_files_shown(sent, self.endpoint.quirks)
         tools = answer = None
         if not self._is_native or sent.output_schema is not None:
             tools = self._tools(sent)
@@ -422,7 +428,10 @@ class Model:
     async def stream(self, request: Request) -> AsyncGenerator[Event]:
         """See `LanguageModel.stream`."""
         key = self.credential()
-        tools = self._tools(self._with_model(request))
+        sent = self._with_model(request)
+        if sent.files is not None:
+            sent = with_files_shown(sent, self.endpoint.quirks)
+        tools = self._tools(sent)
         answer = StructuredAnswer(tools.request, self.endpoint.quirks)
         try:
             async with aclosing(self._stream_events(answer.request, key)) as batches:

@@ -23,6 +23,7 @@ from toolcrib.llm.base.quirks import Quirks
 from toolcrib.llm.base.transport import HttpTransport
 from toolcrib.llm.models.catalog import PROVIDERS, Provider, open_model, resolve
 from toolcrib.llm.models.model import Endpoint, LanguageModel, open_candidates
+from toolcrib.llm.models.model_listing import ModelListing
 from toolcrib.llm.text import TextTools
 
 
@@ -115,7 +116,7 @@ class ModelPool:
         self._loans = count(1)
         self._trusted_urls: set[str] = set()
         self._trusted: dict[str, HttpSession] = {}
-        self._opened: dict[tuple[str | bool | None, ...], LanguageModel] = {}
+        self._opened: dict[tuple[object, ...], LanguageModel] = {}
         self._substitutes: tuple[Substitute, ...] = ()
         self._observers: tuple[Substitute, ...] = ()
 
@@ -204,13 +205,18 @@ class ModelPool:
         if given is not None:
             return TextProtocol(given, llm.on_malformed) if llm.tool_calling == "text" else given
         trusted = self._is_trusted(llm)
-        key = (llm.model, llm.base_url, llm.api_key_env, llm.tool_calling, llm.on_malformed, trusted)
+        key = (llm.model, llm.base_url, llm.api_key_env, llm.tool_calling, llm.on_malformed, llm.inputs, trusted)
         if key not in self._opened:
             opened = self._open(llm, trusted=trusted)
             if len(self._opened) >= MOST_OPENED:
                 del self._opened[next(iter(self._opened))]
             self._opened[key] = opened
         return self._opened[key]
+
+    @property
+    def listing(self) -> ModelListing:
+        """Lists what can be opened."""
+        return ModelListing(self._given, self._more, self._environment, self._prices)
 
     async def close(self) -> None:
         """Let go of all connections that the pool made."""
@@ -232,6 +238,7 @@ class ModelPool:
             api_key_env=llm.api_key_env,
             tool_calling=llm.tool_calling,
             on_malformed=llm.on_malformed,
+            inputs=llm.inputs,
             prices=self._prices,
             environment=self._environment,
             more=self._more,
@@ -246,6 +253,7 @@ class ModelPool:
             llm.model,
             base_url=llm.base_url,
             api_key_env=llm.api_key_env,
+            inputs=llm.inputs,
             environment=self._environment,
             more=self._more,
         )

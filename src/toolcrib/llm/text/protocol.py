@@ -19,6 +19,7 @@ from toolcrib.llm.base.messages import (
     NO_TOOLS,
     Done,
     Event,
+    FilePart,
     Message,
     NamedTool,
     Opaque,
@@ -167,7 +168,15 @@ def _results_as_text(message: Message, before: Message | None, toolkit: Toolkit)
     ]
     if before is not None and before.calls and _is_final(before):
         words.append(_NOT_YET)
-    return Message("user", (Text("\n\n".join(words)),))
+    return Message("user", (Text("\n\n".join(words)), *_files(message)))
+
+
+def _files(message: Message) -> Iterator[Part]:
+    for part in message.parts:
+        if isinstance(part, ToolResult):
+            yield from part.files
+        elif isinstance(part, FilePart):
+            yield part
 
 
 def _result(result: ToolResult, toolkit: Toolkit) -> str:

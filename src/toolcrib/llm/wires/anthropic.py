@@ -16,6 +16,7 @@ import orjson
 from msgspec import Raw, Struct
 
 from toolcrib.contracts.base.errors import ModelError
+from toolcrib.contracts.base.media import ModelInput, input_of
 from toolcrib.llm.base.errors import ErrorBody, fault_of, provider_error
 from toolcrib.llm.base.json_values import count, load_object, missing, obj, text
 from toolcrib.llm.base.messages import (
@@ -24,6 +25,7 @@ from toolcrib.llm.base.messages import (
     CallStart,
     Done,
     Event,
+    FilePart,
     Message,
     NamedTool,
     Opaque,
@@ -352,6 +354,8 @@ class AnthropicWire:
         origin: The provider's name, for errors and for what is sent back to its maker only.
     """
 
+    inputs: frozenset[ModelInput] = frozenset({"image", "pdf"})
+
     def __init__(self, origin: str = "anthropic") -> None:
         self.origin = origin
         self._tools = RenderedToolSets()
@@ -446,6 +450,8 @@ def _block(part: Part, origin: str) -> Any:
             return _tool_use(part, origin)
         case ToolResult():
             return _tool_result(part)
+        case FilePart():
+            return _file(part)
         case Thinking():
             return _thinking(part) if part.origin == origin and part.signature else None
         case _:
@@ -465,9 +471,23 @@ def _tool_use(call: ToolCall, origin: str) -> dict[str, Any]:
 
 def _tool_result(result: ToolResult) -> dict[str, Any]:
     block: dict[str, Any] = {"type": "tool_result", "tool_use_id": _id(result.id), "content": result.text}
+    if result.files:
+        words = [{"type": "text", "text": result.text}] if result.text else []
+        block["content"] = [*words, *map(_file, result.files)]
     if result.is_error:
         block["is_error"] = True
     return block
+
+
+def _file(file: FilePart) -> dict[str, Any]:
+    """An image, or a PDF file as a document.
+
+    https://platform.claude.com/docs/en/build-with-claude/vision, .../pdf-support
+    """
+    source = {"type": "base64", "media_type": file.media_type, "data": file.data}
+    if input_of(file.media_type) == "image":
+        return {"type": "image", "source": source}
+    return {"type": "document", "source": source, **({"title": file.name} if file.name else {})}
 
 
 def _thinking(part: Thinking) -> dict[str, Any]:

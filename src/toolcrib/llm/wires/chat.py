@@ -15,6 +15,7 @@ import orjson
 from msgspec import Meta, Struct
 
 from toolcrib.contracts.base.errors import ModelError
+from toolcrib.contracts.base.media import ModelInput, input_of
 from toolcrib.llm.base.errors import fault_in, fault_of, provider_error
 from toolcrib.llm.base.json_values import arr, count, json_text, load_object, missing, obj, text
 from toolcrib.llm.base.messages import (
@@ -23,6 +24,7 @@ from toolcrib.llm.base.messages import (
     CallStart,
     Done,
     Event,
+    FilePart,
     Message,
     NamedTool,
     Opaque,
@@ -563,6 +565,8 @@ class ChatWire:
         origin: The endpoint's name (`openai`, `groq`, ...), for errors and for what is sent back to its maker only.
     """
 
+    inputs: frozenset[ModelInput] = frozenset({"image", "pdf", "audio"})
+
     def __init__(self, origin: str = "openai") -> None:
         self.origin = origin
         self._tools = RenderedToolSets()
@@ -657,15 +661,43 @@ def _add_sampling(body: dict[str, Any], request: Request, quirks: Quirks) -> Non
 
 
 def _add_user(rendered: list[dict[str, Any]], message: Message) -> None:
-    """Results come first, because they must follow the calls; then all texts as one message."""
+    """Results come first, because they must follow the calls; then all texts as one message, with all files.
+
+    A result can only be text, so its files stand in that message too.
+    """
     texts: list[str] = []
+    pieces: list[dict[str, Any]] = []
     for part in message.parts:
         if type(part) is ToolResult:
             rendered.append({"role": "tool", "tool_call_id": part.id, "content": part.text})
+            if part.files:
+                pieces += [_text_piece(f"Files that {part.name} returned (call {part.id}):"), *map(_file, part.files)]
         elif type(part) is Text or type(part) is Opaque:
             texts.append(part.text)
-    if texts:
+        elif type(part) is FilePart:
+            pieces.append(_file(part))
+    if pieces:
+        words = [_text_piece("\n\n".join(texts))] if texts else []
+        rendered.append({"role": "user", "content": [*words, *pieces]})
+    elif texts:
         rendered.append({"role": "user", "content": "\n\n".join(texts)})
+
+
+def _text_piece(text: str) -> dict[str, Any]:
+    return {"type": "text", "text": text}
+
+
+def _file(file: FilePart) -> dict[str, Any]:
+    """https://developers.openai.com/api/reference/resources/chat, `ChatCompletionContentPart`."""
+    url = f"data:{file.media_type};base64,{file.data}"
+    match input_of(file.media_type):
+        case "image":
+            return {"type": "image_url", "image_url": {"url": url}}
+        case "audio":
+            name = "mp3" if file.media_type == "audio/mpeg" else "wav"
+            return {"type": "input_audio", "input_audio": {"data": file.data, "format": name}}
+        case _:
+            return {"type": "file", "file": {"filename": file.name or "file.pdf", "file_data": url}}
 
 
 class _Assistant:

@@ -22,6 +22,7 @@ import orjson
 from msgspec import Raw, Struct
 
 from toolcrib.contracts.base.errors import ModelError
+from toolcrib.contracts.base.media import ModelInput
 from toolcrib.llm.base.errors import ErrorBody, provider_error
 from toolcrib.llm.base.json_values import arr, count, load_object, missing, obj, text
 from toolcrib.llm.base.messages import (
@@ -30,6 +31,7 @@ from toolcrib.llm.base.messages import (
     CallStart,
     Done,
     Event,
+    FilePart,
     Message,
     NamedTool,
     Opaque,
@@ -431,6 +433,8 @@ class GeminiWire:
         origin: The provider's name, for errors and for what is sent back to its maker only.
     """
 
+    inputs: frozenset[ModelInput] = frozenset({"image", "pdf", "audio"})
+
     def __init__(self, origin: str = "google") -> None:
         self.origin = origin
         self._tools = RenderedToolSets()
@@ -479,6 +483,8 @@ class GeminiWire:
         for message in messages:
             role = "model" if message.role == "assistant" else "user"
             parts = [part for piece in message.parts if (part := _part(piece, self.origin)) is not None]
+            if not quirks.files_in_results:
+                _move_files(parts)
             if quirks.signed_calls:
                 _sign_first_call(parts)
             if contents and contents[-1]["role"] == role:
@@ -498,7 +504,10 @@ def _part(part: Part, origin: str) -> dict[str, Any] | orjson.Fragment | None:
             return _function_call(part, origin)
         case ToolResult():
             response = {"error" if part.is_error else "output": part.text}
-            return {"functionResponse": {"id": part.id, "name": part.name, "response": response}}
+            more = {"parts": [*map(_file, part.files)]} if part.files else {}
+            return {"functionResponse": {"id": part.id, "name": part.name, "response": response, **more}}
+        case FilePart():
+            return _file(part)
         case Thinking():
             return _thought(part) if part.origin == origin else None
         case _:
@@ -520,6 +529,22 @@ def _sign_first_call(parts: list[dict[str, Any] | orjson.Fragment]) -> None:
         if isinstance(part, dict) and "functionCall" in part:
             part.setdefault("thoughtSignature", _NO_SIGNATURE)
             return
+
+
+def _file(file: FilePart) -> dict[str, Any]:
+    """https://ai.google.dev/api/caching#Blob; in a result since the third generation."""
+    return {"inlineData": {"mimeType": file.media_type, "data": file.data}}
+
+
+def _move_files(parts: list[dict[str, Any] | orjson.Fragment]) -> None:
+    """Put the files of results behind the results, each after words that say whose it is."""
+    moved: list[dict[str, Any]] = []
+    for part in parts:
+        response = obj(part.get("functionResponse")) if isinstance(part, dict) else {}
+        files = response.pop("parts", None)
+        if files is not None:
+            moved += [{"text": f"Files that {response['name']} returned (call {response['id']}):"}, *files]
+    parts += moved
 
 
 def _thought(part: Thinking) -> dict[str, Any]:

@@ -12,6 +12,7 @@ from msgspec import Struct
 
 from toolcrib.contracts import Json, JsonObject
 from toolcrib.contracts.base.errors import ModelError
+from toolcrib.contracts.base.media import ModelInput
 from toolcrib.llm.base.errors import fault_in, provider_error
 from toolcrib.llm.base.messages import Event, Message, Request, Response, Text, TokenUsage
 from toolcrib.llm.base.quirks import Quirks
@@ -38,6 +39,8 @@ class PlainWire:
         origin: The service's name.
         form: What its requests and answers look like.
     """
+
+    inputs: frozenset[ModelInput] = frozenset()
 
     def __init__(self, origin: str, form: PlainForm) -> None:
         self.origin = origin

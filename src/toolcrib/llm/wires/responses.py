@@ -17,6 +17,7 @@ import orjson
 from msgspec import Raw, Struct
 
 from toolcrib.contracts.base.errors import ModelError
+from toolcrib.contracts.base.media import ModelInput, input_of
 from toolcrib.llm.base.errors import fault_in, fault_of, provider_error
 from toolcrib.llm.base.json_values import arr, count, json_text, load_object, missing, obj, text
 from toolcrib.llm.base.messages import (
@@ -25,6 +26,7 @@ from toolcrib.llm.base.messages import (
     CallStart,
     Done,
     Event,
+    FilePart,
     Message,
     NamedTool,
     Opaque,
@@ -340,6 +342,8 @@ class ResponsesWire:
         origin: The endpoint's name, for errors and for what is sent back to its maker only.
     """
 
+    inputs: frozenset[ModelInput] = frozenset({"image", "pdf"})
+
     def __init__(self, origin: str = "openai-responses") -> None:
         self.origin = origin
         self._tools = RenderedToolSets()
@@ -412,11 +416,23 @@ def _item(part: Part, role: str, origin: str) -> Any:
             call = {"type": "function_call", "call_id": part.id, "name": part.name, "arguments": part.args}
             return call | fields_of(part.signature, origin)
         case ToolResult():
-            return {"type": "function_call_output", "call_id": part.id, "output": part.text}
+            words: dict[str, Any] = {"type": "input_text", "text": part.text}
+            output = [words, *map(_file, part.files)] if part.files else part.text
+            return {"type": "function_call_output", "call_id": part.id, "output": output}
+        case FilePart():
+            return {"role": "user", "content": [_file(part)]}
         case Thinking():
             return _reasoning(part, origin)
         case _:
             return _opaque(part, role, origin)
+
+
+def _file(file: FilePart) -> dict[str, Any]:
+    """https://developers.openai.com/api/reference/resources/responses, `ResponseInputContent`."""
+    url = f"data:{file.media_type};base64,{file.data}"
+    if input_of(file.media_type) == "image":
+        return {"type": "input_image", "image_url": url, "detail": "auto"}
+    return {"type": "input_file", "filename": file.name or "file.pdf", "file_data": url}
 
 
 def _message(part: Text, role: str, origin: str) -> dict[str, Any] | None:

@@ -35,6 +35,9 @@ from toolcrib.llm.models.model import LanguageModel, open_candidates
 Price: TypeAlias = Callable[[LLMConfig, TokenUsage, datetime], Cost]
 """What so many tokens of a model cost, by the prices of this release; used where the recording does not say it."""
 
+Hear: TypeAlias = Callable[[str, ModelStarted, LanguageModel, Request], None]
+"""Is told of each request of a replay: the run, the attempt as it was recorded, the model, and the whole request."""
+
 _PLACES: Final = 12
 """Of a cost that is worked out; rates have no more."""
 
@@ -45,11 +48,13 @@ class ReplayModels:
     Args:
         stage: Of the replay.
         price: See there.
+        hear: Is told of each request.
     """
 
-    def __init__(self, stage: ReplayState, price: Price) -> None:
+    def __init__(self, stage: ReplayState, price: Price, hear: Hear | None = None) -> None:
         self._stage = stage
         self._price = price
+        self._hear = hear
         self._names: dict[str, set[str]] = {}
         self._costs: dict[tuple[str, int, int], Decimal | None] = {}
         for part in stage.parts.values():
@@ -65,7 +70,7 @@ class ReplayModels:
             return open_candidates(llm, self.model)
         names = self._names.get(RUN.get(), set())
         name = next(iter(names)) if len(names) == 1 else llm.model
-        return ReplayModel(name, self._stage, lambda usage, at: self._cost(name, llm, usage, at))
+        return ReplayModel(name, self._stage, lambda usage, at: self._cost(name, llm, usage, at), self._hear)
 
     def _learn(self, started: ModelStarted) -> None:
         facts = started.decision.inputs if started.decision is not None else {}
@@ -152,12 +157,16 @@ class ReplayModel:
         name: As it is recorded.
         stage: Of the replay.
         price: What tokens cost that were not used.
+        hear: Is told of each request.
     """
 
-    def __init__(self, name: str, stage: ReplayState, price: Callable[[TokenUsage, datetime], Cost]) -> None:
+    def __init__(
+        self, name: str, stage: ReplayState, price: Callable[[TokenUsage, datetime], Cost], hear: Hear | None = None
+    ) -> None:
         self.name = name
         self._stage = stage
         self._price = price
+        self._hear = hear
         self._paid: list[tuple[TokenUsage, Cost]] = []
 
     async def request(self, request: Request) -> Response:
@@ -166,6 +175,9 @@ class ReplayModel:
         Raises:
             ModelError: The attempt failed.
         """
+        attempt = ASKED.get()
+        if self._hear is not None and attempt is not None and not self._stage.score.stopped:
+            self._hear(RUN.get(), attempt, self, request)
         entry = self._outcome()
         if entry is None:
             await never()

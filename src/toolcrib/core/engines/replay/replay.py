@@ -38,7 +38,7 @@ from toolcrib.core.engines.leases import LeaseGuard
 from toolcrib.core.engines.outcomes import DriveResult
 from toolcrib.core.engines.replay.event_comparison import ReplayedRun, ReplayState
 from toolcrib.core.engines.replay.ordering import never
-from toolcrib.core.engines.replay.recorded_models import Price, ReplayModels, ReplayScreens
+from toolcrib.core.engines.replay.recorded_models import Hear, Price, ReplayModels, ReplayScreens
 from toolcrib.core.engines.replay.recorded_ports import (
     RUN,
     Deadlines,
@@ -217,6 +217,8 @@ class ReplayServices(Struct, frozen=True):
     """Reads runs that are not replayed."""
     price: Price
     retry: ModelRetryPolicy = ModelRetryPolicy()
+    hear: Hear | None = None
+    """Is told of each request to a model."""
 
 
 class ReplayEngine:
@@ -245,7 +247,7 @@ class ReplayEngine:
             store,
             furniture.registry,
             executor,
-            furniture.programs(ReplayModels(stage, furniture.price), ReplaySandbox(stage)),
+            furniture.programs(ReplayModels(stage, furniture.price, furniture.hear), ReplaySandbox(stage)),
             clock,
             furniture.retry,
             TokenHub(),

@@ -260,19 +260,29 @@ async def credentials_for(
     return found
 
 
+def ways_accepted(
+    provider: ProviderDefinition, security: Sequence[SecurityRequirement] | None
+) -> Sequence[Sequence[_Way]]:
+    """Alternatives of ways to authenticate, each with its scopes, in order of preference; an empty one needs nothing.
+
+    Raises:
+        CallFailed: `AUTH_REQUIRED`: a scheme is named that the provider does not define.
+    """
+    accepted = provider.security if security is None else security
+    if accepted is None:
+        return [[(provider.auth, ())]]
+    alternatives = [_schemes(provider, requirement) for requirement in accepted if requirement]
+    if len(alternatives) < len(accepted) or not accepted:
+        alternatives.append([])
+    return alternatives
+
+
 async def _choose_ways(
     provider: ProviderDefinition, security: Sequence[SecurityRequirement] | None, holder: CredentialOwner
 ) -> Sequence[_Way]:
     """The ways to authenticate that are used together; empty for none."""
-    accepted = provider.security if security is None else security
-    if accepted is None:
-        alternatives = [[(provider.auth, tuple[str, ...]())]]
-    else:
-        alternatives = [_schemes(provider, requirement) for requirement in accepted if requirement]
-        if len(alternatives) < len(accepted) or not accepted:
-            alternatives.append([])
     lacking: list[list[str]] = []
-    for schemes in alternatives:
+    for schemes in ways_accepted(provider, security):
         used = [(auth, scopes) for auth, scopes in schemes if not isinstance(auth, NoAuth)]
         named = [(name, hosts_of(auth, provider)) for auth, _ in used for name in references_of(auth)]
         missing = [name for name, hosts in named if await holder.secret(name, hosts) is None]

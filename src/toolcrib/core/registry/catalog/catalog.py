@@ -27,6 +27,7 @@ from toolcrib.contracts import (
     ToolDefinition,
     ToolRevision,
 )
+from toolcrib.contracts.base.errors import UnknownName
 from toolcrib.contracts.base.identity import is_simple
 from toolcrib.contracts.workflows import WorkflowImplementation
 from toolcrib.core.registry.catalog.index import RealmIndex
@@ -61,6 +62,8 @@ class Registry:
         self._by_hash: dict[tuple[str, str], ToolRevision] = {}
         self._unreadable: set[str] = set()
         """Content hashes of what another release has saved and this one cannot read."""
+        self._first_saved: dict[tuple[str, str], datetime] = {}
+        """When a name of a realm was first saved, as far as its revisions were read."""
         self._compared: dict[tuple[str, str], ToolChange] = {}
         """Answers of `change`, by content hashes."""
         self._changing = asyncio.Lock()
@@ -220,8 +223,8 @@ class Registry:
         """
         found = self.find_by_ref(realm, ref)
         if found is None:
-            msg = f"no tool {ref!r} in realm {realm!r}; {self._instead(realm, ref.partition('@')[0])}"
-            raise NotFound(msg)
+            instead, names = self._instead(realm, ref.partition("@")[0])
+            raise UnknownName(f"no tool {ref!r} in realm {realm!r}", instead, kind="tool", names=names)
         return found
 
     def find_by_ref(self, realm: str, ref: str) -> ToolRevision | None:
@@ -229,18 +232,20 @@ class Registry:
         name, _, version = ref.partition("@")
         return self.find(realm, name, version or None)
 
-    def _instead(self, realm: str, name: str) -> str:
-        """What to call instead: versions of a name that is known, names that look like it, else some names."""
+    def _instead(self, realm: str, name: str) -> tuple[str, Sequence[str]]:
+        """What to call instead, and whose names that tells: versions of a known name, names like it, or some names."""
         index = self._indexes[realm]
         known = index.revisions(name)
         if known:
-            return f"available: {', '.join(list(dict.fromkeys(revision.ref for revision in known))[-_MOST_SHOWN:])}"
+            versions = list(dict.fromkeys(revision.ref for revision in known))[-_MOST_SHOWN:]
+            return f"available: {', '.join(versions)}", [name]
         found = index.search.find(name, limit=_MOST_COMPARED) if len(index.names) > _MANY else ()
         names = [hit.name for hit in found] or index.names[:_MANY]
         if near := get_close_matches(name, names, n=3):
-            return f"did you mean {' or '.join(map(repr, near))}?"
+            return f"did you mean {' or '.join(map(repr, near))}?", near
         more = ", …" if len(index.names) > _MOST_SHOWN else ""
-        return f"available: {', '.join(names[:_MOST_SHOWN])}{more}" if names else "add it first"
+        shown = names[:_MOST_SHOWN]
+        return (f"available: {', '.join(shown)}{more}", shown) if names else ("add it first", ())
 
     def names(self, realm: str) -> Sequence[str]:
         """Names of all tools of a realm, sorted."""
@@ -350,6 +355,8 @@ class Registry:
                 definition = stand_in(stored.name, stored.version)
                 status, message = "blocked", f"it {why_unreadable(problem)}"
                 self._unreadable.add(stored.content_hash)
+        name = stored.realm, stored.name
+        first = self._first_saved[name] = min(self._first_saved.get(name, stored.created_at), stored.created_at)
         return ToolRevision(
             definition=definition,
             revision=stored.revision,
@@ -361,6 +368,7 @@ class Registry:
             realm=stored.realm,
             made_by=stored.made_by,
             created_at=stored.created_at,
+            first_created_at=first,
         )
 
 

@@ -14,11 +14,11 @@ from pydantic import ValidationError
 from toolcrib.contracts import (
     InvalidDefinition,
     JsonObject,
-    NotFound,
     ProviderDefinition,
     ToolDefinition,
     content_hash,
 )
+from toolcrib.contracts.base.errors import UnknownName
 from toolcrib.core.registry.checks.providers import check_provider
 from toolcrib.infrastructure.store import Definition, DefinitionKind, Definitions
 
@@ -166,7 +166,8 @@ class Named(Generic[ItemT]):
         if found is None:
             near = get_close_matches(name, self._items.get(realm, {}), n=3)
             hint = f"the closest: {', '.join(near)}" if near else "save it first"
-            raise NotFound(f"there is no {spoken} {name!r} in realm {realm!r}; {hint}")
+            missing = f"there is no {spoken} {name!r} in realm {realm!r}"
+            raise UnknownName(missing, hint, kind=self._kind, names=near)
         return found
 
     def current(self, realm: str) -> Sequence[ItemT]:

@@ -3,8 +3,11 @@
 The first offer of a tool is trusted and becomes its baseline. From then on:
 
 - a harmless change is accepted;
-- a narrowing, breaking or effect-changing one is held: the tool is blocked, and a person reviews the proposal. For MCP
-  servers, changed texts are held too, because models read them and the server's operator writes them;
+- a narrowing or breaking one is held: a person reviews the proposal, and meanwhile the tool is called as it was, with a
+  warning in every run that is bound to it. The worst that its calls can do is fail;
+- an effect-changing one is held and blocks the tool, because its calls could do something else than they say. So do
+  the loss of an argument of a tool that writes, and any change of an MCP tool, its texts included, because models read
+  them and the server's operator writes them;
 - a tool that a person has changed or removed stays as it is, and is blocked if its provider's side changes dangerously
   or is removed;
 - a tool that is no longer offered is blocked, because a call could only fail or mean something else; it is unblocked
@@ -131,7 +134,7 @@ def plan_absence(provider: str, standing: NameState, baseline: Baseline) -> Deci
     current = standing.current
     if current is None:
         return None
-    message = f"provider {provider!r} does not offer {baseline.tool!r} any more"
+    message = f"{_said_by(provider)}does not offer {baseline.tool!r} any more"
     absence = AdoptedTool(tool=baseline.tool, adoption="gone", message=message)
     if not baseline.offered:
         return Decision(absence)
@@ -199,6 +202,17 @@ def needs_person(change: ToolChange, definition: ToolDefinition) -> bool:
     return change.is_harmful or (words and definition.implementation.kind == "mcp")
 
 
+def blocks(change: ToolChange, definition: ToolDefinition) -> bool:
+    """Whether a tool is blocked while a change of it waits for a person: its calls could do something else.
+
+    A system may ignore an argument that it no longer knows, so that a write without it acts on more than it should.
+    """
+    if change.worst == "effect_changing" or definition.implementation.kind == "mcp":
+        return True
+    lost = any(found.part == "input" and found.kind == "removed" for found in change.differences)
+    return lost and definition.side_effects == "writes"
+
+
 def with_adopted(baseline: Baseline, adopted: str) -> Baseline:
     """The baseline after the definition with this content hash was taken over."""
     return Baseline(tool=baseline.tool, provider=baseline.provider, adopted=adopted)
@@ -215,9 +229,9 @@ def summary_of(change: ToolChange) -> str:
 def _as_before(case: _Case) -> Decision:
     """It is offered as it was when it was adopted: whatever was in its way is over."""
     baseline = case.baseline
-    restored = with_adopted(baseline, case.offered)
-    states = baseline.blocked
-    stored = restored if restored != baseline or case.standing.baseline is None else None
+    trusted = with_adopted(baseline, case.offered)
+    states = restored(baseline, case.standing.versions)
+    stored = trusted if trusted != baseline or case.standing.baseline is None else None
     if case.standing.current is not None and case.standing.current.content_hash != baseline.adopted:
         return Decision(case.report("kept", "a person has changed it"), baseline=stored, states=states)
     return Decision(case.report("returned" if states else "unchanged"), baseline=stored, states=states)
@@ -230,10 +244,11 @@ def _plan_change(case: _Case, current: ToolRevision, *, accept: bool) -> Decisio
     held = needs_person(change, case.offer) and not accept
     if held and calls(case.provider, current.definition):
         return _hold_back(case, change)
+    states = restored(baseline, case.standing.versions)
     if by_person:
         message = f"a person has changed it; what is offered now is {summary_of(change)}"
         kept = baseline.model_copy(update={"proposal": _proposal(case, change), "offered": True, "blocked": ()})
-        return Decision(case.report("kept", message, change), baseline=kept, states=baseline.blocked)
+        return Decision(case.report("kept", message, change), baseline=kept, states=states)
     updated = with_adopted(baseline, case.offered)
     message = summary_of(change)
     return Decision(
@@ -241,7 +256,7 @@ def _plan_change(case: _Case, current: ToolRevision, *, accept: bool) -> Decisio
         save=case.offer,
         baseline=updated,
         content_hash=case.offered,
-        states=baseline.blocked,
+        states=states,
     )
 
 
@@ -250,12 +265,13 @@ def _hold_back(case: _Case, change: ToolChange) -> Decision:
     if case.offered == baseline.rejected:
         return Decision(case.report("held", "a person has rejected this change before", change))
     message = (
-        f"provider {case.provider!r} offers it changed, {summary_of(change)}; "
+        f"{_said_by(case.provider)}offers it changed, {summary_of(change)}; "
         f"look at it with: toolcrib tool review {case.offer.name}"
     )
     waiting = baseline.model_copy(update={"proposal": _proposal(case, change), "offered": True})
     held = _with_blocked(waiting, case.standing)
-    return Decision(case.report("held", message, change), baseline=held, states=_blocking(case.standing, message))
+    states = _blocking(case.standing, message) if blocks(change, case.offer) else _warning(held, case.standing, message)
+    return Decision(case.report("held", message, change), baseline=held, states=states)
 
 
 def _proposal(case: _Case, change: ToolChange) -> ToolProposal:
@@ -278,6 +294,36 @@ def _blocking(standing: NameState, message: str) -> Sequence[VersionLife]:
         life.model_copy(update={"status": "blocked", "message": message})
         for life in standing.versions
         if life.status != "blocked"
+    ]
+
+
+def _warning(baseline: Baseline, standing: NameState, message: str) -> Sequence[VersionLife]:
+    """The versions as they were before the provider had any blocked, with what their users are told."""
+    before = {life.version: life for life in baseline.blocked}
+    return [
+        (before[life.version] if life.status == "blocked" else life).model_copy(update={"message": message})
+        for life in standing.versions
+        if life.version in before
+    ]
+
+
+def _said_by(provider: str) -> str:
+    """How what tools are told of their provider begins; what a person says of a tool does not."""
+    return f"provider {provider!r} "
+
+
+def restored(baseline: Baseline, versions: Sequence[VersionLife]) -> Sequence[VersionLife]:
+    """The states that versions get back once nothing of the provider's waits; what a person has set meanwhile stays.
+
+    Args:
+        baseline: Has the states of before.
+        versions: As they are.
+    """
+    before = {life.version: life for life in baseline.blocked}
+    return [
+        before[life.version]
+        for life in versions
+        if life.version in before and (life.message or "").startswith(_said_by(baseline.provider))
     ]
 
 

@@ -34,7 +34,17 @@ from toolcrib.core.registry.schema.refusals import Refusal, words_of
 from toolcrib.core.registry.schema.subsumption import Reading, refusals
 
 _TEXTS: Final = frozenset(
-    {"title", "description", "long_description", "usage", "examples", "tags", "cost_hint", "estimated_latency_s"}
+    {
+        "title",
+        "description",
+        "long_description",
+        "usage",
+        "examples",
+        "tags",
+        "metadata",
+        "cost_hint",
+        "estimated_latency_s",
+    }
 )
 _AMOUNTS: Final = frozenset({"timeout_s", "max_output_bytes", "max_rows", "max_messages"})
 _ELSEWHERE: Final = frozenset({"name", "version", "source", "input_schema", "output_schema", "implementation"})

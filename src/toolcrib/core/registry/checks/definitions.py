@@ -18,11 +18,13 @@ from toolcrib.contracts import (
     JsonSchema,
     NotFound,
     ToolDefinition,
+    canonical,
 )
 from toolcrib.core.expressions.jsonpath import check_path
 from toolcrib.core.registry.checks.versions import Version
 from toolcrib.core.registry.schema.validation import SchemaValidator, checked_schema
 
+MOST_METADATA_BYTES: Final = 16 * 1024
 _TYPES: Final = ("array", "boolean", "integer", "null", "number", "string")
 _SEGMENT: Final = re.compile(r"[^/*]+")
 _URI: Final = re.compile(r"[A-Za-z][A-Za-z0-9+.-]*:[!-~]+")
@@ -181,6 +183,18 @@ def _check_mcp(definition: ToolDefinition) -> None:
             raise InvalidDefinition(f"{msg}; name each required argument once in the address, as {{argument}}")
 
 
+def _check_metadata(definition: ToolDefinition) -> None:
+    if not definition.metadata:
+        return
+    try:
+        size = len(canonical(definition.metadata))
+    except InvalidInput as problem:
+        raise InvalidDefinition(f"tool {definition.name!r}: metadata is no JSON: {problem}") from None
+    if size > MOST_METADATA_BYTES:
+        msg = f"tool {definition.name!r}: metadata has {size} bytes of JSON, at most {MOST_METADATA_BYTES} are kept"
+        raise InvalidDefinition(f"{msg}; keep large data elsewhere, and name its place")
+
+
 def _check_secrets(definition: ToolDefinition) -> None:
     """Secrets are named and never held; what stands in place of a reference may be one, so it is not repeated."""
     for secret in definition.secrets:
@@ -236,6 +250,7 @@ _CHECKS: Final[Sequence[tuple[Callable[[ToolDefinition], None], str]]] = (
     (_check_category, "/category"),
     (_check_security, "/security_uri"),
     (_check_mcp, "/mcp"),
+    (_check_metadata, "/metadata"),
     (_check_secrets, "/secrets"),
     (_check_input_schema, "/input_schema"),
     (_check_output_schema, "/output_schema"),

@@ -111,12 +111,12 @@ def _web_problems(address: str) -> Iterator[str]:
         yield f"base_url {address!r} is not absolute; write it as https://host/path"
 
 
-_CREDENTIAL: Final = re.compile(
+CREDENTIAL_NAME: Final = re.compile(
     r"(?i)(^|[-_])(authorization|cookie|passw(or)?d|passphrase|secret|token|credentials?|(api|auth|access|private)[-_]?key)"
     r"($|[-_])|apikey|(client|app)secret|(access|auth|refresh)token"
 )
 """Names of headers and fields that hold a credential."""
-_HINT: Final = "a reference such as ${env:CRM_TOKEN} or ${secret:CRM_TOKEN}"
+REFERENCE_HINT: Final = "a reference such as ${env:CRM_TOKEN} or ${secret:CRM_TOKEN}"
 
 
 def references_of(auth: ProviderAuth) -> tuple[str, ...]:
@@ -149,8 +149,8 @@ def _authentication_problems(provider: ProviderDefinition) -> Iterator[str]:
             known = ", ".join(provider.schemes) or "it has no schemes"
             yield f"security needs {name!r}, which its schemes do not have: {known}"
     for name in provider.headers:
-        if _CREDENTIAL.search(name):
-            yield f"the default header {name!r} would hold a credential; give it as auth, by {_HINT}"
+        if CREDENTIAL_NAME.search(name):
+            yield f"the default header {name!r} would hold a credential; give it as auth, by {REFERENCE_HINT}"
     yield from _connection_problems(provider)
 
 
@@ -158,8 +158,9 @@ def _connection_problems(provider: ProviderDefinition) -> Iterator[str]:
     is_database = isinstance(provider.connection, DatabaseConnection)
     for name, text in _connection_texts(provider):
         is_value = not SECRET_REFERENCE.fullmatch(text) and not text.startswith("/")  # a path names a file of secrets
-        if is_value and (is_database or _CREDENTIAL.search(name)):
-            yield f"its connection has {name!r} as a text of {len(text)} characters instead of {_HINT}; set it there"
+        if is_value and (is_database or CREDENTIAL_NAME.search(name)):
+            what = f"its connection has {name!r} as a text of {len(text)} characters"
+            yield f"{what} instead of {REFERENCE_HINT}; set it there"
 
 
 def _connection_texts(provider: ProviderDefinition) -> list[tuple[str, str]]:
@@ -176,7 +177,7 @@ def _connection_texts(provider: ProviderDefinition) -> list[tuple[str, str]]:
 def _problems(auth: ProviderAuth, provider: ProviderDefinition) -> Iterator[str]:
     for field, text in _secrets(auth):
         if not SECRET_REFERENCE.fullmatch(text):
-            yield f"{field} holds a text of {len(text)} characters instead of {_HINT}; set it there"
+            yield f"{field} holds a text of {len(text)} characters instead of {REFERENCE_HINT}; set it there"
     match auth:
         case OAuth2Auth():
             yield from _oauth_problems(auth)
@@ -231,7 +232,7 @@ def _code_problems(auth: AuthorizationCodeAuth) -> Iterator[str]:
         yield "give authorization_url and token_url, or discovery_url"
     yield from _url_problems(auth.authorization_url, auth.token_url, auth.revocation_url, auth.discovery_url)
     for name in auth.parameters:
-        if _CREDENTIAL.search(name):
+        if CREDENTIAL_NAME.search(name):
             yield f"parameters has {name!r}, which would show a credential in a browser; take it away"
 
 
@@ -256,10 +257,10 @@ def _login_problems(auth: TwoStepAuth) -> Iterator[str]:
     if auth.login.method == "GET" and auth.login.body is not None:
         yield "a login with GET has no body; use POST, or headers"
     for name, text in (*auth.login.headers.items(), *_texts("", auth.login.body)):
-        if _CREDENTIAL.search(name) and not SECRET_REFERENCE.search(text):
-            yield f"login.{name} holds a text of {len(text)} characters instead of {_HINT}"
+        if CREDENTIAL_NAME.search(name) and not SECRET_REFERENCE.search(text):
+            yield f"login.{name} holds a text of {len(text)} characters instead of {REFERENCE_HINT}"
     if not references_of(auth):
-        yield f"its login names no secret, so anybody could do it; write each secret as {_HINT}"
+        yield f"its login names no secret, so anybody could do it; write each secret as {REFERENCE_HINT}"
 
 
 def _tls_problems(auth: MutualTlsAuth, provider: ProviderDefinition) -> Iterator[str]:

@@ -16,9 +16,9 @@ from toolcrib.core.registry.links.locks import Lock
 
 
 def notice_of(tool: ToolRevision, now: datetime) -> str | None:
-    """The warning for those who use a tool; null if it is active."""
+    """The warning for those who use a tool; null if it is active and its provider proposes no change of it."""
     if tool.status == "active":
-        return None
+        return None if tool.status_message is None else f"tool {tool.ref!r} runs as before: {tool.status_message}"
     parts = [f"tool {tool.ref!r} is {tool.status}"]
     if tool.status_message:
         parts[0] += f": {tool.status_message.rstrip('.')}"
@@ -42,15 +42,15 @@ def warnings_for(definition: ToolDefinition, registry: Registry, realm: str, now
 def warnings_at_start(
     tool: ToolRevision, pins: Mapping[str, str], registry: Registry, now: datetime
 ) -> tuple[str, ...]:
-    """The warnings for a run: of the tool itself and of those that it has pinned, if they are deprecated by now.
+    """The warnings for a run: of the tool itself and of those that it has pinned, deprecated or to be changed by now.
 
     Of blocked ones the run hears anyway.
     """
     pinned = (registry.find(tool.realm, ref.partition("@")[0], content_hash) for ref, content_hash in pins.items())
     itself = registry.find(tool.realm, tool.name, tool.content_hash) or tool
     known = (itself, *(found for found in pinned if found is not None))
-    deprecated = _notices((found for found in known if found.status == "deprecated"), now)
-    return (*deprecated, *_changes(tool, pins, registry))
+    told = _notices((found for found in known if found.status != "blocked"), now)
+    return (*told, *_changes(tool, pins, registry))
 
 
 def _changes(tool: ToolRevision, pins: Mapping[str, str], registry: Registry) -> Iterator[str]:

@@ -4,7 +4,8 @@ The model layer never retries, so every attempt is an event, with its decision, 
 crash interrupted is sent again, and the lost attempt counts with its maximum usage.
 """
 
-from collections.abc import Callable, Coroutine
+from collections.abc import Callable, Coroutine, Sequence
+from contextlib import suppress
 from dataclasses import dataclass
 from decimal import Decimal
 from typing import Any, Final, NamedTuple
@@ -28,6 +29,7 @@ from toolcrib.contracts import (
     ModelFailed,
     ModelFinished,
     ModelStarted,
+    NotFound,
     Purpose,
     ToolcribError,
     ToolError,
@@ -55,6 +57,7 @@ from toolcrib.core.runs.models.live import OpenBuffer, answer, no_subscribers
 from toolcrib.core.runs.models.request_screening import NOBODY, Estimate, ModelCallScope, Screens
 from toolcrib.llm import (
     Cost,
+    FilePart,
     Message,
     Request,
     Response,
@@ -65,6 +68,7 @@ from toolcrib.llm import (
 )
 from toolcrib.llm import TokenUsage as ModelUsage
 from toolcrib.llm.base.errors import ModelRetryPolicy
+from toolcrib.llm.base.files import files_in, places_shown
 from toolcrib.llm.base.messages import GrowingHash
 from toolcrib.llm.models.model import LanguageModel, ModelWithFallbacks
 
@@ -277,6 +281,21 @@ class ModelCalls:
             system=None if call.system is None else system,
         ), found
 
+    async def _with_files(
+        self, call: ModelCall, found: GuardDecision | None, files: Sequence[FilePart], standing: ModelCallScope
+    ) -> tuple[ModelCall, GuardDecision | None]:
+        """The call with the bytes of its files, and what content filters have found in all of it."""
+        data: dict[str, bytes] = {}
+        shown, read = [files[place] for place in sorted(places_shown(files))], standing.read_blob
+        for file in shown:
+            if read is not None and file.digest not in data:
+                with suppress(NotFound):
+                    data[file.digest] = await read(file.digest)
+        passed, decision = self._screens.files(standing.guardrails, shown, data)
+        request = msgspec.structs.replace(call.request, files=passed)
+        decisions = [each for each in (found, decision) if each is not None]
+        return msgspec.structs.replace(call, request=request), strictest(decisions)
+
     def keep_answer(self, model: LanguageModel, request: Request) -> bool:
         """Hold back what a request of this length may use at most, until `release_answer`.
 
@@ -408,6 +427,8 @@ class ModelCalls:
 
     async def _send_until_answered(self, asked: ModelCall, standing: ModelCallScope) -> Response:
         call, found = self._screened(asked, standing)
+        if files := files_in(call.request.messages):
+            call, found = await self._with_files(call, found, files, standing)
         first = number = self._history.attempts.get(call.position, 0) + 1
         others: tuple[LanguageModel, ...] = ()
         if type(asked.model) is ModelWithFallbacks:

@@ -4,24 +4,31 @@ Nothing is sent or spent here; `ModelCalls` reserves the estimate and records th
 """
 
 import re
-from collections.abc import Sequence
-from typing import Final
+from collections.abc import Awaitable, Callable, Mapping, Sequence
+from typing import Final, TypeAlias
 
 import msgspec
 import orjson
 from msgspec import Struct
 
 from toolcrib.contracts import Filtered, GuardDecision, Guardrail, Json, JsonObject
+from toolcrib.contracts.base.media import input_of, text_of
 from toolcrib.core.policy import Screening, filters_of, screen, strictest
-from toolcrib.llm import Message, Opaque, Part, Request, Response, Text, Thinking, ToolCall, ToolResult
+from toolcrib.llm import FilePart, Message, Opaque, Part, Request, Response, Text, Thinking, ToolCall, ToolResult
 from toolcrib.llm import TokenUsage as ModelUsage
+from toolcrib.llm.base.files import tokens_of_file
 from toolcrib.llm.base.messages import GrowingSize
 
-_TOKENS_PER_BYTE: Final = 1 / 3
+_BYTES_PER_TOKEN: Final = 3
+_TOKENS_PER_BYTE: Final = 1 / _BYTES_PER_TOKEN
 """Many, because a reservation must not be too small."""
 _TOKENS_PER_MESSAGE: Final = 4
 _MARGIN: Final = 1.1
 _ESCAPE: Final = re.compile(r"\\(?:u([0-9A-Fa-f]{4})|.)", re.DOTALL)
+
+
+ReadBlob: TypeAlias = Callable[[str], Awaitable[bytes]]
+"""Reads what is kept under a digest; raises `NotFound`."""
 
 
 class ModelCallScope(Struct, frozen=True, gc=False):
@@ -31,6 +38,8 @@ class ModelCallScope(Struct, frozen=True, gc=False):
     realm: str = ""
     principal: str = ""
     tainted_by: str | None = None
+    read_blob: ReadBlob | None = None
+    """Reads the bytes of files; they are described in words if null."""
 
 
 NOBODY: Final = ModelCallScope()
@@ -75,6 +84,10 @@ def _bytes(message: Message) -> int:
     for part in message.parts:
         if type(part) is Text or type(part) is ToolResult:
             text = part.text
+            if type(part) is ToolResult and part.files:
+                size += _BYTES_PER_TOKEN * sum(map(tokens_of_file, part.files))
+        elif type(part) is FilePart:
+            size, text = size + _BYTES_PER_TOKEN * tokens_of_file(part), part.name
         elif type(part) is ToolCall:
             text = part.name + part.args
         elif type(part) is Thinking:
@@ -104,6 +117,20 @@ class Screens:
         reader = _Reader(self, rules, "model_input")
         passed = reader.text(system)
         return passed, tuple(reader.message(message) for message in messages), reader.decision
+
+    def files(
+        self, rules: tuple[Guardrail, ...], files: Sequence[FilePart], data: Mapping[str, bytes]
+    ) -> tuple[Mapping[str, bytes], GuardDecision | None]:
+        """The bytes of files as they may be sent, and what was found: text files are read, and others are not."""
+        if not rules or not filters_of(rules, "model_input"):
+            return data, None
+        reader = _Reader(self, rules, "model_input")
+        passed = dict(data)
+        for file in files:
+            text = text_of(data.get(file.digest, b"")) if input_of(file.media_type) == "text" else None
+            if text is not None:
+                passed[file.digest] = reader.text(text).encode()
+        return passed, reader.decision
 
     def response(self, rules: tuple[Guardrail, ...], response: Response) -> tuple[Response, GuardDecision | None]:
         """An answer as it may be taken, and what was found; of one that is withheld nothing is left but its usage."""
@@ -178,6 +205,8 @@ class _Reader:
                 return msgspec.structs.replace(part, text=self.text(part.text))
             case ToolCall():
                 return msgspec.structs.replace(part, args=self.text(part.args))
+            case FilePart():
+                return msgspec.structs.replace(part, name=self.text(part.name))
             case _:
                 return part if self.text(part.text) == part.text else None
 

@@ -28,6 +28,7 @@ from toolcrib.contracts import (
     HandoffPending,
     InvalidInput,
     Json,
+    JsonObject,
     ModelFailed,
     ModelFinished,
     ModelStarted,
@@ -54,7 +55,7 @@ from toolcrib.contracts import (
 )
 from toolcrib.contracts.base.envelope import YIELDED
 from toolcrib.contracts.runs.events import CallDoubted
-from toolcrib.contracts.runs.stream import ToolCallInDoubt
+from toolcrib.contracts.runs.stream import ToolCallInDoubt, iteration_of
 from toolcrib.contracts.workflows import STEP_SETTLED, SettledStep, StepEnded
 from toolcrib.core.executor import Clock, Progress
 from toolcrib.core.runs.models.live import CallBuffer, TokenBuffer, TokenHub
@@ -118,6 +119,7 @@ class _Calling:
         return ToolOutput(
             number=self.number,
             position=self.position,
+            iteration=iteration_of(self.position),
             call_id=self.call_id,
             attempt=self.attempt,
             offset=offset,
@@ -211,6 +213,7 @@ class MessageProjector:
                 told = ToolProgress(
                     number=calling.number,
                     position=calling.position,
+                    iteration=iteration_of(calling.position),
                     call_id=calling.call_id,
                     name=calling.name,
                     done=progress.done,
@@ -225,7 +228,15 @@ class MessageProjector:
         calling.logged += len(new)
         number, position, call_id, name = calling.number, calling.position, calling.call_id, calling.name
         for level, message in new:
-            told = ToolLog(number=number, position=position, call_id=call_id, name=name, level=level, message=message)
+            told = ToolLog(
+                number=number,
+                position=position,
+                iteration=iteration_of(position),
+                call_id=call_id,
+                name=name,
+                level=level,
+                message=message,
+            )
             yield StreamMessage(self.place, told)
 
     def pause(self, run_id: str, status: RunStatus) -> StreamMessage:
@@ -245,13 +256,13 @@ class MessageProjector:
                 return self._begin_call(number, event)
             case CallFinished(envelope=envelope):
                 self._calling.pop(envelope.position, None)
-                return ToolCallEnd(number=number, envelope=envelope)
+                return ToolCallEnd(number=number, iteration=iteration_of(envelope.position), envelope=envelope)
             case CallDoubted(envelope=envelope):
                 return _in_doubt(number, envelope)
             case ApprovalRequested() as event:
                 return _pending(entry.run_id, number, event)
             case ClientHandoff(envelope=envelope):
-                return HandoffPending(number=number, envelope=envelope)
+                return HandoffPending(number=number, iteration=iteration_of(envelope.position), envelope=envelope)
             case ProgressMade(kind=kind) as event if kind == STEP_SETTLED:
                 return _step(number, SettledStep.model_validate(event.data))
             case RunFinished() as event:
@@ -267,7 +278,12 @@ class MessageProjector:
             return None
         self._started.add(event.position)
         return ToolCallStart(
-            number=number, position=event.position, call_id=event.call_id, name=event.name, input=event.input
+            number=number,
+            position=event.position,
+            iteration=iteration_of(event.position),
+            call_id=event.call_id,
+            name=event.name,
+            input=event.input,
         )
 
     def _end_output(self, envelope: ToolEnvelope) -> Iterator[StreamMessage]:
@@ -296,21 +312,25 @@ class MessageProjector:
             yield StreamMessage(self.place, delta)
 
     def _new_deltas(self, speaking: _Speaking, *, thinking: str, text: str) -> Iterator[ThinkingDelta | TextDelta]:
-        number, position, purpose = speaking.number, speaking.position, speaking.purpose
+        place: JsonObject = {
+            "number": speaking.number,
+            "position": speaking.position,
+            "iteration": iteration_of(speaking.position),
+            "purpose": speaking.purpose,
+        }
         if len(thinking) > speaking.thinking:
             offset, speaking.thinking = speaking.thinking, len(thinking)
-            yield ThinkingDelta(
-                number=number, position=position, purpose=purpose, offset=offset, text=thinking[offset:]
-            )
+            yield ThinkingDelta(**place, offset=offset, text=thinking[offset:])
         if len(text) > speaking.text:
             offset, speaking.text = speaking.text, len(text)
-            yield TextDelta(number=number, position=position, purpose=purpose, offset=offset, text=text[offset:])
+            yield TextDelta(**place, offset=offset, text=text[offset:])
 
 
 def _pending(run_id: str, number: int, event: ApprovalRequested) -> ApprovalPending:
     return ApprovalPending(
         number=number,
         position=event.position,
+        iteration=iteration_of(event.position),
         approval_id=approval_id(run_id, approval_signal(event.position, event.number)),
         name=event.name,
         input=event.input,
@@ -321,7 +341,12 @@ def _pending(run_id: str, number: int, event: ApprovalRequested) -> ApprovalPend
 def _in_doubt(number: int, failed: ToolEnvelope) -> ToolCallInDoubt:
     failure = cast("ToolError", failed.error)
     return ToolCallInDoubt(
-        number=number, position=failed.position, call_id=failed.call_id, name=failed.name, error=failure
+        number=number,
+        position=failed.position,
+        iteration=iteration_of(failed.position),
+        call_id=failed.call_id,
+        name=failed.name,
+        error=failure,
     )
 
 

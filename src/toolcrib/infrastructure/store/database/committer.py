@@ -23,7 +23,9 @@ from toolcrib.infrastructure.store.database.session import Prepared, Session, Ta
 T = TypeVar("T")
 
 _LINGER_S = 0.005
-_ENDED_LOOP = "this crib was opened in an event loop that has ended; make all calls in one asyncio.run(...)"
+_ENDED_LOOP = (
+    "this crib was opened in an event loop that has ended; make all calls in one asyncio.run(...), or use toolcrib.sync"
+)
 _SOON_S = 0.0005
 """What is left of a wait for which no other timer is set."""
 

@@ -10,7 +10,7 @@ import sqlalchemy as sa
 
 from toolcrib.contracts import ENDED
 
-HEAD: Final = "0012"
+HEAD: Final = "0013"
 """The newest revision. Revisions are numbered, so a greater one is of a newer release."""
 
 METADATA: Final = sa.MetaData()
@@ -69,9 +69,21 @@ RUNS: Final = sa.Table(
     _number("created_at"),
     _number("updated_at"),
     _number("schema_version"),
+    # What runs are filtered by, from their requests and results.
+    _text("kind", null=True),
+    _text("text", null=True),
+    _text("conversation_id", null=True),
+    _text("session_id", null=True),
+    _text("parent_run_id", null=True),
+    _text("stop_reason", null=True),
+    _text("error_code", null=True),
+    sa.Column("cost_usd", sa.Double, nullable=True),
+    sa.Column("cost_unknown", sa.Boolean, nullable=False, server_default=sa.false()),
+    _number("tokens", null=True),
     sa.Index("runs_by_age", "realm", "created_at", "run_id"),
     sa.Index("runs_by_tool", "realm", "tool", "created_at", "run_id"),
     sa.Index("runs_by_maker", "realm", "tool", "made_by", "created_at", "run_id"),
+    sa.Index("runs_by_owner", "realm", "made_by", "created_at", "run_id"),
 )
 sa.Index("runs_claimable", RUNS.c.claimable_at, sqlite_where=RUNS.c.claimable_at.is_not(None))
 
@@ -81,6 +93,11 @@ sa.Index("runs_open", RUNS.c.realm, RUNS.c.created_at, RUNS.c.run_id, sqlite_whe
 HAVE_ENDED: Final = RUNS.c.status.in_([sa.literal_column(f"'{status}'") for status in sorted(ENDED)])
 """As the index of the runs that have ended has it, so that a query finds it."""
 sa.Index("runs_by_end", RUNS.c.realm, RUNS.c.tool, RUNS.c.updated_at, RUNS.c.run_id, sqlite_where=HAVE_ENDED)
+
+SUCCEEDED: Final = "completed"
+UNSUCCESSFUL: Final = RUNS.c.status.in_([sa.literal_column(f"'{status}'") for status in sorted(ENDED - {SUCCEEDED})])
+"""As the index of the runs that have ended otherwise has it: few, and those that people look for."""
+sa.Index("runs_unsuccessful", RUNS.c.realm, RUNS.c.created_at, RUNS.c.run_id, sqlite_where=UNSUCCESSFUL)
 
 EVENTS: Final = sa.Table(
     "events",
@@ -125,6 +142,9 @@ APPROVALS: Final = sa.Table(
     _text("reason", null=True),
     _text("edited_input", null=True),
     _number("schema_version"),
+    # What approvals are filtered by, from the event that asked.
+    *(_text(name, null=True) for name in ("question", "side_effects", "text", "requested_by", "acting")),
+    _number("expires_at", null=True),
     sa.Index("approvals_by_age", "realm", "requested_at", "approval_id"),
     sa.Index("approvals_by_run", "run_id", "signal"),
     sa.Index("approvals_by_root", "root_run_id"),

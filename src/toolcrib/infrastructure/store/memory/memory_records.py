@@ -1,11 +1,15 @@
 """Approvals, conversations, counters, encrypted values and blobs of the store in memory."""
 
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from datetime import datetime
 from heapq import nsmallest
+from typing import TypeVar
 
 from toolcrib.contracts import Approval, Conversation, NotFound, RunEvent, Signal, digest
+from toolcrib.infrastructure.queries.grammar import Condition
+from toolcrib.infrastructure.queries.rows import Field, compile_test, sort_page
+from toolcrib.infrastructure.store.ports.queries import APPROVAL_FIELDS, CONVERSATION_FIELDS, StoreQuery
 from toolcrib.infrastructure.store.ports.records import (
     ANY_CONVERSATION,
     ApprovalFilter,
@@ -28,10 +32,23 @@ from toolcrib.infrastructure.store.ports.state_changes import (
     change_from_event,
 )
 
+T = TypeVar("T")
+
 
 def beginning_with(prefix: str, ids: Iterable[str], limit: int) -> Sequence[str]:
     """The first ids that begin with a prefix, sorted."""
     return nsmallest(limit, (each for each in ids if each.startswith(prefix)))
+
+
+def find_rows(rows: Iterable[T], fields: Mapping[str, Field[T]], query: StoreQuery) -> list[T]:
+    """The rows of a page."""
+    met = filter(compile_test(query.condition, fields), rows)
+    return sort_page(met, query.order, fields, after=query.after, limit=query.limit)
+
+
+def count_rows(rows: Iterable[T], fields: Mapping[str, Field[T]], condition: Condition) -> int:
+    """How many rows meet a condition."""
+    return sum(map(compile_test(condition, fields), rows))
 
 
 class MemoryApprovals:
@@ -61,6 +78,12 @@ class MemoryApprovals:
         )
         return nsmallest(limit, page, key=_age)
 
+    async def find(self, realm: str, query: StoreQuery) -> Sequence[Approval]:
+        return find_rows(self._of(realm), APPROVAL_FIELDS, query)
+
+    async def count(self, realm: str, condition: Condition) -> int:
+        return count_rows(self._of(realm), APPROVAL_FIELDS, condition)
+
     async def find_ids(self, realm: str, prefix: str, *, limit: int) -> Sequence[str]:
         return beginning_with(prefix, (row.approval_id for row in self._of(realm)), limit)
 
@@ -85,7 +108,7 @@ class MemoryApprovals:
         """Forget the rows of a run that is forgotten."""
         self._rows.pop(run_id, None)
 
-    def count(self, run_id: str) -> int:
+    def count_of(self, run_id: str) -> int:
         """How many rows a run has."""
         return len(self._rows.get(run_id, ()))
 
@@ -151,6 +174,15 @@ class MemoryConversations:
             reverse=True,
         )
         return page[:limit]
+
+    async def find(self, realm: str, query: StoreQuery) -> Sequence[Conversation]:
+        return find_rows(self._of(realm), CONVERSATION_FIELDS, query)
+
+    async def count(self, realm: str, condition: Condition) -> int:
+        return count_rows(self._of(realm), CONVERSATION_FIELDS, condition)
+
+    def _of(self, realm: str) -> Iterator[Conversation]:
+        return (row for row in self._rows.values() if row.realm == realm)
 
     async def find_ids(self, realm: str, prefix: str, *, limit: int) -> Sequence[str]:
         return beginning_with(prefix, (known for its_realm, known in self._rows if its_realm == realm), limit)

@@ -128,7 +128,7 @@ class MemoryRetention:
             return Family("unfinished", known)
         if any(run_id in needed for run_id in known):
             return Family("needed", known)
-        return Family("gone", known, sum(len(run.log) for run in runs), sum(map(self._approvals.count, known)))
+        return Family("gone", known, sum(len(run.log) for run in runs), sum(map(self._approvals.count_of, known)))
 
     def _members(self, root: str) -> Iterator[str]:
         waiting = [root]

@@ -26,6 +26,7 @@ from toolcrib.contracts import (
     Signal,
     ToolcribError,
 )
+from toolcrib.infrastructure.queries.grammar import Condition
 from toolcrib.infrastructure.store.memory.memory_records import (
     MemoryApprovals,
     MemoryBlobs,
@@ -33,9 +34,12 @@ from toolcrib.infrastructure.store.memory.memory_records import (
     MemoryCounters,
     MemorySealedValues,
     beginning_with,
+    count_rows,
+    find_rows,
 )
 from toolcrib.infrastructure.store.memory.memory_retention import MemoryRetention
 from toolcrib.infrastructure.store.ports import state_changes as rules
+from toolcrib.infrastructure.store.ports.queries import RUN_FIELDS, StoreQuery
 from toolcrib.infrastructure.store.ports.store import (
     ApiKey,
     Changed,
@@ -484,6 +488,15 @@ class _Journal:
             and (last is None or _age(row.created) < _age(last))
         )
         return [row.view() for row in heapq.nlargest(limit, page, key=lambda row: _age(row.created))]
+
+    async def find(self, realm: str, query: StoreQuery) -> Sequence[Run]:
+        return find_rows(self._views(realm), RUN_FIELDS, query)
+
+    async def count(self, realm: str, condition: Condition) -> int:
+        return count_rows(self._views(realm), RUN_FIELDS, condition)
+
+    def _views(self, realm: str) -> Iterator[Run]:
+        return (row.view() for row in self.rows.values() if row.created.realm == realm)
 
     async def ended_runs(
         self, realm: str, *, tool: str, after: tuple[datetime, str], limit: int = 100

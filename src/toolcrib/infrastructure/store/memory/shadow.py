@@ -9,7 +9,9 @@ from datetime import datetime
 from typing import Final, get_args
 
 from toolcrib.contracts import Conversation, Event, NotFound, PermissionDenied, Run, RunEvent, RunStatus, Signal
+from toolcrib.infrastructure.queries.grammar import Condition
 from toolcrib.infrastructure.store.memory.memory_store import MemoryStore
+from toolcrib.infrastructure.store.ports.queries import StoreQuery
 from toolcrib.infrastructure.store.ports.records import (
     ANY_CONVERSATION,
     ApprovalStore,
@@ -213,6 +215,12 @@ class _Journal:
     ) -> Sequence[Run]:
         return await self._behind.runs(realm, tool=tool, made_by=made_by, status=status, before=before, limit=limit)
 
+    async def find(self, realm: str, query: StoreQuery) -> Sequence[Run]:
+        return await self._behind.find(realm, query)
+
+    async def count(self, realm: str, condition: Condition) -> int:
+        return await self._behind.count(realm, condition)
+
     async def ended_runs(
         self, realm: str, *, tool: str, after: tuple[datetime, str], limit: int = 100
     ) -> Sequence[Run]:
@@ -300,6 +308,12 @@ class _Conversations:
         limit: int = 50,
     ) -> Sequence[Conversation]:
         return await self._behind.list(realm, wanted, before=before, limit=limit)
+
+    async def find(self, realm: str, query: StoreQuery) -> Sequence[Conversation]:
+        return await self._behind.find(realm, query)
+
+    async def count(self, realm: str, condition: Condition) -> int:
+        return await self._behind.count(realm, condition)
 
     async def find_ids(self, realm: str, prefix: str, *, limit: int) -> Sequence[str]:
         return await self._behind.find_ids(realm, prefix, limit=limit)

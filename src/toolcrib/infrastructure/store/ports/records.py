@@ -14,6 +14,8 @@ from typing import Final, NamedTuple, Protocol
 from msgspec import Struct
 
 from toolcrib.contracts import Approval, ApprovalStatus, Conflict, Conversation, ConversationStatus, NotFound
+from toolcrib.infrastructure.queries.grammar import Condition
+from toolcrib.infrastructure.store.ports.queries import StoreQuery
 
 
 @dataclass(frozen=True, slots=True)
@@ -45,6 +47,22 @@ class ApprovalStore(Protocol):
 
         Raises:
             NotFound: The realm has no approval `after` which the page could begin.
+        """
+        ...
+
+    async def find(self, realm: str, query: StoreQuery) -> Sequence[Approval]:
+        """The approvals of a realm that meet a condition, in an order, from a place on.
+
+        Raises:
+            InvalidInput: The condition compares a field with what it cannot be.
+        """
+        ...
+
+    async def count(self, realm: str, condition: Condition) -> int:
+        """How many approvals of a realm meet a condition.
+
+        Raises:
+            InvalidInput: As `find` raises.
         """
         ...
 
@@ -101,6 +119,22 @@ class ConversationStore(Protocol):
 
         Raises:
             NotFound: The realm has no conversation `before`.
+        """
+        ...
+
+    async def find(self, realm: str, query: StoreQuery) -> Sequence[Conversation]:
+        """The conversations of a realm that meet a condition, in an order, from a place on.
+
+        Raises:
+            InvalidInput: The condition compares a field with what it cannot be.
+        """
+        ...
+
+    async def count(self, realm: str, condition: Condition) -> int:
+        """How many conversations of a realm meet a condition.
+
+        Raises:
+            InvalidInput: As `find` raises.
         """
         ...
 

@@ -12,6 +12,8 @@ from typing import Literal, NamedTuple, Protocol, TypeAlias
 from msgspec import Struct
 
 from toolcrib.contracts import Event, JsonObject, LifeCycle, Run, RunEvent, RunResult, RunStatus, Signal
+from toolcrib.infrastructure.queries.grammar import Condition
+from toolcrib.infrastructure.store.ports.queries import StoreQuery
 from toolcrib.infrastructure.store.ports.records import ApprovalStore, ConversationStore, Counters, SealedValues
 from toolcrib.infrastructure.store.ports.retention import RetentionStore
 
@@ -317,6 +319,22 @@ class Journal(Protocol):
 
         Raises:
             NotFound: The realm has no run `before`.
+        """
+        ...
+
+    async def find(self, realm: str, query: StoreQuery) -> Sequence[Run]:
+        """The runs of a realm that meet a condition, in an order, from a place on.
+
+        Raises:
+            InvalidInput: The condition compares a field with what it cannot be.
+        """
+        ...
+
+    async def count(self, realm: str, condition: Condition) -> int:
+        """How many runs of a realm meet a condition.
+
+        Raises:
+            InvalidInput: As `find` raises.
         """
         ...
 

@@ -7,10 +7,12 @@ import sqlalchemy as sa
 from pydantic_core import from_json, to_json
 
 from toolcrib.contracts import SCHEMA_VERSION, Approval, RunEvent, Signal, read_event
+from toolcrib.infrastructure.queries.grammar import Condition
 from toolcrib.infrastructure.store.database.database import Database
 from toolcrib.infrastructure.store.database.dialect import insert_new
 from toolcrib.infrastructure.store.database.session import Row, Session, Statement
 from toolcrib.infrastructure.store.database.tables import APPROVALS
+from toolcrib.infrastructure.store.ports.queries import APPROVAL_FIELDS, StoreQuery
 from toolcrib.infrastructure.store.ports.records import ApprovalFilter, no_approval
 from toolcrib.infrastructure.store.ports.state_changes import (
     Answered,
@@ -19,6 +21,7 @@ from toolcrib.infrastructure.store.ports.state_changes import (
     approval_from_event,
     change_from_event,
 )
+from toolcrib.infrastructure.store.sql.queries import QueriedTable
 from toolcrib.infrastructure.store.sql.rows import ids_with_prefix, to_micros, to_moment, to_moment_or_none
 
 Step: TypeAlias = tuple[Statement, dict[str, Any]]
@@ -78,6 +81,14 @@ class SqlApprovals:
         await self._database.drain()
         return await self._database.read(work)
 
+    async def find(self, realm: str, query: StoreQuery) -> Sequence[Approval]:
+        await self._database.drain()
+        return await self._database.read(lambda session: _QUERIED.page(session, realm, query))
+
+    async def count(self, realm: str, condition: Condition) -> int:
+        await self._database.drain()
+        return await self._database.read(lambda session: _QUERIED.count(session, realm, condition))
+
 
 def following(entry: RunEvent, body: str) -> list[Step]:
     """What an event changes in the inbox.
@@ -131,6 +142,12 @@ def _row(approval: Approval, entry: RunEvent, body: str) -> dict[str, Any]:
         "requested_at": to_micros(entry.at),
         "status": approval.status,
         "schema_version": SCHEMA_VERSION,
+        "question": approval.question,
+        "side_effects": approval.side_effects,
+        "text": approval.message,
+        "requested_by": approval.requested_by,
+        "acting": approval.acting,
+        "expires_at": to_micros(approval.expires_at),
         **dict.fromkeys(_ANSWERS),
     }
 
@@ -154,3 +171,6 @@ def _approval(row: Row) -> Approval:
         "edited_input": None if edited is None else from_json(edited),
     }
     return cast("Approval", approval_from_event(entry)).model_copy(update=answer)
+
+
+_QUERIED: Final = QueriedTable(APPROVALS, APPROVAL_FIELDS, {"created_at": _C.requested_at}, _approval)

@@ -7,10 +7,12 @@ import orjson
 import sqlalchemy as sa
 
 from toolcrib.contracts import SCHEMA_VERSION, Conversation
+from toolcrib.infrastructure.queries.grammar import Condition
 from toolcrib.infrastructure.store.database.database import Database
 from toolcrib.infrastructure.store.database.dialect import insert_new
 from toolcrib.infrastructure.store.database.session import Row, Session
 from toolcrib.infrastructure.store.database.tables import CONVERSATIONS
+from toolcrib.infrastructure.store.ports.queries import CONVERSATION_FIELDS, StoreQuery
 from toolcrib.infrastructure.store.ports.records import (
     ANY_CONVERSATION,
     ConversationFilter,
@@ -18,6 +20,7 @@ from toolcrib.infrastructure.store.ports.records import (
     no_conversation,
     require_next,
 )
+from toolcrib.infrastructure.store.sql.queries import QueriedTable
 from toolcrib.infrastructure.store.sql.rows import encode, ids_with_prefix, to_micros, to_moment
 
 _C: Final = CONVERSATIONS.c
@@ -78,6 +81,12 @@ class SqlConversations:
 
         return await self._database.read(work)
 
+    async def find(self, realm: str, query: StoreQuery) -> Sequence[Conversation]:
+        return await self._database.read(lambda session: _QUERIED.page(session, realm, query))
+
+    async def count(self, realm: str, condition: Condition) -> int:
+        return await self._database.read(lambda session: _QUERIED.count(session, realm, condition))
+
     async def find_ids(self, realm: str, prefix: str, *, limit: int) -> Sequence[str]:
         found = ids_with_prefix(_C.conversation_id, realm, prefix, limit)
         return await self._database.read(lambda session: session.connection.execute(found).scalars().all())
@@ -116,3 +125,11 @@ def _conversation(row: Row) -> Conversation:
     fields |= {name: to_moment(row[name]) for name in _MOMENTS}
     fields |= {"principal": row["made_by"], "shared_context": orjson.loads(row["shared_context"])}
     return Conversation(**fields)
+
+
+_QUERIED: Final = QueriedTable(
+    CONVERSATIONS,
+    CONVERSATION_FIELDS,
+    {"principal": _C.made_by, "text": _C.title, "turns": _C.turn_count},
+    _conversation,
+)

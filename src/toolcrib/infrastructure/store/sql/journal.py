@@ -14,21 +14,26 @@ from typing import Any, Final
 import sqlalchemy as sa
 
 from toolcrib.contracts import ENDED, SCHEMA_VERSION, Event, Run, RunEvent, RunStatus, Signal, ToolcribError
+from toolcrib.infrastructure.queries.grammar import Condition
 from toolcrib.infrastructure.store.database.database import Database
 from toolcrib.infrastructure.store.database.dialect import insert_new
 from toolcrib.infrastructure.store.database.session import OnRuns, Row, Session, TouchesRuns
-from toolcrib.infrastructure.store.database.tables import EVENTS, HAVE_ENDED, RUNS, SIGNALS
+from toolcrib.infrastructure.store.database.tables import EVENTS, HAVE_ENDED, RUNS, SIGNALS, SUCCEEDED, UNSUCCESSFUL
 from toolcrib.infrastructure.store.ports import state_changes as rules
+from toolcrib.infrastructure.store.ports.queries import RUN_FIELDS, StoreQuery
 from toolcrib.infrastructure.store.ports.state_changes import LogState
 from toolcrib.infrastructure.store.ports.store import Claim, Lease, RunChange
 from toolcrib.infrastructure.store.sql.approvals import Step, following, hearing
 from toolcrib.infrastructure.store.sql.pruning import pruning_moment
+from toolcrib.infrastructure.store.sql.queries import QueriedTable, values_required
 from toolcrib.infrastructure.store.sql.rows import (
+    NO_OUTCOME,
     encode,
     entry_of,
     event_rows,
     first_row,
     ids_with_prefix,
+    outcome_columns,
     run_of,
     run_row,
     signal_of,
@@ -83,6 +88,7 @@ _CHANGE: Final = (
         result=sa.func.coalesce(sa.bindparam("outcome", type_=sa.Text), RUNS.c.result),
     )
 )
+_END: Final = _CHANGE.values({name: sa.bindparam(f"its_{name}") for name in NO_OUTCOME})
 _RELEASE: Final = (
     sa.update(RUNS)
     .where(_THIS_RUN)
@@ -109,6 +115,21 @@ _CLAIMABLE: Final = (
 
 _ALL: Final = 2**62
 """A limit that limits nothing."""
+
+
+def _status_hints(condition: Condition) -> list[sa.ColumnElement[bool]]:
+    """The condition of the index that has only runs of the statuses that are asked for."""
+    statuses = values_required(condition, "status")
+    if not statuses:
+        return []
+    if statuses.isdisjoint(ENDED):
+        return [_NOT_ENDED]
+    return [UNSUCCESSFUL] if statuses <= ENDED - {SUCCEEDED} else []
+
+
+_RUNS: Final = QueriedTable(
+    RUNS, RUN_FIELDS, {"ended_at": sa.case((HAVE_ENDED, RUNS.c.updated_at))}, run_of, _status_hints
+)
 
 
 class SqlJournal:
@@ -253,6 +274,14 @@ class SqlJournal:
         await self._database.drain()
         return await self._database.read(work)
 
+    async def find(self, realm: str, query: StoreQuery) -> Sequence[Run]:
+        await self._database.drain()
+        return await self._database.read(lambda session: _RUNS.page(session, realm, query))
+
+    async def count(self, realm: str, condition: Condition) -> int:
+        await self._database.drain()
+        return await self._database.read(lambda session: _RUNS.count(session, realm, condition))
+
     async def ended_runs(
         self, realm: str, *, tool: str, after: tuple[datetime, str], limit: int = 100
     ) -> Sequence[Run]:
@@ -321,6 +350,7 @@ class _Append(TouchesRuns):
         self._change: RunChange | None = None
         self._left: _LeftSignal | None = None
         self._outcome: str | None = None
+        self._ending: dict[str, Any] = {}
         self._rows: list[dict[str, Any]] = []
         self._inbox: list[Step] = []
 
@@ -336,7 +366,9 @@ class _Append(TouchesRuns):
         if change is not None:
             rules.settle(change, ())
             self._left = _LeftSignal(*change.tells) if change.tells is not None else None
-            self._outcome = change.result.model_dump_json() if change.result is not None else None
+            if change.result is not None:
+                self._outcome = change.result.model_dump_json()
+                self._ending = {f"its_{name}": value for name, value in outcome_columns(change.result).items()}
         if self._left is not None:
             self.run_ids.add(self._left.run_id)
         self._change = change
@@ -395,7 +427,7 @@ class _Append(TouchesRuns):
             "now": last["at"],
             "outcome": self._outcome,
         }
-        session.run(_CHANGE, parameters)
+        session.run(_END if self._ending else _CHANGE, parameters | self._ending)
         run = session.row(_LOCKED_RUN, {"this_run": self._left.run_id}) if self._left is not None else None
         if self._left is not None and run is not None:
             self._left(session, run)

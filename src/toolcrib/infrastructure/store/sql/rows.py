@@ -1,6 +1,6 @@
 """Converts rows of the SQL store to contracts and back. Only this module distinguishes versions of stored JSON."""
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from datetime import UTC, datetime, timedelta
 from typing import Any, Final, overload
 
@@ -22,6 +22,7 @@ from toolcrib.contracts import (
 )
 from toolcrib.contracts.base.base import read_json
 from toolcrib.infrastructure.store.database.session import Row
+from toolcrib.infrastructure.store.ports.queries import input_text, known_cost
 from toolcrib.infrastructure.store.ports.state_changes import first_entry
 from toolcrib.infrastructure.store.ports.store import Lease
 
@@ -132,6 +133,33 @@ def run_row(run: Run, lease: Lease | None) -> dict[str, Any]:
         "created_at": to_micros(run.created_at),
         "updated_at": to_micros(run.created_at),
         "schema_version": SCHEMA_VERSION,
+        "kind": run.request.kind,
+        "text": input_text(run.request),
+        "conversation_id": run.request.conversation_id,
+        "session_id": run.request.session_id,
+        "parent_run_id": run.request.parent_run_id,
+        **NO_OUTCOME,
+    }
+
+
+NO_OUTCOME: Final[Mapping[str, Any]] = {
+    "stop_reason": None,
+    "error_code": None,
+    "cost_usd": None,
+    "cost_unknown": False,
+    "tokens": None,
+}
+"""What runs are filtered by, of a run that has not ended."""
+
+
+def outcome_columns(result: RunResult) -> dict[str, Any]:
+    """What runs are filtered by, of a run that has ended."""
+    return {
+        "stop_reason": result.stop_reason,
+        "error_code": None if result.error is None else result.error.code,
+        "cost_usd": known_cost(result),
+        "cost_unknown": result.cost_unknown,
+        "tokens": result.all_tokens,
     }
 
 

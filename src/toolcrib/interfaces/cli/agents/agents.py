@@ -2,6 +2,7 @@
 
 import sys
 from collections.abc import Sequence
+from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
 import typer
@@ -19,7 +20,7 @@ from toolcrib.interfaces.cli.support.commands import (
     shows,
 )
 from toolcrib.interfaces.cli.support.groups import CommandApp, command
-from toolcrib.interfaces.cli.support.inputs import object_in, telling_lines
+from toolcrib.interfaces.cli.support.inputs import bytes_of, json_object, object_in, telling_lines
 from toolcrib.interfaces.cli.support.session import (
     DEFAULT_STORE,
     AsJson,
@@ -59,7 +60,20 @@ Talk = Annotated[
         autocompletion=conversation_ids,
     ),
 ]
+Context = Annotated[
+    str | None,
+    typer.Option("--context", metavar="JSON", help="Variables that it is told with the message, as a JSON object."),
+]
 Stream = Annotated[bool, typer.Option("--stream", help="Print the answer while it is generated.")]
+Files = Annotated[
+    list[Path] | None,
+    typer.Option(
+        "--file",
+        metavar="FILE",
+        help="An image, a PDF file, audio or a text that it is shown; may be repeated.",
+        show_default=False,
+    ),
+]
 DryRun = Annotated[bool, typer.Option("--dry-run", help="Skip every call that would write.")]
 _ANY = 1_000_000
 
@@ -111,6 +125,8 @@ def run(
     message: Message,
     *,
     conversation: Talk = None,
+    context: Context = None,
+    file: Files = None,
     stream: Stream = False,
     dry_run: DryRun = False,
     store: Store = DEFAULT_STORE,
@@ -120,12 +136,19 @@ def run(
 
     The exit status is 1 if it fails. With --stream --json, each event of the stream is one line of JSON, and the
     response is the last line.
+
+    Variables of --context stay for all later turns of the conversation.
     """
     from toolcrib.contracts import AgentRequest
+    from toolcrib.kinds.python.files import File
+
+    files = tuple(File(bytes_of(path), name=path.name).as_input() for path in file or ())
+
+    given = {} if context is None else json_object(context, "--context")
 
     async def ask(crib: "Crib") -> "AgentResponse":
         talk = None if conversation is None else await crib.ids.find("conversation", conversation)
-        request = AgentRequest(message=message, conversation_id=talk, dry_run=dry_run)
+        request = AgentRequest(message=message, conversation_id=talk, context=given, files=files, dry_run=dry_run)
         if not stream:
             return await crib.executions.execute(name, request)
         from toolcrib.interfaces.cli.render.streams import print_events, spoken

@@ -1,4 +1,4 @@
-"""`toolcrib model`: the models that run on this machine."""
+"""`toolcrib model`: the models that run on this machine, and those that definitions can name."""
 
 from collections.abc import Sequence
 from pathlib import Path
@@ -8,16 +8,18 @@ import typer
 
 from toolcrib.interfaces.cli.render.console import JSON_ONLY
 from toolcrib.interfaces.cli.render.progress import progress
-from toolcrib.interfaces.cli.support.commands import Table, prints
+from toolcrib.interfaces.cli.support.commands import Table, prints, shows
 from toolcrib.interfaces.cli.support.groups import CommandApp, command
 from toolcrib.interfaces.cli.support.inputs import confirm
 from toolcrib.interfaces.cli.support.session import Yes
 
 if TYPE_CHECKING:
+    from toolcrib.contracts.specs.model_listing import ModelInfo, ModelProviderInfo
+    from toolcrib.crib import Crib
     from toolcrib.interfaces.cli.render.documents import InstallableModel, Removed
     from toolcrib.llm.local import LocalModel
 
-app = CommandApp("Install models that run on this machine.")
+app = CommandApp("Install models that run on this machine, and look up those of providers.")
 
 DEFAULT_MODEL: Final = "qwen2.5-coder-1.5b"
 
@@ -104,6 +106,46 @@ def remove(name: Name = DEFAULT_MODEL) -> "Removed":
 
     local.remove(local.find_model(name), _folder())
     return Removed(kind="model", name=name)
+
+
+_PROVIDERS: "Table[ModelProviderInfo]" = Table(
+    {
+        "Name": lambda each: each.name,
+        "Wire": lambda each: each.wire,
+        "Key": lambda each: each.key_env and f"{each.key_env}{'' if each.key_set else ' (not set)'}",
+        "Usable": lambda each: each.usable or each.why_not,
+    }
+)
+
+
+@command(app, "providers", example="toolcrib model providers")
+@shows(_PROVIDERS)
+async def list_providers(crib: "Crib") -> "Sequence[ModelProviderInfo]":
+    """List the providers of models: whether their keys are set, and what is missing.
+
+    Nothing is sent to them.
+    """
+    return await crib.model_catalog.providers()
+
+
+Text = Annotated[str, typer.Argument(metavar="TEXT", help="Text in the model's reference, provider:model.")]
+Limit = Annotated[int, typer.Option("--limit", min=1, help="At most so many.")]
+_FOUND: "Table[ModelInfo]" = Table(
+    {
+        "Model": lambda each: each.reference,
+        "Context": lambda each: each.context_window,
+        "USD/M in": lambda each: each.prices and f"{each.prices.input_usd:f}",
+        "USD/M out": lambda each: each.prices and f"{each.prices.output_usd:f}",
+        "Usable": lambda each: each.usable,
+    }
+)
+
+
+@command(app, "find", example="toolcrib model find claude-sonnet")
+@shows(_FOUND)
+async def find(crib: "Crib", text: Text, limit: Limit = 50) -> "Sequence[ModelInfo]":
+    """Find models of providers: their prices per million tokens, and their context windows."""
+    return (await crib.model_catalog.page(text=text, limit=limit)).items
 
 
 def _folder() -> Path:

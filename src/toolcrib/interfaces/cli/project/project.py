@@ -88,7 +88,7 @@ def apply(
 
 
 def _print_written(found: "WrittenFiles") -> None:
-    print(f"wrote {len(found.written)} files")
+    print(f"wrote {len(found.written)} {'file' if len(found.written) == 1 else 'files'}")
     for path in found.removed:
         print(f"removed {path}")
 

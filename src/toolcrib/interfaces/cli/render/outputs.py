@@ -48,6 +48,7 @@ from toolcrib.contracts.pruning_and_rehearsal import Pruned, RehearsalReport
 from toolcrib.contracts.runs.comparisons import RunDiff
 from toolcrib.contracts.runs.trace import Settlement
 from toolcrib.contracts.schemas import DIALECT
+from toolcrib.contracts.specs.model_listing import ModelInfo, ModelProviderInfo
 from toolcrib.contracts.workflows import (
     ConditionBinding,
     InstanceSummary,
@@ -129,7 +130,9 @@ OUTPUTS: Final[Mapping[str, Any]] = {
     "mcp set": McpServerDefinition,
     "mcp show": McpServerDefinition,
     "model add": own.InstallableModel,
+    "model find": list[ModelInfo],
     "model list": list[own.InstallableModel],
+    "model providers": list[ModelProviderInfo],
     "model remove": own.Removed,
     "model show": own.InstallableModel,
     "provider add": ProviderDefinition,

@@ -69,6 +69,20 @@ def text_of(file: Path) -> str:
         raise InvalidInput(f"{file} cannot be read: {why}; name another file") from problem
 
 
+def bytes_of(file: Path) -> bytes:
+    """The bytes of a file.
+
+    Raises:
+        InvalidInput: It cannot be read.
+    """
+    from toolcrib.contracts import InvalidInput
+
+    try:
+        return file.read_bytes()
+    except OSError as problem:
+        raise InvalidInput(f"{file} cannot be read: {problem.strerror}; name another file") from problem
+
+
 def require_writable(file: Path) -> None:
     """Refuse a file that cannot be written; what it holds stays.
 

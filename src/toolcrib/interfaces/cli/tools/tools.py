@@ -14,6 +14,7 @@ from toolcrib.interfaces.cli.render.tables import import_document, print_import,
 from toolcrib.interfaces.cli.support.commands import HelpTexts, ItemFormat, Resource, print_json, prints, shows
 from toolcrib.interfaces.cli.support.groups import CommandApp, command
 from toolcrib.interfaces.cli.support.inputs import (
+    bytes_of,
     confirm,
     json_object,
     object_in,
@@ -324,8 +325,8 @@ def import_tools(
     Every operation becomes a tool. What was dropped is reported.
     """
     is_grpc = source.startswith(("grpc://", "grpcs://"))
-    document = source if is_grpc or source.startswith(("http://", "https://")) else _read(Path(source))
-    described = None if descriptors is None else _read(descriptors)
+    document = source if is_grpc or source.startswith(("http://", "https://")) else bytes_of(Path(source))
+    described = None if descriptors is None else bytes_of(descriptors)
     given = _authentication(token, api_key, auth)
     bounds = _bounds(bound or [])
 
@@ -396,16 +397,6 @@ def _authentication(token: str | None, api_key: str | None, auth: str | None) ->
         option = "--auth" if api_key is None else "--api-key"
         form = '{"kind": "bearer", "token": "${env:NAME}"}' if api_key is None else "query:api_key=${env:NAME}"
         raise InvalidInput(f"{option} is not understood: {where} {first['msg']}; write it as {form}") from None
-
-
-def _read(file: Path) -> bytes:
-    from toolcrib.contracts import InvalidInput
-
-    try:
-        return file.read_bytes()
-    except OSError as problem:
-        msg = f"{file} cannot be read: {problem.strerror}"
-        raise InvalidInput(msg) from problem
 
 
 Listed = Annotated[

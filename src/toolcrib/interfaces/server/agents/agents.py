@@ -1,14 +1,13 @@
 """Routes of agents: their definitions, and the tools that an agent would have."""
 
-import sys
-from typing import Annotated, Final
+from collections.abc import Mapping
+from typing import Annotated
 
 from fastapi import Query, Response
 
 from toolcrib.contracts import AgentDefinition, JsonObject, Principal, ResolvedTool, ToolRevision
 from toolcrib.core.registry import Facet, means_many
 from toolcrib.crib import ActingCrib
-from toolcrib.crib.tools.listing import ToolsPage
 from toolcrib.interfaces.server.http.caller_rights import Author, Caller, CribDep, demand_sight, demand_write, may_see
 from toolcrib.interfaces.server.http.errors import merge_patch
 from toolcrib.interfaces.server.http.requests import (
@@ -18,8 +17,8 @@ from toolcrib.interfaces.server.http.requests import (
     name_revision,
     refuse_new_name,
 )
+from toolcrib.interfaces.server.queries import ALL, Count, Filter, Limit, Sort, to_page
 from toolcrib.interfaces.server.views.agent_views import (
-    AgentCount,
     AgentDocument,
     AgentFilter,
     AgentPage,
@@ -32,30 +31,35 @@ from toolcrib.interfaces.server.views.agent_views import (
 
 router = Routes(prefix="/ai/agents", tags=("agents",))
 
-_ALL: Final = sys.maxsize - 1
-
 
 @router.get("")
 async def list_agents(
+    *,
     crib: CribDep,
     q: str | None = None,
+    filter: Filter = None,  # noqa: A002 - the name of the parameter
+    sort: Sort = None,
     after: str = "",
-    limit: Annotated[int, Query(ge=1, le=200)] = 50,
+    limit: Limit = 50,
 ) -> AgentPage:
     """Agents by name, page by page; `q` is looked for in names, titles, descriptions and tags."""
-    return _to_page_view(await _page(crib, AgentFilter(text=q), after, limit))
+    return await _page(crib, AgentQuery(text=q, filter=filter, sort=sort, after=after, limit=limit))
 
 
 @router.post("/query")
 async def query_agents(body: AgentQuery, crib: CribDep) -> AgentPage:
     """Agents that fit, by name, page by page."""
-    return _to_page_view(await _page(crib, body, body.after, body.limit))
+    return await _page(crib, body)
 
 
 @router.get("/count")
-async def count_agents(crib: CribDep, wanted: Annotated[AgentFilter, Query()]) -> AgentCount:
+async def count_agents(crib: CribDep, wanted: Annotated[AgentFilter, Query()]) -> Count:
     """How many agents fit, of those that the caller may see."""
-    return AgentCount(count=len((await _page(crib, wanted, "", _ALL)).items))
+    facets, fits = _facets(wanted), wanted.fits
+    found = await crib.listing.query(
+        "agents", filter=wanted.filter, limit=ALL, text=wanted.text, facets=facets, fits=fits
+    )
+    return Count(count=len(found.items))
 
 
 @router.post("", status_code=201)
@@ -155,14 +159,22 @@ def _is_told(crib: ActingCrib, caller: Principal, item: ResolvedTool) -> bool:
     return tool is not None and may_see(caller, tool.definition)
 
 
-async def _page(crib: ActingCrib, wanted: AgentFilter, after: str, limit: int) -> ToolsPage:
-    facets: dict[Facet, str | None] = {"kind": "agent", "category": wanted.category, "tag": wanted.tag}
-    return await crib.listing.page(after=after, limit=limit, text=wanted.text, facets=facets, fits=wanted.fits)
+def _facets(wanted: AgentFilter) -> Mapping[Facet, str | None]:
+    return {"category": wanted.category, "tag": wanted.tag}
 
 
-def _to_page_view(page: ToolsPage) -> AgentPage:
-    items = tuple(map(AgentView.of_revision, page.items))
-    return AgentPage(items=items, next=items[-1].name if page.more else None)
+async def _page(crib: ActingCrib, wanted: AgentQuery) -> AgentPage:
+    page = await crib.listing.query(
+        "agents",
+        filter=wanted.filter,
+        sort=wanted.sort,
+        after=wanted.after,
+        limit=wanted.limit,
+        text=wanted.text,
+        facets=_facets(wanted),
+        fits=wanted.fits,
+    )
+    return to_page(AgentPage, page, AgentView.of_revision)
 
 
 async def _save(author: Author, current: ToolRevision, body: AgentDefinition, after: int | None) -> ToolRevision:

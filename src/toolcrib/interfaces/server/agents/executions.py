@@ -23,6 +23,7 @@ from toolcrib.interfaces.server.agents.agents import find_agent
 from toolcrib.interfaces.server.http.caller_rights import Caller, CribDep, run_of
 from toolcrib.interfaces.server.http.requests import Routes
 from toolcrib.interfaces.server.http.streaming import start_stream
+from toolcrib.interfaces.server.queries import After, Filter, Limit, Sort, add_queries, conditions, to_page
 from toolcrib.interfaces.server.views.agent_views import AskBody, ContinueBody
 from toolcrib.interfaces.server.views.base import PageView
 from toolcrib.interfaces.server.views.run_views import AgentAnswer, Answers
@@ -87,7 +88,7 @@ async def continue_conversation(
     conversation_id: str, body: ContinueBody, crib: CribDep, answers: Answers
 ) -> AgentAnswer:
     """Send the next message of a conversation; responds when the agent has answered or waits."""
-    continued = await crib.executions.continue_(conversation_id, body.message)
+    continued = await crib.executions.continue_(conversation_id, body.message, context=body.context, files=body.files)
     return answers.standing(await crib.executions.respond(continued.run_id))
 
 
@@ -126,6 +127,9 @@ class ConversationChange(Contract):
     shared_context: JsonObject | None = None
 
 
+add_queries(router, "conversations", ConversationPage)
+
+
 @router.get("")
 async def list_conversations(
     *,
@@ -133,15 +137,23 @@ async def list_conversations(
     agent: str | None = None,
     status: ConversationStatus | None = None,
     everybody: Annotated[bool, Query(description="Those of all principals of the realm.")] = False,
-    before: str | None = None,
-    limit: Annotated[int, Query(ge=1, le=200)] = 50,
+    filter: Filter = None,  # noqa: A002 - the name of the parameter
+    sort: Sort = None,
+    after: After = None,
+    before: Annotated[str | None, Query(description="The same as `after`.")] = None,
+    limit: Limit = 50,
 ) -> ConversationPage:
     """The caller's conversations, newest first."""
-    found = await crib.conversations.list(
-        agent=agent, status=status, everybody=everybody, before=before, limit=limit + 1
+    page = await crib.queries.page(
+        "conversations",
+        filter=filter,
+        sort=sort,
+        after=after or before,
+        limit=limit,
+        everybody=everybody,
+        where=conditions({"agent": agent, "status": status}),
     )
-    more = found[limit - 1].conversation_id if len(found) > limit else None
-    return ConversationPage(items=tuple(found[:limit]), next=more)
+    return to_page(ConversationPage, page)
 
 
 @router.get("/{conversation_id}")

@@ -1,6 +1,6 @@
 """Routes of resources kept by name: fragments, service accounts, workflow steps, conditions, MCP servers, triggers."""
 
-from collections.abc import Awaitable, Callable, Sequence
+from collections.abc import Awaitable, Callable
 from dataclasses import dataclass
 from typing import Annotated, Any, Final, Generic, NamedTuple, Protocol
 
@@ -8,12 +8,13 @@ from fastapi import Body, Depends
 
 from toolcrib.contracts import InvalidInput, McpServerDefinition, PromptFragment, ServiceAccount, TriggerDefinition
 from toolcrib.contracts.workflows import ConditionBinding, StepRegistration
-from toolcrib.core.policy import permits
 from toolcrib.core.registry import ItemT
 from toolcrib.crib import ActingCrib
+from toolcrib.crib.tools.queries import ResourceName
 from toolcrib.interfaces.server.http.caller_rights import Caller, CribDep, demand
 from toolcrib.interfaces.server.http.requests import Routes
-from toolcrib.interfaces.server.views.base import ListView
+from toolcrib.interfaces.server.queries import ALL, After, Filter, ListLimit, Sort, add_queries, to_page
+from toolcrib.interfaces.server.views.base import PageView
 
 
 class ResourceTexts(NamedTuple):
@@ -29,10 +30,6 @@ class ResourceTexts(NamedTuple):
 
 class Things(Protocol[ItemT]):
     """Things of one kind, by name: see `NamedThings`."""
-
-    async def list(self) -> Sequence[ItemT]:
-        """All of the realm."""
-        ...
 
     async def get(self, name: str) -> ItemT:
         """The newest revision."""
@@ -52,7 +49,7 @@ class NamedResource(Generic[ItemT]):
     """What the routes over things of one kind need to know of it."""
 
     noun: str
-    plural: str
+    plural: ResourceName
     """Of paths and of security URIs: `ai://fragments/{name}/read`."""
     tag: str
     contract: type[ItemT]
@@ -73,9 +70,9 @@ class NamedResource(Generic[ItemT]):
         made.model_config["defer_build"] = False  # as a route does for bodies that it names itself
         return made
 
-    def page(self) -> type[ListView[ItemT]]:
-        """The response with all resources that the caller may see."""
-        made: Any = type(f"{self._title}Page", (ListView[self.contract],), {"__doc__": self.texts.page})
+    def page(self) -> type[PageView[ItemT]]:
+        """The response with resources that the caller may see."""
+        made: Any = type(f"{self._title}Page", (PageView[self.contract],), {"__doc__": self.texts.page})
         return made
 
 
@@ -85,10 +82,18 @@ def routes_over(resource: NamedResource[ItemT]) -> Routes:
     router = Routes(prefix=f"/ai/{many}", tags=(resource.tag,))
     page = resource.page()
 
+    add_queries(router, many, page)
+
     @router.get("", name=f"list_{many}", response_model=page, description=f"The {many} that the caller may read.")
-    async def find_all(crib: CribDep, caller: Caller) -> ListView[ItemT]:
-        found = await resource.things(crib).list()
-        return page(items=tuple(item for item in found if permits(caller.grants, resource.uri(item.name, "read"))))
+    async def find_all(
+        crib: CribDep,
+        filter: Filter = None,  # noqa: A002 - the name of the parameter
+        sort: Sort = None,
+        after: After = None,
+        limit: ListLimit = None,
+    ) -> PageView[ItemT]:
+        found = await crib.queries.page(many, filter=filter, sort=sort, after=after, limit=limit or ALL)
+        return to_page(page, found)
 
     @router.get(
         "/{name}",

@@ -31,6 +31,7 @@ from toolcrib.contracts import (
     ToolRevision,
     tool_uri,
 )
+from toolcrib.contracts.base.errors import UnknownName
 from toolcrib.contracts.workflows import Publication, WorkflowDefinition, WorkflowDraft, WorkflowImplementation
 from toolcrib.core.policy import permits, require_publish
 from toolcrib.core.registry import all_references_of
@@ -161,6 +162,17 @@ def may_see_kept(caller: Principal, kept: Run | Definition) -> bool:
     return permits(caller.grants, f"ai://{_PLURALS[kept.kind]}/{kept.name}/read")
 
 
+def sees_names(request: Request, error: UnknownName) -> bool:
+    """Whether the caller of a request may see every name that an error tells."""
+    caller = cast("Principal", request.state.principal)
+    if error.kind != "tool":
+        plural = _PLURALS[cast("DefinitionKind", error.kind)]
+        return all(permits(caller.grants, f"ai://{plural}/{name}/read") for name in error.names)
+    registry = cast("Crib", request.app.state.crib).registry
+    found = (registry.find(caller.realm, name, None) for name in error.names)
+    return all(tool is None or may_see(caller, tool.definition) for tool in found)
+
+
 def demand_secrets(caller: Principal, references: Iterable[str]) -> None:
     """Let a caller pass who may use every secret of the vault that a definition names.
 
@@ -219,9 +231,19 @@ def refuse_local_model(definition: ToolDefinition) -> None:
 
 
 def _address(llm: LLMConfig) -> str | None:
-    provider = PROVIDERS.get(llm.model.partition(":")[0])
-    known = provider.base_url if provider is not None else None
-    return llm.base_url or (known if isinstance(known, str) else None)
+    return llm.base_url or _usual_address(llm.model.partition(":")[0])
+
+
+def _usual_address(provider: str) -> str | None:
+    found = PROVIDERS.get(provider)
+    known = found.base_url if found is not None else None
+    return known if isinstance(known, str) else None
+
+
+def is_local_provider(name: str) -> bool:
+    """Whether the models of a provider are on a local address, so that `refuse_local_model` refuses them."""
+    address = _usual_address(name)
+    return address is not None and _is_local(address)
 
 
 def _is_local(address: str) -> bool:

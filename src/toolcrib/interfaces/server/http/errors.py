@@ -15,6 +15,8 @@ from starlette.requests import Request
 from starlette.types import Receive, Scope, Send
 
 from toolcrib.contracts import Contract, InvalidInput, JsonObject, ModelError, ToolcribError
+from toolcrib.contracts.base.errors import UnknownName
+from toolcrib.interfaces.server.http.caller_rights import sees_names
 
 
 class ErrorDetail(Contract):
@@ -99,8 +101,10 @@ def _details(error: ToolcribError) -> JsonObject | None:
             return None
 
 
-async def on_toolcrib_error(_request: Request, error: Exception) -> Response:
+async def on_toolcrib_error(request: Request, error: Exception) -> Response:
     """Handler for `ToolcribError`."""
+    if isinstance(error, UnknownName) and not sees_names(request, error):
+        return error_response(error.http_status, error.code, f"{error.missing}, or you may not see it")
     return explain(cast("ToolcribError", error))
 
 

@@ -5,6 +5,7 @@ It is plain ASGI, so no part of the application is reachable without it. All pat
 
 import asyncio
 import logging
+import re
 import secrets
 from collections.abc import Set as AbstractSet
 from typing import Final
@@ -90,21 +91,28 @@ class ShutdownResponses:
 
 
 class BodyCap:
-    """Refuses bodies above a number of bytes, as announced or as they arrive."""
+    """Refuses bodies above a number of bytes, as announced or as they arrive.
 
-    def __init__(self, app: ASGIApp, limit: int) -> None:
+    Args:
+        app: What is behind it.
+        limit: Bytes of a body.
+        wider: The bytes instead, of paths that a pattern fits.
+    """
+
+    def __init__(self, app: ASGIApp, limit: int, wider: tuple[re.Pattern[str], int]) -> None:
         self._app = app
         self._limit = limit
-        self._refusal = f"the body is larger than {limit} bytes; send less, or a URL instead of a document"
+        self._wide_paths, self._wide_limit = wider
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         """Pass on a body that is counted."""
         if scope["type"] != "http":
             await self._app(scope, receive, send)
             return
+        limit = self._wide_limit if self._wide_paths.fullmatch(scope["path"]) else self._limit
         announced = _header(scope, b"content-length")
-        if announced.isdecimal() and int(announced) > self._limit:
-            response = error_response(413, "content_too_large", self._refusal, headers={"Connection": "close"})
+        if announced.isdecimal() and int(announced) > limit:
+            response = error_response(413, "content_too_large", _too_large(limit), headers={"Connection": "close"})
             await response(scope, receive, send)
             return
         received = 0
@@ -113,11 +121,15 @@ class BodyCap:
             nonlocal received
             message = await receive()
             received += len(message.get("body", b""))
-            if received > self._limit:
-                raise HTTPException(413, self._refusal, {"Connection": "close"})
+            if received > limit:
+                raise HTTPException(413, _too_large(limit), {"Connection": "close"})
             return message
 
         await self._app(scope, count, send)
+
+
+def _too_large(limit: int) -> str:
+    return f"the body is larger than {limit} bytes; send less, or a URL instead of a document"
 
 
 class Authentication:

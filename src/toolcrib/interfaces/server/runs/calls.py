@@ -6,7 +6,7 @@ Each first reads definitions that other processes have changed, so a tool that w
 from contextlib import suppress
 from typing import Annotated, cast
 
-from fastapi import Body, Depends, Query, Request, Response
+from fastapi import Body, Depends, Request, Response
 
 from toolcrib.contracts import (
     ENDED,
@@ -24,6 +24,7 @@ from toolcrib.core.runs import Result, complete_trace
 from toolcrib.crib import ActingCrib
 from toolcrib.interfaces.server.http.caller_rights import CribDep, demand
 from toolcrib.interfaces.server.http.requests import Routes
+from toolcrib.interfaces.server.queries import After, Filter, Limit, Sort, add_queries
 from toolcrib.interfaces.server.views.run_views import (
     CallBody,
     DecisionBody,
@@ -168,6 +169,9 @@ SelfApproval = Annotated[bool, Depends(_self_approval)]
 """Whether the operator lets callers decide on calls of runs in which they have a part."""
 
 
+add_queries(approvals_router, "approvals", ApprovalPage)
+
+
 @approvals_router.get("")
 async def list_approvals(
     *,
@@ -175,11 +179,15 @@ async def list_approvals(
     status: ApprovalStatus | None = None,
     tool: str | None = None,
     run_id: str | None = None,
-    after: str | None = None,
-    limit: Annotated[int, Query(ge=1, le=200)] = 50,
+    filter: Filter = None,  # noqa: A002 - the name of the parameter
+    sort: Sort = None,
+    after: After = None,
+    limit: Limit = 50,
 ) -> ApprovalPage:
     """Approvals, oldest first, those that the caller may see; `run_id` is of the run itself or of the outermost one."""
-    return await crib.approvals.page(status=status, tool=tool, run_id=run_id, after=after, limit=limit)
+    return await crib.approvals.page(
+        status=status, tool=tool, run_id=run_id, filter=filter, sort=sort, after=after, limit=limit
+    )
 
 
 @approvals_router.get("/{approval_id}")

@@ -11,8 +11,10 @@ from pydantic import Field
 from toolcrib.contracts import ENDED, AgentDefinition, Conflict, Contract, JsonObject, LLMConfig, Run, RunStatus
 from toolcrib.contracts.runs.comparisons import RunDiff
 from toolcrib.contracts.runs.trace import Settlement
+from toolcrib.contracts.tools.rendered_prompts import SentPrompt
 from toolcrib.core.runs import without_traceback
 from toolcrib.crib import ActingCrib
+from toolcrib.crib.runs import prompt_at
 from toolcrib.crib.runs.approvals import ApprovalAnswer
 from toolcrib.interfaces.server.http.caller_rights import (
     Author,
@@ -22,11 +24,11 @@ from toolcrib.interfaces.server.http.caller_rights import (
     demand_execute,
     demand_run,
     may_see_kept,
-    may_see_run,
     run_of,
 )
 from toolcrib.interfaces.server.http.requests import Routes
 from toolcrib.interfaces.server.http.streaming import PARTIAL, RangeRequest, event_stream, file_response, follow
+from toolcrib.interfaces.server.queries import After, Filter, Limit, Sort, add_queries, conditions, to_page
 from toolcrib.interfaces.server.runs.calls import SelfApproval, run_view
 from toolcrib.interfaces.server.views.run_views import (
     AnswerBody,
@@ -50,20 +52,25 @@ _IN_MEMORY: Final = 16 * 1024 * 1024
 _After = Annotated[int, Query(ge=0, description="Only events with greater numbers.")]
 
 
+add_queries(router, "runs", RunPage)
+
+
 @router.get("")
 async def list_runs(
     *,
     crib: CribDep,
-    caller: Caller,
     tool: str | None = None,
     status: RunStatus | None = None,
-    before: str | None = None,
-    limit: Annotated[int, Query(ge=1, le=200)] = 50,
+    filter: Filter = None,  # noqa: A002 - the name of the parameter
+    sort: Sort = None,
+    after: After = None,
+    before: Annotated[str | None, Query(description="The same as `after`.")] = None,
+    limit: Limit = 50,
 ) -> RunPage:
     """Runs, newest first, those that the caller may see; `tool` is a name without version."""
-    found = await crib.store.journal.runs(caller.realm, tool=tool, status=status, before=before, limit=limit + 1)
-    visible = tuple(run for run in found[:limit] if may_see_run(caller, run))
-    return RunPage(items=visible, next=found[limit - 1].run_id if len(found) > limit else None)
+    where = conditions({"tool": tool, "status": status})
+    page = await crib.queries.page("runs", filter=filter, sort=sort, after=after or before, limit=limit, where=where)
+    return to_page(RunPage, page)
 
 
 @router.get("/{run_id}/bundle", response_class=Response)
@@ -129,6 +136,16 @@ async def list_events(
     return EventPage(
         items=tuple(map(without_traceback, await crib.store.journal.events(run_id, after=after, limit=limit)))
     )
+
+
+@router.get("/{run_id}/prompts/{position}")
+async def get_sent_prompt(run_id: str, position: str, crib: CribDep, caller: Caller) -> SentPrompt:
+    """The whole request of a model call of this run: system prompt, all messages, tools and settings.
+
+    It is put together by a replay, and held against the journal. Nothing is sent to a model.
+    """
+    demand_run(caller, await run_of(crib, caller, run_id))
+    return prompt_at(await crib.sent_prompts(run_id), run_id, position)
 
 
 @router.get("/{run_id}/events/stream", response_class=StreamingResponse)

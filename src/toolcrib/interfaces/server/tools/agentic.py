@@ -31,16 +31,17 @@ from toolcrib.contracts import (
     ToolStep,
     Trace,
 )
+from toolcrib.contracts.tools.rendered_prompts import PromptPlaceholders, RenderedPrompt
 from toolcrib.core.export import ExportFormat
 from toolcrib.crib import ActingCrib
 from toolcrib.interfaces.server.http.caller_rights import (
     Author,
     Caller,
     CribDep,
+    DefinitionWriter,
     demand_run,
     demand_sight,
     demand_write,
-    may_see_run,
     run_of,
 )
 from toolcrib.interfaces.server.http.errors import apply_patch
@@ -51,6 +52,7 @@ from toolcrib.interfaces.server.http.requests import (
     name_revision,
     refuse_new_name,
 )
+from toolcrib.interfaces.server.queries import After, Filter, Limit, Sort, add_queries, conditions, to_page
 from toolcrib.interfaces.server.views.agent_views import (
     AgenticBody,
     AgenticPage,
@@ -69,16 +71,20 @@ from toolcrib.interfaces.server.views.agent_views import (
     TestPromptBody,
     ToolCallView,
     ToolType,
+    UnsavedPromptBody,
     remove_tool,
     type_of,
 )
-from toolcrib.interfaces.server.views.run_views import ListedStatus
+from toolcrib.interfaces.server.views.run_views import ListedStatus, listed_state
 from toolcrib.interfaces.server.views.workflow_views import DOCUMENT, DocumentFormat, document_of
 from toolcrib.llm import decode_messages, decode_response
 
 router = Routes(prefix="/agentic-tools", tags=("agentic tools",))
 
 _BY_RULE = Body(default_factory=RegenerateBody)
+
+
+add_queries(router, "agentic-tools", AgenticPage, AgenticView.of_revision)
 
 
 @router.get("")
@@ -88,8 +94,10 @@ async def list_agentic_tools(
     mode: AgenticMode | None = None,
     status: AgenticStatus | None = None,
     q: str = "",
+    filter: Filter = None,  # noqa: A002 - the name of the parameter
+    sort: Sort = None,
     after: str = "",
-    limit: Annotated[int, Query(ge=1, le=200)] = 50,
+    limit: Limit = 50,
 ) -> AgenticPage:
     """Agentic tools by name, page by page; `q` is looked for in names and descriptions."""
 
@@ -100,13 +108,8 @@ async def list_agentic_tools(
         text = f"{tool.name}\n{tool.definition.description}".lower()
         return mode in (None, implementation.mode) and status in (None, implementation.status) and q.lower() in text
 
-    page = await crib.listing.page(after=after, limit=limit, facets={"kind": "agentic"}, fits=fits)
-    items = tuple(
-        AgenticView.of(tool, made)
-        for tool in page.items
-        if isinstance(made := tool.definition.implementation, AgenticImplementation)
-    )
-    return AgenticPage(items=items, next=page.items[-1].name if page.more else None)
+    page = await crib.listing.query("agentic-tools", filter=filter, sort=sort, after=after, limit=limit, fits=fits)
+    return to_page(AgenticPage, page, AgenticView.of_revision)
 
 
 @router.post("", status_code=201)
@@ -159,15 +162,38 @@ async def remove_agentic_tool(name: str, crib: CribDep, caller: Caller) -> Remov
     return await remove_tool(crib, caller, tool)
 
 
+@router.post("/test-prompt")
+async def test_unsaved_prompt(body: UnsavedPromptBody, author: Author, crib: CribDep) -> PromptTest:
+    """Test the prompt of a tool that is not saved; without a prompt, the default one. See `test-prompt` of a tool."""
+    return await crib.prompts.test(await _unsaved(author, crib, body), body.params)
+
+
+@router.post("/render-prompt")
+async def render_unsaved_prompt(body: UnsavedPromptBody, author: Author, crib: CribDep) -> RenderedPrompt:
+    """The first request that a tool which is not saved would send to its model. Nothing is sent."""
+    return await crib.prompts.render(await _unsaved(author, crib, body), body.params)
+
+
 @router.post("/{name}/test-prompt")
 async def test_prompt(name: str, body: TestPromptBody, author: Author, crib: CribDep, caller: Caller) -> PromptTest:
     """Test the prompt with a sample input and with unsaved changes. The calls that the model requests are not made."""
+    return await crib.prompts.test(await _changed(author, crib, caller, name, body), body.params)
+
+
+@router.post("/{name}/render-prompt")
+async def render_prompt(
+    name: str, body: TestPromptBody, author: Author, crib: CribDep, caller: Caller
+) -> RenderedPrompt:
+    """The first request that a tool would send to its model, with unsaved changes and its length. Nothing is sent."""
+    return await crib.prompts.render(await _changed(author, crib, caller, name, body), body.params)
+
+
+@router.get("/{name}/placeholders")
+async def list_placeholders(name: str, crib: CribDep, caller: Caller) -> PromptPlaceholders:
+    """The placeholders that the prompt can use, with the present length of their values; reads reference data."""
     tool = await _find(crib, caller, name)
     demand_write(caller, tool.definition)
-    inside = _inside(tool.definition).model_copy(update=body.changes())
-    definition = tool.definition.model_copy(update={"implementation": inside})
-    author.check(definition)
-    return await crib.prompts.test(definition, body.params)
+    return await crib.prompts.placeholders(tool.definition)
 
 
 @router.post("/{name}/regenerate-prompt")
@@ -273,6 +299,26 @@ async def _with_default_prompt(crib: ActingCrib, definition: ToolDefinition) -> 
     )
 
 
+async def _changed(
+    author: DefinitionWriter, crib: ActingCrib, caller: Principal, name: str, body: TestPromptBody
+) -> ToolDefinition:
+    """A stored tool with changes that its author tries."""
+    tool = await _find(crib, caller, name)
+    demand_write(caller, tool.definition)
+    definition = body.change(tool.definition, _inside(tool.definition))
+    author.check(definition)
+    return definition
+
+
+async def _unsaved(author: DefinitionWriter, crib: ActingCrib, body: UnsavedPromptBody) -> ToolDefinition:
+    """A tool that its author tries before it is saved."""
+    definition = body.definition.definition()
+    demand_write(author.caller, definition)
+    author.check(definition)
+    await crib.authorize(newest=True)
+    return await _with_default_prompt(crib, definition)
+
+
 def _to_view(tool: ToolRevision, response: Response) -> AgenticView:
     name_revision(response, tool)
     return AgenticView.of(tool, _inside(tool.definition))
@@ -281,27 +327,35 @@ def _to_view(tool: ToolRevision, response: Response) -> AgenticView:
 ai_tools_router = Routes(prefix="/ai-tools", tags=("tools",))
 
 
+add_queries(ai_tools_router, "ai-tools", AiToolPage, AiToolView.of)
+
+
 @ai_tools_router.get("")
 async def list_ai_tools(
     *,
     crib: CribDep,
     level: Annotated[ToolType | None, Query(alias="type")] = None,
-    status: ListedStatus = "active",
+    status: ListedStatus | None = None,
+    filter: Filter = None,  # noqa: A002 - the name of the parameter
+    sort: Sort = None,
     after: str = "",
-    limit: Annotated[int, Query(ge=1, le=200)] = 50,
+    limit: Limit = 50,
 ) -> AiToolPage:
     """Tools of every type by name, page by page.
 
-    Deprecated and blocked tools are listed only if `status` asks for them: `deprecated`, `blocked`, or `all`.
+    Deprecated and blocked tools are listed only if `status` asks for them: `deprecated`, `blocked`, or `all`, or if
+    there is a `filter`.
     """
-    page = await crib.listing.page(
+    page = await crib.listing.query(
+        "ai-tools",
+        filter=filter,
+        sort=sort,
         after=after,
         limit=limit,
-        facets={"status": None if status == "all" else status},
+        facets={"status": listed_state(status, filter)},
         fits=lambda tool: level in (None, type_of(tool.definition)),
     )
-    items = tuple(AiToolView.of(tool) for tool in page.items)
-    return AiToolPage(items=items, next=page.items[-1].name if page.more else None)
+    return to_page(AiToolPage, page, AiToolView.of)
 
 
 @ai_tools_router.get("/{name}/tools/{form}")
@@ -325,16 +379,19 @@ async def list_tool_executions(
     crib: CribDep,
     caller: Caller,
     status: RunStatus | None = None,
-    before: str | None = None,
-    limit: Annotated[int, Query(ge=1, le=200)] = 50,
+    filter: Filter = None,  # noqa: A002 - the name of the parameter
+    sort: Sort = None,
+    after: After = None,
+    before: Annotated[str | None, Query(description="The same as `after`.")] = None,
+    limit: Limit = 50,
 ) -> ExecutionPage:
     """Executions of one tool, newest first; also of a tool that was removed."""
-    found = await crib.store.journal.runs(caller.realm, tool=name, status=status, before=before, limit=limit + 1)
-    if not found and not await crib.store.journal.runs(caller.realm, tool=name, limit=1):
+    where = conditions({"tool": name, "status": status})
+    page = await crib.queries.page("runs", filter=filter, sort=sort, after=after or before, limit=limit, where=where)
+    if not page.items and not await crib.store.journal.runs(caller.realm, tool=name, limit=1):
         await crib.authorize(newest=True)
         crib.registry.require(caller.realm, name)
-    items = [ExecutionView.of(run) for run in found[:limit] if may_see_run(caller, run)]
-    return ExecutionPage(items=tuple(items), next=found[limit - 1].run_id if len(found) > limit else None)
+    return to_page(ExecutionPage, page, ExecutionView.of)
 
 
 @agentic_runs_router.get("/{execution_id}")

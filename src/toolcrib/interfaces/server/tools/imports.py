@@ -4,7 +4,7 @@ from typing import Annotated, Any
 
 from fastapi import Body, Query, Response
 
-from toolcrib.contracts import Baseline, Contract, ImpactReport, Principal, ToolReview, ToolRevision
+from toolcrib.contracts import Baseline, Contract, ImpactReport, Principal, ToolReview
 from toolcrib.core.kinds import Importer, ImportSource
 from toolcrib.crib import ActingCrib
 from toolcrib.interfaces.server.http.caller_rights import (
@@ -17,7 +17,7 @@ from toolcrib.interfaces.server.http.caller_rights import (
 )
 from toolcrib.interfaces.server.http.requests import Routes, name_revision
 from toolcrib.interfaces.server.views.base import ListView
-from toolcrib.interfaces.server.views.run_views import ImportView, StatusBody, ToolPage
+from toolcrib.interfaces.server.views.run_views import ImportView, StatusBody, ToolPage, ToolView
 from toolcrib.kinds.table import importers
 
 imports_router = Routes()
@@ -72,24 +72,26 @@ async def list_generated(
         for tool in crib.registry.current(caller.realm)
         if tool.name > after and tool.definition.source == "auto_generated" and may_see(caller, tool.definition)
     ]
-    return ToolPage(items=tuple(found[:limit]), next=found[limit - 1].name if len(found) > limit else None)
+    page = found[:limit]
+    return await ToolPage.of(crib, page, next=page[-1].name if len(found) > limit else None)
 
 
 router = Routes(prefix="/ai", tags=("tools",))
 
 
 @router.post("/tools/{name}/status")
-async def set_status(name: str, body: StatusBody, crib: CribDep, caller: Caller) -> ToolRevision:
+async def set_status(name: str, body: StatusBody, crib: CribDep, caller: Caller) -> ToolView:
     """Deprecate, block or reactivate a version."""
     ref = await _writable(crib, caller, name, body.version)
-    life = crib.lifecycle
+    life, message, replacement = crib.lifecycle, body.message, body.replacement
     match body.status:
         case "deprecated":
-            return await life.deprecate(ref, message=body.message, sunset=body.sunset, replacement=body.replacement)
+            changed = await life.deprecate(ref, message=message, sunset=body.sunset, replacement=replacement)
         case "blocked":
-            return await life.block(ref, message=body.message, replacement=body.replacement)
+            changed = await life.block(ref, message=message, replacement=replacement)
         case "active":
-            return await life.activate(ref)
+            changed = await life.activate(ref)
+    return ToolView.of(changed)
 
 
 @router.get("/tools/{name}/impact")
@@ -108,17 +110,17 @@ async def review_tool(name: str, crib: CribDep, caller: Caller) -> ToolReview:
 
 
 @router.post("/tools/{name}/accept")
-async def accept_change(name: str, crib: CribDep, caller: Caller, response: Response) -> ToolRevision:
+async def accept_change(name: str, crib: CribDep, caller: Caller, response: Response) -> ToolView:
     """Adopt the change that the provider proposes as a new revision; a tool that was blocked for it is active again."""
     tool = await crib.lifecycle.accept(await _writable(crib, caller, name))
     name_revision(response, tool)
-    return tool
+    return ToolView.of(tool)
 
 
 @router.post("/tools/{name}/reject")
-async def reject_change(name: str, crib: CribDep, caller: Caller) -> ToolRevision:
+async def reject_change(name: str, crib: CribDep, caller: Caller) -> ToolView:
     """Reject the change that the provider proposes. A tool that was blocked for it stays blocked."""
-    return await crib.lifecycle.reject(await _writable(crib, caller, name))
+    return ToolView.of(await crib.lifecycle.reject(await _writable(crib, caller, name)))
 
 
 @router.get("/proposals")

@@ -30,7 +30,8 @@ from toolcrib.core.policy import permits
 from toolcrib.core.registry import all_references_of
 from toolcrib.interfaces.server.http.caller_rights import Caller, CribDep, WholeCrib, demand, demand_secrets
 from toolcrib.interfaces.server.http.requests import Routes
-from toolcrib.interfaces.server.views.base import ListView
+from toolcrib.interfaces.server.queries import ALL, After, Filter, ListLimit, Sort, add_queries, to_page
+from toolcrib.interfaces.server.views.base import ListView, PageView
 
 providers = Routes(prefix="/providers", tags=("providers",))
 connections = Routes(prefix="/connections", tags=("connections",))
@@ -47,7 +48,7 @@ class ProviderBody(ProviderDefinition):
     """A provider's definition, as an author sends it."""
 
 
-class ProviderPage(ListView[ProviderDefinition]):
+class ProviderPage(PageView[ProviderDefinition]):
     """Providers by name."""
 
 
@@ -69,13 +70,20 @@ class ConnectedBody(Contract):
     """The whole URL that the browser was sent to, with `state` and `code`."""
 
 
+add_queries(providers, "providers", ProviderPage)
+
+
 @providers.get("")
-async def list_providers(crib: CribDep, caller: Caller) -> ProviderPage:
+async def list_providers(
+    crib: CribDep,
+    filter: Filter = None,  # noqa: A002 - the name of the parameter
+    sort: Sort = None,
+    after: After = None,
+    limit: ListLimit = None,
+) -> ProviderPage:
     """The providers that the caller may read. They contain references to secrets, never values."""
-    await crib.authorize(newest=True)
-    found = crib.providers.current(caller.realm)
-    visible = (each for each in found if permits(caller.grants, f"ai://providers/{each.name}/read"))
-    return ProviderPage(items=tuple(visible))
+    page = await crib.queries.page("providers", filter=filter, sort=sort, after=after, limit=limit or ALL)
+    return to_page(ProviderPage, page)
 
 
 @providers.post("", status_code=201)
@@ -244,15 +252,24 @@ class SecretBody(Contract):
     scope: SecretScope = "realm"
 
 
-class SecretPage(ListView[SecretEntry]):
+class SecretPage(PageView[SecretEntry]):
     """Secrets by name, without values."""
 
 
+add_queries(secrets_router, "secrets", SecretPage)
+
+
 @secrets_router.get("")
-async def list_secrets(crib: CribDep, caller: Caller) -> SecretPage:
+async def list_secrets(
+    crib: CribDep,
+    filter: Filter = None,  # noqa: A002 - the name of the parameter
+    sort: Sort = None,
+    after: After = None,
+    limit: ListLimit = None,
+) -> SecretPage:
     """The secrets that the caller's calls can use and that the caller may know of."""
-    found = await crib.secrets.list()
-    return SecretPage(items=tuple(each for each in found if permits(caller.grants, f"ai://secrets/{each.name}/read")))
+    page = await crib.queries.page("secrets", filter=filter, sort=sort, after=after, limit=limit or ALL)
+    return to_page(SecretPage, page)
 
 
 @secrets_router.put("/{name}")

@@ -1,6 +1,6 @@
 """Routes of the catalogue: list, create, change and remove tools, and import an OpenAPI document."""
 
-from typing import Annotated, Final, cast
+from typing import Annotated, Final, TypeAlias, cast
 
 from fastapi import Query, Response
 
@@ -9,10 +9,13 @@ from toolcrib.contracts import (
     JsonObject,
     NotFound,
     PermissionDenied,
+    Principal,
     ToolDefinition,
     ToolRevision,
 )
+from toolcrib.contracts.providers.tool_access import ToolAccess
 from toolcrib.core.registry import Facet, references_of
+from toolcrib.crib import ActingCrib
 from toolcrib.interfaces.server.http.caller_rights import (
     Author,
     Caller,
@@ -30,6 +33,8 @@ from toolcrib.interfaces.server.http.requests import (
     name_revision,
     refuse_new_name,
 )
+from toolcrib.interfaces.server.queries import Filter, Limit, Sort, add_queries
+from toolcrib.interfaces.server.views.agent_views import AnyDefinition
 from toolcrib.interfaces.server.views.run_views import (
     DefinitionBody,
     ImportBody,
@@ -38,13 +43,22 @@ from toolcrib.interfaces.server.views.run_views import (
     Problem,
     ToolKind,
     ToolPage,
+    ToolRevisions,
     ToolView,
     Validity,
+    listed_state,
 )
 
 _GRPC: Final = ("grpc://", "grpcs://")
 
+Access: TypeAlias = Annotated[
+    bool, Query(description="Also say what stands between the caller and the system behind each tool.")
+]
+
 router = Routes(prefix="/ai/tools", tags=("tools",))
+
+
+add_queries(router, "tools", ToolPage, ToolView.of)
 
 
 @router.get("")
@@ -54,42 +68,44 @@ async def list_tools(
     kind: ToolKind | None = None,
     category: str | None = None,
     tag: str | None = None,
-    status: ListedStatus = "active",
+    status: ListedStatus | None = None,
     q: str | None = None,
     search: str | None = None,
+    access: Access = False,
+    filter: Filter = None,  # noqa: A002 - the name of the parameter
+    sort: Sort = None,
     after: str = "",
-    limit: Annotated[int, Query(ge=1, le=200)] = 50,
+    limit: Limit = 50,
 ) -> ToolPage:
     """Tools by name, page by page; `q` is looked for in names, titles, descriptions and tags.
 
     With `search`, the tools that do what it says instead, best first and on one page. Deprecated and blocked tools are
-    listed only if `status` asks for them: `deprecated`, `blocked`, or `all`.
+    listed only if `status` asks for them: `deprecated`, `blocked`, or `all`, or if there is a `filter`.
     """
-    state = None if status == "all" else status
+    state = listed_state(status, filter)
     if search is not None:
         hits = await crib.listing.search(search, limit=limit, status=state)
-        return ToolPage(items=tuple(tool for tool, _ in hits), next=None)
+        return await ToolPage.of(crib, [tool for tool, _ in hits], access=access)
     facets: dict[Facet, str | None] = {
         "kind": kind,
         "category": category,
         "tag": tag,
         "status": state,
     }
-    page = await crib.listing.page(after=after, limit=limit, text=q, facets=facets)
-    return ToolPage(items=tuple(page.items), next=page.items[-1].name if page.more else None)
+    page = await crib.listing.query("tools", filter=filter, sort=sort, after=after, limit=limit, text=q, facets=facets)
+    return await ToolPage.of(crib, page.items, next=page.next, access=access)
 
 
 @router.post("", status_code=201)
-async def create_tool(definition: DefinitionBody, author: Author, response: Response) -> ToolRevision:
+async def create_tool(definition: DefinitionBody, author: Author, response: Response) -> ToolView:
     """Store the first revision of a new tool."""
-    saved = await author.create(definition, response, path=router.prefix)
-    name_revision(response, saved)
-    return saved
+    return _to_view(await author.create(definition, response, path=router.prefix), response)
 
 
 @router.post("/validate")
-async def validate_definition(definition: DefinitionBody, author: Author, crib: CribDep) -> Validity:
-    """Whether a definition would be stored; nothing is."""
+async def validate_definition(body: AnyDefinition, author: Author, crib: CribDep) -> Validity:
+    """Whether a definition, or the flat form of an agentic tool, would be stored; nothing is."""
+    definition = body if isinstance(body, ToolDefinition) else body.definition()
     try:
         author.check(definition)
         checked = await crib.check(definition)
@@ -126,13 +142,26 @@ async def import_document(body: ImportBody, crib: CribDep, caller: Caller) -> Im
 
 
 @router.get("/{name}")
-async def get_tool(name: str, crib: CribDep, caller: Caller, response: Response) -> ToolView:
-    """A tool with all its revisions; the header `ETag` names the current one."""
-    await crib.authorize(newest=True)
-    tool = crib.registry.require(caller.realm, name)
-    demand_sight(caller, tool.definition)
+async def get_tool(name: str, crib: CribDep, caller: Caller, response: Response, *, access: Access = False) -> ToolView:
+    """A tool as a call without a version gets it; the header `ETag` names the revision."""
+    tool = await _find(crib, caller, name)
+    found = await crib.connections.access(tool) if access else [None]
     name_revision(response, tool)
-    return ToolView(tool=tool, revisions=tuple(await crib.registry.revisions(caller.realm, tool.name)))
+    return ToolView.of(tool, found[0])
+
+
+@router.get("/{name}/revisions")
+async def list_tool_revisions(name: str, crib: CribDep, caller: Caller) -> ToolRevisions:
+    """All revisions of a tool, oldest first."""
+    tool = await _find(crib, caller, name)
+    return ToolRevisions(items=tuple(await crib.registry.revisions(caller.realm, tool.name)))
+
+
+@router.get("/{name}/access")
+async def get_tool_access(name: str, crib: CribDep, caller: Caller) -> ToolAccess:
+    """What stands between the caller and the system behind a tool: its sign-in, and where its secrets come from."""
+    [found] = await crib.connections.access(await _find(crib, caller, name))
+    return found
 
 
 @router.put("/{name}")
@@ -145,7 +174,7 @@ async def replace_tool(
     caller: Caller,
     response: Response,
     if_match: IfMatch = None,
-) -> ToolRevision:
+) -> ToolView:
     """Store a new revision; the content of the current one is that revision."""
     await crib.authorize(newest=True)
     current = crib.registry.require(caller.realm, name)
@@ -162,7 +191,7 @@ async def change_tool(
     caller: Caller,
     response: Response,
     if_match: IfMatch = None,
-) -> ToolRevision:
+) -> ToolView:
     """Store a new revision that differs by a JSON Merge Patch (RFC 7396): what is null goes, what is given replaces.
 
     With `If-Match`, the change is refused if there is a newer revision; without it, if one was made
@@ -191,12 +220,22 @@ async def _revise(
     response: Response,
     *,
     after: int | None,
-) -> ToolRevision:
+) -> ToolView:
     refuse_new_name(current, definition.name)
     demand_write(author.caller, current.definition)
-    saved = await author.save(definition, after=after)
-    name_revision(response, saved)
-    return saved
+    return _to_view(await author.save(definition, after=after), response)
+
+
+async def _find(crib: ActingCrib, caller: Principal, name: str) -> ToolRevision:
+    await crib.authorize(newest=True)
+    tool = crib.registry.require(caller.realm, name)
+    demand_sight(caller, tool.definition)
+    return tool
+
+
+def _to_view(tool: ToolRevision, response: Response) -> ToolView:
+    name_revision(response, tool)
+    return ToolView.of(tool)
 
 
 def _document(body: ImportBody) -> JsonObject | str:

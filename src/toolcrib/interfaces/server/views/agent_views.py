@@ -1,8 +1,8 @@
 """Requests and responses of agents and agentic tools: flat objects for nested contracts."""
 
-from typing import Annotated, Any, Final, Literal, Self, TypeAlias
+from typing import Annotated, Final, Literal, Self, TypeAlias, cast
 
-from pydantic import AliasPath, Field
+from pydantic import AliasPath, Discriminator, Field, Tag
 
 from toolcrib.agents import TASK_INPUT
 from toolcrib.contracts import (
@@ -19,6 +19,7 @@ from toolcrib.contracts import (
     Contract,
     CostBreakdown,
     Example,
+    FileInput,
     Grounding,
     Json,
     JsonObject,
@@ -47,6 +48,7 @@ from toolcrib.contracts import (
 from toolcrib.contracts.workflows import WorkflowImplementation
 from toolcrib.crib import ActingCrib
 from toolcrib.interfaces.server.views.base import ListView, PageView, Stored, View
+from toolcrib.interfaces.server.views.run_views import DefinitionBody
 
 ToolType: TypeAlias = Literal["simple", "composite", "agentic"]
 
@@ -65,6 +67,7 @@ class AgenticBody(View):
     tags: tuple[str, ...] = ()
     usage: str | None = None
     examples: tuple[Example, ...] = ()
+    metadata: JsonObject = Field(default_factory=dict)
     requires_confirmation: bool = False
     security_uri: str | None = None
     input_schema: JsonSchema = Field(default_factory=lambda: TASK_INPUT)
@@ -96,6 +99,20 @@ class AgenticBody(View):
         return current.model_copy(update={**fields, "implementation": implementation})
 
 
+def _form_of(body: object) -> str:
+    """The form in which a definition is written: nested, with an `implementation`, or flat."""
+    is_flat = isinstance(body, AgenticBody) or (
+        isinstance(body, dict) and "mode" in body and "implementation" not in body
+    )
+    return "flat" if is_flat else "nested"
+
+
+AnyDefinition: TypeAlias = Annotated[
+    Annotated[DefinitionBody, Tag("nested")] | Annotated[AgenticBody, Tag("flat")], Discriminator(_form_of)
+]
+"""A definition, or the flat form of an agentic tool."""
+
+
 class AgenticView(AgenticBody, Stored):
     """An agentic tool, as it is stored."""
 
@@ -103,6 +120,11 @@ class AgenticView(AgenticBody, Stored):
     """The same as `name`."""
     side_effects: SideEffects
     """The most that its tools have."""
+
+    @classmethod
+    def of_revision(cls, tool: ToolRevision) -> Self:
+        """The view of a revision of an agentic tool."""
+        return cls.of(tool, cast("AgenticImplementation", tool.definition.implementation))
 
     @classmethod
     def of(cls, tool: ToolRevision, implementation: AgenticImplementation) -> Self:
@@ -131,6 +153,13 @@ class AiToolView(View):
     side_effects: SideEffects
     category: str
     tags: tuple[str, ...]
+    realm: str
+    made_by: str
+    """Of this revision."""
+    created_at: Timestamp = Field(validation_alias="first_created_at")
+    """When the name was first saved."""
+    updated_at: Timestamp = Field(validation_alias="created_at")
+    """When this revision was saved."""
 
     @classmethod
     def of(cls, tool: ToolRevision) -> Self:
@@ -180,17 +209,35 @@ class RemovalView(Contract):
 
 
 class TestPromptBody(Contract):
-    """A sample input, and changes that are not saved."""
+    """A sample input, and changes that are not saved; what is null is as it is stored."""
 
     params: JsonObject
     """The sample, as the tool's `input_schema` says."""
     system_prompt: str | None = None
     llm: LLMConfig | None = None
+    mode: AgenticMode | None = None
+    steps: tuple[AgenticStep, ...] | None = None
+    tools: tuple[AllocatedTool, ...] | None = None
+    context: AgenticContext | None = None
+    limits: Limits | None = None
+    result_schema: JsonSchema | None = None
+    grounding: Grounding | None = None
+    input_schema: JsonSchema | None = None
 
-    def changes(self) -> dict[str, Any]:
-        """What differs from the stored tool."""
-        given = {"system_prompt": self.system_prompt, "llm": self.llm}
-        return {field: value for field, value in given.items() if value is not None}
+    def change(self, stored: ToolDefinition, inside: AgenticImplementation) -> ToolDefinition:
+        """The stored tool with the changes."""
+        given = {field: value for field, value in self if field != "params" and value is not None}
+        schema = given.pop("input_schema", stored.input_schema)
+        changed = {"input_schema": schema, "implementation": inside.model_copy(update=given)}
+        return stored.model_copy(update=changed)
+
+
+class UnsavedPromptBody(Contract):
+    """A sample input, and a tool that need not be saved."""
+
+    params: JsonObject
+    """The sample, as the tool's `input_schema` says."""
+    definition: AgenticBody
 
 
 class RegenerateBody(Contract):
@@ -218,6 +265,8 @@ class ExecutionView(View):
     """One execution of an agentic tool, in short."""
 
     execution_id: str = Field(validation_alias="run_id")
+    realm: str
+    made_by: str
     agentic_tool: str
     version: str
     status: RunStatus
@@ -235,6 +284,7 @@ class ExecutionView(View):
     duration_ms: int | None
     """Null until it has ended."""
     created_at: Timestamp
+    updated_at: Timestamp
     completed_at: Timestamp | None
 
     @classmethod
@@ -367,6 +417,8 @@ class AgentFilter(Contract):
     enabled: bool | None = None
     model: str | None = None
     """`provider:model`, or its beginning."""
+    filter: str | None = Field(default=None, max_length=4000)
+    """A condition by the grammar of all queries; null for everything."""
 
     def fits(self, tool: ToolRevision) -> bool:
         """Whether an agent is meant, as far as the catalogue has no index for it."""
@@ -385,16 +437,12 @@ class AgentQuery(AgentFilter):
     after: str = ""
     """Last name of the page before."""
     limit: int = Field(default=50, ge=1, le=200)
+    sort: str | None = Field(default=None, max_length=4000)
+    """Fields, such as `created_at desc`; null for the order of names."""
 
 
 class AgentPage(PageView[AgentView]):
     """Agents by name."""
-
-
-class AgentCount(Contract):
-    """How many agents are meant."""
-
-    count: int
 
 
 class AgentTools(ListView[ResolvedTool]):
@@ -405,3 +453,7 @@ class ContinueBody(Contract):
     """The next message of a conversation."""
 
     message: str = Field(min_length=1)
+    context: JsonObject = Field(default_factory=dict)
+    """Variables that the agent is told with it; they stay for all later turns."""
+    files: tuple[FileInput, ...] = ()
+    """Images and other files that the model is shown with it."""

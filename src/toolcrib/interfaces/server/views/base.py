@@ -2,6 +2,8 @@
 
 from typing import Generic, Self, TypeVar
 
+from pydantic import Field
+
 from toolcrib.contracts import Contract, LifeCycle, Timestamp
 
 T = TypeVar("T")
@@ -55,7 +57,12 @@ class Stored(View):
     content_hash: str
     life_cycle: LifeCycle
     """Of the version, as operators set it: active, deprecated, blocked."""
+    realm: str
     made_by: str
-    created_at: Timestamp
+    """Of this revision."""
+    created_at: Timestamp = Field(validation_alias="first_created_at")
+    """When the name was first saved."""
+    updated_at: Timestamp = Field(validation_alias="created_at")
+    """When this revision was saved."""
     warnings: tuple[str, ...] = ()
     """In responses to saving: notes for the author, such as deprecated tools that it is bound to."""

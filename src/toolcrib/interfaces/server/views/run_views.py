@@ -1,10 +1,12 @@
 """Requests and responses of tools, calls, runs and imports that are not plain contracts."""
 
+from collections.abc import Sequence
 from typing import TYPE_CHECKING, Annotated, Literal, Self, TypeAlias
 
 from fastapi import Depends, Request, Response
 from msgspec.structs import asdict
 from pydantic import Base64Bytes, Field
+from pydantic.json_schema import SkipJsonSchema
 
 from toolcrib.contracts import (
     ENDED,
@@ -34,15 +36,25 @@ from toolcrib.contracts import (
     Trace,
     Usd,
 )
+from toolcrib.contracts.providers.tool_access import ToolAccess
 from toolcrib.contracts.runs.executions import Answer
 from toolcrib.contracts.runs.trace import OutcomeTold
 from toolcrib.core.providers import ImportedApi
+from toolcrib.crib import ActingCrib
 from toolcrib.interfaces.server.views.base import ListView, PageView, View
 from toolcrib.kinds.http.shape import Bounds, ToolOverride
 from toolcrib.kinds.table import KINDS
 
 ListedStatus: TypeAlias = LifeCycle | Literal["all"]
 """The life-cycle state of the tools in a list."""
+
+
+def listed_state(status: ListedStatus | None, filter_text: str | None) -> LifeCycle | None:
+    """The state that a list is of; null for any. If nothing is said, a filter decides, and without one `active`."""
+    if status is None:
+        return None if filter_text else "active"
+    return None if status == "all" else status
+
 
 if TYPE_CHECKING:
     ToolKind: TypeAlias = str
@@ -170,16 +182,50 @@ class Validity(Contract):
         return cls(valid=False, problems=tuple(Problem.model_validate(item) for item in found), error=refusal)
 
 
-class ToolView(Contract):
-    """A tool: the revision that a call without a version gets, and all there are."""
+class ToolView(ToolRevision, View):
+    """A tool as it is now: the answer to reading it, to every change of it, and its entry in lists."""
 
-    tool: ToolRevision
-    revisions: tuple[ToolRevision, ...]
-    """Oldest first."""
+    first_created_at: SkipJsonSchema[Timestamp | None] = Field(default=None, exclude=True)
+    created_at: Timestamp = Field(validation_alias="first_created_at")
+    """When the name was first saved."""
+    updated_at: Timestamp = Field(validation_alias="created_at")
+    """When this revision was saved."""
+    access: ToolAccess | None = None
+    """What stands between the caller and the system behind the tool, where it was asked for."""
+
+    @classmethod
+    def of(cls, tool: ToolRevision, access: ToolAccess | None = None) -> Self:
+        """The view of a revision."""
+        return cls.project(tool, access=access)
 
 
-class ToolPage(PageView[ToolRevision]):
+class ToolPage(PageView[ToolView]):
     """Tools by name."""
+
+    @classmethod
+    async def of(
+        cls,
+        crib: ActingCrib,
+        tools: Sequence[ToolRevision],
+        *,
+        next: str | None = None,
+        access: bool = False,
+    ) -> Self:
+        """A page.
+
+        Args:
+            crib: The crib as the caller uses it.
+            tools: What is on the page.
+            next: Where the following page begins; null on the last one.
+            access: Whether the caller asks for its access to each.
+        """
+        found = await crib.connections.access(*tools) if access else [None] * len(tools)
+        items = tuple(map(ToolView.of, tools, found))
+        return cls(items=items, next=next)
+
+
+class ToolRevisions(ListView[ToolRevision]):
+    """All revisions of a tool, oldest first."""
 
 
 class StatusBody(Contract):

@@ -98,7 +98,7 @@ class DraftBody(Contract):
     """A note of its author for the person who publishes it."""
 
 
-class DraftPage(ListView[WorkflowDraft]):
+class DraftPage(PageView[WorkflowDraft]):
     """Drafts by name."""
 
 

@@ -12,9 +12,11 @@ from toolcrib.interfaces.server.agents.executions import LastEventId
 from toolcrib.interfaces.server.http.caller_rights import Caller, CribDep
 from toolcrib.interfaces.server.http.requests import Routes
 from toolcrib.interfaces.server.http.streaming import start_stream
+from toolcrib.interfaces.server.queries import After, Filter, Limit, Sort, add_queries
 from toolcrib.interfaces.server.views.run_views import CancelBody
 from toolcrib.interfaces.server.views.workflow_views import RerunBody, ResumeBody, SignalBody, StartBody, ToldSignal
 from toolcrib.interfaces.server.workflows.workflows import find_workflow
+from toolcrib.workflows.run.instances import summary_of
 
 runs = Routes(prefix="/ai/workflows", tags=("workflows",))
 router = Routes(prefix="/ai/instances", tags=("workflows",))
@@ -50,17 +52,25 @@ async def dry_run_workflow(
     return _standing(started, response)
 
 
+add_queries(router, "instances", InstancePage, summary_of)
+
+
 @router.get("")
 async def list_instances(
     *,
     crib: CribDep,
     workflow: str | None = None,
     status: RunStatus | None = None,
-    before: str | None = None,
-    limit: Annotated[int, Query(ge=1, le=200)] = 50,
+    filter: Filter = None,  # noqa: A002 - the name of the parameter
+    sort: Sort = None,
+    after: After = None,
+    before: Annotated[str | None, Query(description="The same as `after`.")] = None,
+    limit: Limit = 50,
 ) -> InstancePage:
     """Instances in short, newest first, those that the caller may see; `workflow` is a name without version."""
-    return await crib.instances.page(workflow=workflow, status=status, before=before, limit=limit)
+    return await crib.instances.page(
+        workflow=workflow, status=status, filter=filter, sort=sort, before=after or before, limit=limit
+    )
 
 
 @router.get("/{run_id}")

@@ -17,6 +17,7 @@ from toolcrib.core.registry import Facet
 from toolcrib.crib import ActingCrib
 from toolcrib.interfaces.server.http.caller_rights import Author, Caller, CribDep, demand, demand_sight, demand_write
 from toolcrib.interfaces.server.http.requests import IfMatch, Routes, expected_revision, name_revision
+from toolcrib.interfaces.server.queries import ALL, After, Filter, Limit, ListLimit, Sort, add_queries, to_page
 from toolcrib.interfaces.server.views.agent_views import RemovalView, remove_tool
 from toolcrib.interfaces.server.views.workflow_views import (
     DOCUMENT,
@@ -43,6 +44,9 @@ router = Routes(prefix="/ai/workflows", tags=("workflows",))
 _Version = Annotated[str | None, Query(description="A version of it; the one that a call gets if not given.")]
 
 
+add_queries(router, "workflows", WorkflowPage, WorkflowView.of_revision)
+
+
 @router.get("")
 async def list_workflows(
     *,
@@ -50,14 +54,17 @@ async def list_workflows(
     q: str | None = None,
     category: str | None = None,
     tag: str | None = None,
+    filter: Filter = None,  # noqa: A002 - the name of the parameter
+    sort: Sort = None,
     after: str = "",
-    limit: Annotated[int, Query(ge=1, le=200)] = 50,
+    limit: Limit = 50,
 ) -> WorkflowPage:
     """Workflows by name, page by page; `q` is looked for in names, titles, descriptions and tags."""
-    facets: dict[Facet, str | None] = {"kind": "workflow", "category": category, "tag": tag}
-    page = await crib.listing.page(after=after, limit=limit, text=q, facets=facets)
-    items = tuple(map(WorkflowView.of_revision, page.items))
-    return WorkflowPage(items=items, next=items[-1].name if page.more else None)
+    facets: dict[Facet, str | None] = {"category": category, "tag": tag}
+    page = await crib.listing.query(
+        "workflows", filter=filter, sort=sort, after=after, limit=limit, text=q, facets=facets
+    )
+    return to_page(WorkflowPage, page, WorkflowView.of_revision)
 
 
 @router.post("/validate")
@@ -198,11 +205,21 @@ _LOOKS: Final = ("read", "write", "publish")
 """Who may do one of these with a workflow may see its draft."""
 
 
+add_queries(drafts_router, "drafts", DraftPage)
+
+
 @drafts_router.get("")
-async def list_drafts(crib: CribDep, caller: Caller) -> DraftPage:
+async def list_drafts(
+    crib: CribDep,
+    filter: Filter = None,  # noqa: A002 - the name of the parameter
+    sort: Sort = None,
+    after: After = None,
+    limit: ListLimit = None,
+) -> DraftPage:
     """The drafts of workflows that the caller may see, by name."""
-    found = await crib.workflows.drafts()
-    return DraftPage(items=tuple(draft for draft in found if _may_see(caller, draft.definition.name)))
+    return to_page(
+        DraftPage, await crib.queries.page("drafts", filter=filter, sort=sort, after=after, limit=limit or ALL)
+    )
 
 
 @drafts_router.get("/{name}")

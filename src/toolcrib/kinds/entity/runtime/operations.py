@@ -1,6 +1,6 @@
 """The six operations of an entity: from the validated arguments of a call to its output, in one transaction."""
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from datetime import datetime
 from typing import Any, Final, NamedTuple
 
@@ -8,9 +8,10 @@ import sqlalchemy as sa
 
 from toolcrib.contracts import ErrorCode, InvalidInput, JsonObject, Reason
 from toolcrib.core.executor import CallFailed, Outcome, error
-from toolcrib.kinds.entity.runtime.filters import read_filter, read_order
+from toolcrib.infrastructure.queries.grammar import read_filter, read_order
+from toolcrib.infrastructure.queries.statements import to_clause, to_order
 from toolcrib.kinds.entity.runtime.rows import Rows
-from toolcrib.kinds.entity.runtime.values import BoundField, fields_of
+from toolcrib.kinds.entity.runtime.values import BoundField, fields_of, searchable_types
 from toolcrib.kinds.entity.shape import ROW_VERSION, EntityImplementation, EntityOperation
 
 
@@ -57,7 +58,16 @@ class _Work(NamedTuple):
     @property
     def condition(self) -> sa.ColumnElement[bool] | None:
         text = str(self.request.arguments.get("filter") or "").strip()
-        return read_filter(text, self.fields, dialect=self.dialect, now=self.request.now) if text else None
+        if not text:
+            return None
+        condition = read_filter(text, searchable_types(self.fields), now=self.request.now)
+        return to_clause(condition, self.fields, dialect=self.dialect)
+
+    @property
+    def order(self) -> Sequence[sa.ColumnElement[Any]]:
+        text = str(self.request.arguments.get("order_by") or "").strip()
+        keys = read_order(text, searchable_types(self.fields)) if text else ()
+        return to_order(keys, self.fields, dialect=self.dialect)
 
 
 def perform(connection: sa.Connection, table: "sa.Table[Any]", request: EntityRequest) -> Outcome:
@@ -86,11 +96,9 @@ def perform(connection: sa.Connection, table: "sa.Table[Any]", request: EntityRe
 
 def _search(work: _Work) -> Outcome:
     arguments, made = work.request.arguments, work.request.implementation
-    order = str(arguments.get("order_by") or "").strip()
-    ordered = read_order(order, work.fields, dialect=work.dialect) if order else []
     top_argument: int | None = arguments.get("top")
     top, skip = min(top_argument or made.max_rows, made.max_rows), int(arguments.get("skip") or 0)
-    found = work.rows.search(work.condition, ordered, skip=skip, top=top + 1)
+    found = work.rows.search(work.condition, work.order, skip=skip, top=top + 1)
     more = len(found) > top
     items = [_select_fields(work, row) for row in found[:top]]
     output: JsonObject = {"items": items, "more": more, "next_skip": skip + top if more else None}

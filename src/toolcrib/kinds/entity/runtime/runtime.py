@@ -16,7 +16,6 @@ from toolcrib.contracts import (
     ToolcribError,
     Unavailable,
 )
-from toolcrib.contracts.base.errors import missing_extra
 from toolcrib.core.executor import CallFailed, Clock, Dispatch, Outcome, error
 from toolcrib.core.providers import ProviderAccess
 from toolcrib.core.providers.request_errors import count_request, meaning_of, request_limit_s
@@ -72,11 +71,8 @@ class EntityRuntime:
             raise CallFailed(error(ErrorCode.UNKNOWN, Reason.RUNTIME_MISSING, message))
         provider = self._providers.require(dispatch.tool, made.provider)
         count_request(dispatch)
-        try:
-            from toolcrib.kinds.entity.runtime.operations import EntityRequest, perform  # noqa: PLC0415 - loads SQLAlchemy
-        except ImportError as problem:
-            message = missing_extra("a tool of a database", problem.name, "entities")
-            raise CallFailed(error(ErrorCode.UNKNOWN, Reason.RUNTIME_MISSING, message)) from problem
+        from toolcrib.kinds.entity.runtime.operations import EntityRequest, perform  # noqa: PLC0415 - loads SQLAlchemy
+
         request = EntityRequest(tool.name, made, dispatch.input, self._clock.now(), dispatch.idempotency_key)
         return await self._work(
             provider,

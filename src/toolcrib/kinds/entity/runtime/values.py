@@ -4,12 +4,11 @@ Times are UTC. A time with an offset is converted, also for columns that store n
 """
 
 import base64
-import binascii
 import json
 import math
 from collections.abc import Callable, Mapping
 from datetime import UTC, date, datetime, time
-from decimal import Decimal, InvalidOperation
+from decimal import Decimal
 from functools import partial
 from typing import Any, Final, cast
 from uuid import UUID
@@ -17,10 +16,8 @@ from uuid import UUID
 import sqlalchemy as sa
 
 from toolcrib.contracts import InvalidInput, Json
+from toolcrib.infrastructure.queries.grammar import FieldType, read_value, refused_value
 from toolcrib.kinds.entity.shape import ColumnType, EntityColumn
-
-_LARGEST: Final = 2**63 - 1
-_UNWRITABLE: Final = "\x00"
 
 
 class BoundField:
@@ -65,6 +62,22 @@ class BoundField:
         spaced = sa.func.replace(sa.type_coerce(self.column, sa.String()), "T", " ", type_=sa.String())
         rest = sa.func.substr(" 00:00:00.000000", sa.func.length(spaced) - 9, type_=sa.String())
         return sa.type_coerce(spaced + rest, self.column.type)
+
+    @property
+    def ordered(self) -> sa.ColumnElement[Any]:
+        """The column as text has an order: an enumeration by its words."""
+        is_enumeration = isinstance(self.column.type, sa.Enum)
+        return sa.cast(self.compared, sa.String()) if is_enumeration else self.compared
+
+    @property
+    def moment(self) -> sa.ColumnElement[Any]:
+        """The column as parts of a moment are taken of it."""
+        return self.compared
+
+    @property
+    def nullable(self) -> bool:
+        """Whether it can be null."""
+        return bool(self.column.nullable)
 
     def to_column_value(self, value: Json) -> Any:
         """A value for the column.
@@ -117,11 +130,7 @@ class BoundField:
             return [self._convert(self.about.items or "string", item) for item in cast("list[Json]", value)]
         if kind == "json":
             return value
-        try:
-            made = _READERS[kind](value)
-        except (ValueError, InvalidOperation, OverflowError, binascii.Error):
-            raise self.refusal(value, _WANTED[kind]) from None
-        return self._fit_column(made)
+        return self._fit_column(read_value(self.name, kind, value))
 
     def _fit_column(self, made: Any) -> Any:
         """What the column itself asks of a value that is well formed."""
@@ -177,7 +186,7 @@ class BoundField:
 
     def refusal(self, value: Json, wanted: str) -> InvalidInput:
         """What to say of a value that is not what the field takes."""
-        return InvalidInput(f"{self.name} takes {wanted}, and {str(value)[:100]!r} is none; correct it")
+        return refused_value(self.name, value, wanted)
 
 
 def fields_of(
@@ -195,78 +204,6 @@ def fields_of(
     return found, missing
 
 
-def _text(value: Json) -> str:
-    if not isinstance(value, str) or _UNWRITABLE in value:
-        raise ValueError
-    return value
-
-
-def _integer(value: Json) -> int:
-    if isinstance(value, bool) or not isinstance(value, int) or abs(value) > _LARGEST:
-        raise ValueError
-    return value
-
-
-def _number(value: Json) -> float:
-    if isinstance(value, bool) or not isinstance(value, int | float | Decimal) or not math.isfinite(value):
-        raise ValueError
-    return float(value)
-
-
-def _decimal(value: Json) -> Decimal:
-    if isinstance(value, bool) or not isinstance(value, int | float | str | Decimal):
-        raise ValueError  # noqa: TRY004 - all of them are the same refusal
-    made = Decimal(str(value))
-    if not made.is_finite():
-        raise ValueError
-    return made
-
-
-def _boolean(value: Json) -> bool:
-    if not isinstance(value, bool):
-        raise ValueError  # noqa: TRY004 - as above
-    return value
-
-
-def _date(value: Json) -> date:
-    if isinstance(value, date) and not isinstance(value, datetime):
-        return value
-    return date.fromisoformat(_text(value))
-
-
-def _time(value: Json) -> time:
-    made = value if isinstance(value, time) else time.fromisoformat(_text(value))
-    return made.replace(tzinfo=None)
-
-
-def _datetime(value: Json) -> datetime:
-    if isinstance(value, datetime):
-        return value
-    if isinstance(value, date):
-        return datetime(value.year, value.month, value.day)  # noqa: DTZ001 - the column decides about an offset
-    return datetime.fromisoformat(_text(value))
-
-
-def _uuid(value: Json) -> UUID:
-    return value if isinstance(value, UUID) else UUID(_text(value))
-
-
-def _bytes(value: Json) -> bytes:
-    return base64.b64decode(_text(value), validate=True)
-
-
-_READERS: Final[Mapping[ColumnType, Callable[[Json], Any]]] = {
-    "boolean": _boolean,
-    "bytes": _bytes,
-    "date": _date,
-    "datetime": _datetime,
-    "decimal": _decimal,
-    "integer": _integer,
-    "number": _number,
-    "string": _text,
-    "time": _time,
-    "uuid": _uuid,
-}
 _LOOSE: Final = (sa.DateTime, sa.Date, sa.Time, sa.Numeric, sa.JSON)
 """Types whose values may be something else in SQLite."""
 _LOOSE_READERS: Final[Mapping[ColumnType, Callable[[str], Any]]] = {
@@ -276,15 +213,8 @@ _LOOSE_READERS: Final[Mapping[ColumnType, Callable[[str], Any]]] = {
     "time": time.fromisoformat,
 }
 _TEXTS: Final[frozenset[ColumnType]] = frozenset({"date", "datetime", "string", "time"})
-_WANTED: Final[Mapping[ColumnType, str]] = {
-    "boolean": "true or false",
-    "bytes": "bytes in base64",
-    "date": "a date such as 2026-01-31",
-    "datetime": "a moment such as 2026-01-31T12:00:00Z",
-    "decimal": "a decimal number",
-    "integer": "an integer of 64 bits",
-    "number": "a finite number",
-    "string": "text without the character U+0000",
-    "time": "a time of day such as 12:30:00",
-    "uuid": "a UUID",
-}
+
+
+def searchable_types(fields: Mapping[str, BoundField]) -> Mapping[str, FieldType]:
+    """The types of the fields that filters and orders may name."""
+    return {name: field.about.type for name, field in fields.items() if field.about.searchable}

@@ -147,7 +147,7 @@ def make_tool(operation: ApiOperation, name: str, override: ToolOverride, source
         "source": "imported",
         "input_schema": schema,
         "output_schema": output_schema(answers, operation, source.responses),
-        "implementation": _implementation(operation, arguments, paging, source),
+        "implementation": _implementation(operation, arguments, paging, source, override),
         **_behaviour(operation, override),
     }
     return ToolDefinition(**(fields | override.fields()))
@@ -215,7 +215,11 @@ def _behaviour(operation: ApiOperation, override: ToolOverride) -> JsonObject:
 
 
 def _implementation(
-    operation: ApiOperation, arguments: Arguments, paging: Paging | None, source: DocumentContext
+    operation: ApiOperation,
+    arguments: Arguments,
+    paging: Paging | None,
+    source: DocumentContext,
+    override: ToolOverride,
 ) -> HttpImplementation:
     base = source.server
     own = operation_server(operation, base, source.document, given=source.base_given)
@@ -230,7 +234,7 @@ def _implementation(
         method=operation.method,
         url=(own or base.url) + operation.url,
         document_operation=operation.key if operation.fragment else None,
-        headers=operation.headers,
+        headers=operation.headers | override.headers,
         parameters=arguments.parameters,
         body=arguments.body,
         provider=None if foreign else source.provider.name,

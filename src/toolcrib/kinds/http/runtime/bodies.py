@@ -18,7 +18,7 @@ from pydantic import ValidationError
 from toolcrib.contracts import Json, JsonObject
 from toolcrib.kinds.http.runtime.media import is_json, media_type
 from toolcrib.kinds.http.runtime.styles import as_media, query_pairs, text
-from toolcrib.kinds.http.shape import FieldEncoding, HttpBody, HttpFile, HttpParameter
+from toolcrib.kinds.http.shape import FieldEncoding, HttpBody, HttpFile, HttpParameter, argument_of
 
 _ESCAPED: Final = re.compile(r'[\x00-\x1f\x7f"]')
 _BOUNDARY: Final = re.compile(r"\s*;\s*boundary=(\"[^\"]*\"|[^;\s]*)", re.IGNORECASE)
@@ -71,6 +71,8 @@ def _boundary(heads: Sequence[bytes], parts: Sequence[MultipartPart]) -> bytes:
 
 
 _USUAL: Final = FieldEncoding()
+_NOTHING: Final = object()
+"""In the place of an argument that is not given: null is a value."""
 _BYTES: Final = "application/octet-stream"
 
 
@@ -96,14 +98,9 @@ def write_body(body: HttpBody, given: Mapping[str, Json]) -> Content | None:
         UnsendableBody: An argument does not fit.
         UnicodeEncodeError: A text holds what its charset does not.
     """
-    if body.argument is not None:
-        if body.argument not in given:
-            return None
-        value: Json = given[body.argument]
-    else:
-        value = {name: given[argument] for argument, name in body.fields.items() if argument in given}
-        if not value and not body.required:
-            return None
+    value = _value(body, given)
+    if value is _NOTHING:
+        return None
     if value is None and body.encoding != "json":
         return None
     match body.encoding:
@@ -119,6 +116,32 @@ def write_body(body: HttpBody, given: Mapping[str, Json]) -> Content | None:
             return Content(body.content_type, _file(str(body.argument), value)[1])
         case _:
             assert_never(body.encoding)
+
+
+def _value(body: HttpBody, given: Mapping[str, Json]) -> Json:
+    """What is written; `_NOTHING` where nothing is given and nothing is needed."""
+    if body.argument is not None:
+        return given.get(body.argument, _NOTHING)
+    if body.template is not None:
+        filled = _fill(body.template, given)
+        return type(body.template)() if filled is _NOTHING and body.required else filled
+    value = {name: given[argument] for argument, name in body.fields.items() if argument in given}
+    return value if value or body.required else _NOTHING
+
+
+def _fill(part: Json, given: Mapping[str, Json]) -> Json:
+    """A part of a template with the arguments in their places; `_NOTHING` if it held only some that are not given."""
+    if (argument := argument_of(part)) is not None:
+        return given.get(argument, _NOTHING)
+    if isinstance(part, dict):
+        members = ((name, _fill(member, given)) for name, member in cast("JsonObject", part).items())
+        filled: Json = {name: member for name, member in members if member is not _NOTHING}
+    elif isinstance(part, list):
+        items = (_fill(item, given) for item in cast("list[Json]", part))
+        filled = [item for item in items if item is not _NOTHING]
+    else:
+        return part
+    return filled if filled or not part else _NOTHING
 
 
 def _form(body: HttpBody, value: Json) -> bytes:

@@ -22,6 +22,7 @@ from toolcrib.contracts import (
     SecurityRequirement,
     Unavailable,
 )
+from toolcrib.contracts.base.media import attachment_of, input_of
 from toolcrib.core.executor import BlobSink, CallFailed, Clock, Dispatch, Outcome
 from toolcrib.core.providers import Credentials, ProviderAccess
 from toolcrib.core.providers.request_errors import count_request, network_failure, request_limit_s
@@ -213,25 +214,29 @@ class Exchange:
         )
 
     async def _file(self, response: HttpResponse, data: bytes, warnings: Sequence[str]) -> Outcome:
-        """Bytes: in the output as base64 if they fit in there, else in a blob, as an attachment."""
+        """Bytes: in the output as base64 if they fit in there, else in a blob, as an attachment.
+
+        Images and what else a model can be shown are always attachments.
+        """
         file = describe_file(response)
-        if len(data) * 4 / 3 + _ABOUT_A_FILE <= self.target.tool.max_output_bytes:
+        if (
+            input_of(file.media_type) in {None, "text"}
+            and len(data) * 4 / 3 + _ABOUT_A_FILE <= self.target.tool.max_output_bytes
+        ):
             whole = file.model_copy(update={"base64": base64.b64encode(data).decode()})
             return self.make_outcome(response, whole.model_dump(mode="json"), warnings=warnings)
         output = file.model_dump(mode="json")
         kind = "image" if file.media_type.startswith("image/") else "blob"
         try:
-            kept = await self._keep(OversizedPayload(kind, data, file.media_type))
+            kept = await self._keep(OversizedPayload(kind, data, file.media_type), file.filename)
         except Unavailable as problem:
             lost = f"the file ({len(data)} bytes) could not be kept: {problem}"
             return self.make_outcome(response, output, warnings=[*warnings, lost])
         return self.make_outcome(response, output, warnings=warnings, attachments=(kept,))
 
-    async def _keep(self, kept: OversizedPayload) -> Attachment:
+    async def _keep(self, kept: OversizedPayload, name: str | None = None) -> Attachment:
         owner = self.dispatch.context.principal.id
-        digest = await self.blob_sink.put(
+        await self.blob_sink.put(
             kept.data, realm=self.dispatch.tool.realm, made_by=owner, content_type=kept.content_type
         )
-        return Attachment(
-            kind=kept.kind, url=f"blob:sha256:{digest}", content_type=kept.content_type, bytes=len(kept.data)
-        )
+        return attachment_of(kept.data, kept.content_type, kind=kept.kind, name=name)

@@ -100,7 +100,7 @@ def _build(target: Target, arguments: JsonObject, credentials: Credentials, at: 
     given = _with_key(tool, arguments, target.idempotency_key) | _tokens(implementation, credentials)
     parameters = [found for found in implementation.parameters if given.get(found.argument) is not None]
     if implementation.body is not None and credentials.body:
-        fields = implementation.body.fields.items()
+        fields = implementation.body.top_names.items()
         given |= {argument: credentials.body[name] for argument, name in fields if name in credentials.body}
     content = None if implementation.body is None else write_body(implementation.body, given)
     sent = {"accept": "application/json, */*;q=0.5"}

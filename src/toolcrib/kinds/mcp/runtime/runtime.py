@@ -16,6 +16,7 @@ from typing import Final, cast
 import orjson
 
 from toolcrib.contracts import Attachment, ErrorCode, Json, JsonObject, Reason, Unavailable
+from toolcrib.contracts.base.media import attachment_of
 from toolcrib.core.executor import BlobSink, CallFailed, Dispatch, Outcome, error
 from toolcrib.core.providers import ProviderAccess
 from toolcrib.core.providers.request_errors import count_request, request_limit_s
@@ -128,15 +129,14 @@ class ResultReader:
             return described
         tool, made_by = self.dispatch.tool, self.dispatch.context.principal.id
         try:
-            digest = await self.blob_sink.put(data, realm=tool.realm, made_by=made_by, content_type=content_type)
+            await self.blob_sink.put(data, realm=tool.realm, made_by=made_by, content_type=content_type)
         except Unavailable as problem:
             self.warnings.append(f"a part of type {content_type} ({len(data)} bytes) could not be kept: {problem}")
             self._kept[text] = described
             return described
-        kind = "image" if content_type.startswith("image/") else "blob"
-        url = f"blob:sha256:{digest}"
-        self.attachments.append(Attachment(kind=kind, url=url, content_type=content_type, bytes=len(data)))
-        self._kept[text] = {**described, "bytes": len(data), "url": url}
+        kept = attachment_of(data, content_type, kind="blob")
+        self.attachments.append(kept)
+        self._kept[text] = {**described, "bytes": len(data), "url": kept.url}
         return self._kept[text]
 
 

@@ -13,8 +13,8 @@ import pytest
 from tests.twins import make_definition
 from toolcrib import Crib
 from toolcrib.contracts import InvalidDefinition, JsonSchema, ToolDefinition
-from toolcrib.core.export import DIALECTS, FORMATS, SchemaDialect, lint_schema, translate_schema
 from toolcrib.core.registry.schema.validation import compile_schema
+from toolcrib.core.export import DIALECTS, FORMATS, SchemaDialect, lint_schema, translate_schema
 
 pytestmark = pytest.mark.requirement("authoring.portable_odd")
 

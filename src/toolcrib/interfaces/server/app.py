@@ -112,18 +112,7 @@ def create_app(
         redoc_url=None,
         swagger_ui_oauth2_redirect_url=None,
         generate_unique_id_function=_operation_id,
-        middleware=[
-            Middleware(Failures),
-            Middleware(BodyCap, limit=MAX_BODY_BYTES, wider=(_WITH_FILES, MAX_FILES_BODY_BYTES)),
-            Middleware(
-                Authentication,
-                authenticate=authenticate,
-                open_paths=OPEN_PATHS,
-                open_prefixes=(triggers.HOOKS, WELL_KNOWN) if tokens is not None else (triggers.HOOKS,),
-                tokens=tokens,
-                token_prefix=PATHS[0],
-            ),
-        ],
+        middleware=_middleware(authenticate, tokens),
         exception_handlers={
             ToolcribError: on_toolcrib_error,
             HTTPException: on_http_error,
@@ -152,6 +141,21 @@ def create_app(
         app.router.routes.append(Route(path, by_a2a))
     app.add_api_route("/health", _health, tags=["health"])
     return app
+
+
+def _middleware(authenticate: Authenticator, tokens: AccessTokens | None) -> list[Middleware]:
+    return [
+        Middleware(Failures),
+        Middleware(BodyCap, limit=MAX_BODY_BYTES, wider=(_WITH_FILES, MAX_FILES_BODY_BYTES)),
+        Middleware(
+            Authentication,
+            authenticate=authenticate,
+            open_paths=OPEN_PATHS,
+            open_prefixes=(triggers.HOOKS, WELL_KNOWN) if tokens is not None else (triggers.HOOKS,),
+            tokens=tokens,
+            token_prefix=PATHS[0],
+        ),
+    ]
 
 
 def _resource_routes(tokens: AccessTokens) -> list[Route]:

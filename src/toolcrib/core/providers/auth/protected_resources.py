@@ -164,7 +164,7 @@ def _check_resource(provider: ProviderDefinition, described: JsonObject) -> None
     if not same or not f"{ours}/".startswith(f"{theirs}/"):
         msg = (
             f"provider {provider.name!r} is at {provider.address} and says that it is {resource[:_MAX_WORDS]!r}, so a "
-            "token for it could be used elsewhere; nobody is sent to sign in: correct base_url, or ask its owner"
+            "token for it could be used elsewhere; people are not sent to sign in: correct base_url, or ask its owner"
         )
         raise InvalidInput(msg)
 
@@ -196,7 +196,7 @@ async def server_metadata(endpoints: Endpoints, issuer: str) -> JsonObject:
         document = await _document(endpoints, url)
         if document is not None and document.get("issuer") != issuer:
             other = str(document.get("issuer"))[:_MAX_WORDS]
-            msg = f"{url} is of the issuer {other!r}, and {issuer!r} was expected; nobody is sent there"
+            msg = f"{url} is of the issuer {other!r}, and {issuer!r} was expected; people are not sent there"
             raise InvalidInput(msg)
         if document is not None:
             return checked_metadata(url, document)

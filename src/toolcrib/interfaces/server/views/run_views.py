@@ -209,7 +209,7 @@ class ToolPage(PageView[ToolView]):
         tools: Sequence[ToolRevision],
         *,
         next: str | None = None,
-        access: bool = False,
+        access: bool = False,  # noqa: A002 - the field
     ) -> Self:
         """A page.
 

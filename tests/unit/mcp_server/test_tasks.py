@@ -53,8 +53,8 @@ class Caller:
 
     async def ask(self, method: str, *, key: str = "owner", declared: bool = True, **params: Any) -> dict[str, Any]:
         """The response to a request."""
-        capabilities = {"elicitation": {}, **({"extensions": {EXTENSION: {}}} if declared else {})}
-        about = {
+        capabilities: dict[str, Any] = {"elicitation": {}, **({"extensions": {EXTENSION: {}}} if declared else {})}
+        about: dict[str, Any] = {
             f"{ABOUT}/protocolVersion": "2026-07-28",
             f"{ABOUT}/clientInfo": {"name": "test", "version": "1"},
             f"{ABOUT}/clientCapabilities": capabilities,

@@ -27,7 +27,7 @@ from toolcrib.contracts import (
     SecretScope,
     ToolcribError,
 )
-from toolcrib.contracts.tools.provider_use import ProviderImpact, ProviderRemoval, ProviderUsage, ToolsOfProvider
+from toolcrib.contracts.workflows.provider_use import ProviderImpact, ProviderRemoval, ProviderUsage, ToolsOfProvider
 from toolcrib.core.policy import permits
 from toolcrib.core.registry import all_references_of
 from toolcrib.interfaces.server.http.caller_rights import Caller, CribDep, WholeCrib, demand, demand_secrets

@@ -129,7 +129,7 @@ SESSION: Final = """
     agent show speaker
     agent tools speaker
     agent run speaker hi
-    agent run speaker and? --conversation latest
+    agent run speaker and? --conversation latest --file total.py
     conversation list
     conversation show latest
     conversation remove latest
@@ -163,7 +163,7 @@ SESSION: Final = """
     instance resume APPROVED
     instance rerun INSTANCE --from report
     instance cancel CANCELLED
-    run list --limit 3
+    run list --limit 3 --filter "status eq 'completed'" --sort created_at
     run show RUN
     run show ASKS
     run trace RUN

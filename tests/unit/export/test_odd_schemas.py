@@ -23,7 +23,7 @@ SUITE: dict[str, tuple[Any, list[Any]]] = json.loads(Path(__file__).with_name("j
 
 def as_argument(schema: Any) -> JsonSchema:
     """A schema of arguments with the schema as that of its only one."""
-    defs = {"$defs": schema["$defs"]} if isinstance(schema, dict) and "$defs" in schema else {}
+    defs: JsonSchema = {"$defs": schema["$defs"]} if isinstance(schema, dict) and "$defs" in schema else {}
     return {"type": "object", "properties": {"x": schema}, "required": ["x"], "additionalProperties": False, **defs}
 
 

@@ -344,6 +344,7 @@ PROVIDERS: "Resource[ProviderDefinition]" = Resource(
     list=_all,
     get=_one,
     shown=ItemFormat(
+        queried="providers",
         table=Table(
             {
                 "Name": lambda each: each.name,
@@ -352,7 +353,7 @@ PROVIDERS: "Resource[ProviderDefinition]" = Resource(
                 "Auth": lambda each: each.auth.kind,
                 "Enabled": lambda each: each.enabled,
             }
-        )
+        ),
     ),
     help=HelpTexts(
         {"show": "Print a provider's definition.\n\nIt has references to secrets, never a secret."}, {"show": " crm"}

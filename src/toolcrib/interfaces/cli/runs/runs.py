@@ -14,7 +14,16 @@ from toolcrib.interfaces.cli.render.rows import print_rows
 from toolcrib.interfaces.cli.render.tables import print_runs
 from toolcrib.interfaces.cli.support.commands import is_unsuccessful, print_json, prints, shows
 from toolcrib.interfaces.cli.support.groups import CommandApp, command
-from toolcrib.interfaces.cli.support.session import DEFAULT_STORE, AsJson, RunId, Store, tool_names, with_crib
+from toolcrib.interfaces.cli.support.session import (
+    DEFAULT_STORE,
+    AsJson,
+    Filter,
+    RunId,
+    Sort,
+    Store,
+    tool_names,
+    with_crib,
+)
 
 if TYPE_CHECKING:
     from toolcrib.contracts import Attachment, OpenQuestion, Run, Trace
@@ -52,9 +61,14 @@ Into = Annotated[
 
 @command(app, "list", example="toolcrib run list --limit 5")
 @shows(print_runs)
-async def list_runs(crib: "Crib", tool: Tool = None, limit: Limit = 20) -> "Sequence[Run]":
+async def list_runs(
+    crib: "Crib", *, tool: Tool = None, filter: Filter = None, sort: Sort = None, limit: Limit = 20
+) -> "Sequence[Run]":
     """List runs, the newest first."""
-    return await crib.store.journal.runs(crib.principal.realm, tool=tool, limit=limit)
+    from toolcrib.infrastructure.queries.grammar import Every, equal
+
+    where = Every(() if tool is None else (equal("tool", tool),))
+    return (await crib.queries.page("runs", filter=filter, sort=sort, limit=limit, where=where)).items
 
 
 def _print_summary(found: "RunSummary") -> None:

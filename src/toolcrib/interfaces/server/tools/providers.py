@@ -82,7 +82,7 @@ add_queries(providers, "providers", ProviderPage)
 @providers.get("")
 async def list_providers(
     crib: CribDep,
-    filter: Filter = None,  # noqa: A002 - the name of the parameter
+    filter: Filter = None,
     sort: Sort = None,
     after: After = None,
     limit: ListLimit = None,
@@ -318,7 +318,7 @@ add_queries(secrets_router, "secrets", SecretPage)
 @secrets_router.get("")
 async def list_secrets(
     crib: CribDep,
-    filter: Filter = None,  # noqa: A002 - the name of the parameter
+    filter: Filter = None,
     sort: Sort = None,
     after: After = None,
     limit: ListLimit = None,

@@ -55,7 +55,7 @@ async def list_workflows(
     q: str | None = None,
     category: str | None = None,
     tag: str | None = None,
-    filter: Filter = None,  # noqa: A002 - the name of the parameter
+    filter: Filter = None,
     sort: Sort = None,
     after: str = "",
     limit: Limit = 50,
@@ -222,7 +222,7 @@ add_queries(drafts_router, "drafts", DraftPage)
 @drafts_router.get("")
 async def list_drafts(
     crib: CribDep,
-    filter: Filter = None,  # noqa: A002 - the name of the parameter
+    filter: Filter = None,
     sort: Sort = None,
     after: After = None,
     limit: ListLimit = None,

@@ -41,7 +41,12 @@ if TYPE_CHECKING:
     )
     from toolcrib.contracts.providers.tool_access import ToolAccess
     from toolcrib.contracts.specs.model_listing import ModelInfo, ModelProviderInfo
-    from toolcrib.contracts.tools.provider_use import ProviderImpact, ProviderRemoval, ProviderUsage, ToolsOfProvider
+    from toolcrib.contracts.workflows.provider_use import (
+        ProviderImpact,
+        ProviderRemoval,
+        ProviderUsage,
+        ToolsOfProvider,
+    )
     from toolcrib.core.kinds import ImportSource
     from toolcrib.core.providers import ImportedApi
     from toolcrib.crib.providers.connections import Connections as AsynchronousConnections

@@ -104,7 +104,7 @@ if TYPE_CHECKING:
         ReferenceSnapshot,
         Revocation,
     )
-    from toolcrib.contracts.tools.provider_use import ProviderImpact, ProviderRemoval, ProviderUsage
+    from toolcrib.contracts.workflows.provider_use import ProviderImpact, ProviderRemoval, ProviderUsage
     from toolcrib.core.providers import ImportedApi
     from toolcrib.crib import Crib
     from toolcrib.interfaces.cli.render.documents import ListReadings

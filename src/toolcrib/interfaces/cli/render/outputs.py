@@ -51,7 +51,6 @@ from toolcrib.contracts.runs.comparisons import RunDiff
 from toolcrib.contracts.runs.trace import Settlement
 from toolcrib.contracts.schemas import DIALECT
 from toolcrib.contracts.specs.model_listing import ModelInfo, ModelProviderInfo
-from toolcrib.contracts.tools.provider_use import ProviderImpact, ProviderRemoval, ProviderUsage
 from toolcrib.contracts.tools.rendered_prompts import RenderedPrompt, SentPrompt
 from toolcrib.contracts.workflows import (
     ConditionBinding,
@@ -65,6 +64,7 @@ from toolcrib.contracts.workflows import (
     WorkflowGraph,
     WorkflowInstance,
 )
+from toolcrib.contracts.workflows.provider_use import ProviderImpact, ProviderRemoval, ProviderUsage
 from toolcrib.interfaces.cli.render import documents as own
 
 PROTOCOLS: Final[Mapping[str, str]] = {

@@ -28,7 +28,7 @@ from toolcrib.contracts import (
     SecretScope,
     ToolcribError,
 )
-from toolcrib.contracts.tools.provider_use import ProviderImpact, ProviderRemoval, ProviderUsage, ToolsOfProvider
+from toolcrib.contracts.workflows.provider_use import ProviderImpact, ProviderRemoval, ProviderUsage, ToolsOfProvider
 from toolcrib.core.policy import permits
 from toolcrib.crib import ActingCrib
 from toolcrib.crib.tools.resources import QueryPage

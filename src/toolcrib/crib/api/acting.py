@@ -42,7 +42,7 @@ if TYPE_CHECKING:
     from toolcrib.core.export import ExportFormat
     from toolcrib.core.providers import ImportedApi
     from toolcrib.crib.api.definitions import Callee
-    from toolcrib.crib.tools.queries import ResourceName
+    from toolcrib.crib.tools.resources import ResourceName
     from toolcrib.kinds.entity.commands import BoundDatabase, Mapped
 
 

@@ -27,6 +27,7 @@ from toolcrib.interfaces.server.http.caller_rights import BEARER
 from toolcrib.interfaces.server.http.errors import ErrorView, on_http_error, on_invalid_request, on_toolcrib_error
 from toolcrib.interfaces.server.http.keys import Authenticator
 from toolcrib.interfaces.server.http.middleware import Authentication, BodyCap, Failures
+from toolcrib.interfaces.server.http.requests import OtherPath
 from toolcrib.interfaces.server.openai import routes as openai
 from toolcrib.interfaces.server.openai.error_bodies import openai_error
 from toolcrib.interfaces.server.runs import calls, runs
@@ -62,6 +63,7 @@ _PARTS: Final = (
     calls.approvals_router,
     providers.router,
     providers.providers,
+    providers.usage_router,
     providers.connections,
     providers.secrets_router,
     executions.router,
@@ -73,6 +75,11 @@ _PARTS: Final = (
     instances.router,
 )
 _PREFIX: Final = "/api/v1"
+_OTHER_PATHS: Final = {
+    "/ai/tool-providers{rest:path}": "/providers",
+    "/ai/tools/import/mcp": "/ai/tools/import-mcp",
+}
+"""Paths of the specifications, and the paths that they have here."""
 _RESTART_S: Final = 1.0
 _ERRORS: Final[dict[int | str, dict[str, Any]]] = {
     status: {"model": ErrorView} for status in (401, 403, 404, 409, 413, 422, 500)
@@ -136,6 +143,8 @@ def create_app(
     by_a2a = A2aEndpoint(crib)
     for path in PATTERNS:
         app.router.routes.append(Route(path, by_a2a))
+    for other, path in _OTHER_PATHS.items():
+        app.router.routes.append(Route(f"{_PREFIX}{other}", OtherPath(app.router, f"{_PREFIX}{path}")))
     app.add_api_route("/health", _health, tags=["health"])
     return app
 

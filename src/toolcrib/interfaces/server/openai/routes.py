@@ -76,7 +76,7 @@ ERRORS: Final[dict[int | str, dict[str, Any]]] = {
 
 
 @router.get("/models", response_class=Response)
-async def list_models(crib: CribDep) -> Response:
+async def list_agents_as_models(crib: CribDep) -> Response:
     """The agents that the key may execute."""
     await crib.authorize(newest=True)
     page = await crib.listing.page(limit=_ALL, facets={"kind": "agent"}, fits=lambda agent: may_execute(crib, agent))
@@ -84,7 +84,7 @@ async def list_models(crib: CribDep) -> Response:
 
 
 @router.get("/models/{model}", response_class=Response)
-async def get_model(model: str, crib: CribDep) -> Response:
+async def get_agent_as_model(model: str, crib: CribDep) -> Response:
     """An agent that the key may execute."""
     return _json(_model(await agent_of(crib, model)))
 

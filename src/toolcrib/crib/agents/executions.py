@@ -26,7 +26,7 @@ from toolcrib.contracts import (
     ToolDefinition,
     Unavailable,
 )
-from toolcrib.core.engines import DriveResult
+from toolcrib.core.engines import DriveResult, new_run_id
 from toolcrib.core.runs import (
     BEGINNING,
     CallTraceback,
@@ -325,6 +325,9 @@ class Executions:
 
     async def _take(self, agent: str, request: AgentRequest, who: Principal) -> str:
         """Store a request; returns the id of the run that executes it."""
+        earlier = await self._actor.earlier_run()
+        if earlier is not None:
+            return earlier
         asking = await self._asking(agent, request, who) if request.message is not None else None
         if request.files and (asking is not None or request.tool_results):
             msg = "an answer or results bring no files; send them with the message that begins the next turn"
@@ -361,8 +364,10 @@ class Executions:
             _require_reader_of_files(tool.definition)
             wanted = wanted.model_copy(update={"files": await self._files.keep(request.files, who)})
         if wanted.kind != "agent":
-            return await parts.engine.create(wanted)
-        return await self._conversations.create(await self._conversations.begin(tool, request, who), wanted)
+            return await parts.engine.create(wanted, run_id=await self._actor.begin_run(new_run_id()))
+        turn = await self._conversations.begin(tool, request, who)
+        await self._actor.begin_run(turn.run_id)
+        return await self._conversations.create(turn, wanted)
 
     async def _asking(self, agent: str, request: AgentRequest, who: Principal) -> str | None:
         """The outermost run that waits for an answer, which a message gives it; null if a message begins a turn."""

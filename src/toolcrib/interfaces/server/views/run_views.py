@@ -208,8 +208,8 @@ class ToolPage(PageView[ToolView]):
         crib: ActingCrib,
         tools: Sequence[ToolRevision],
         *,
-        next: str | None = None,
-        access: bool = False,  # noqa: A002 - the field
+        next: str | None = None,  # noqa: A002 - the field
+        access: bool = False,
     ) -> Self:
         """A page.
 

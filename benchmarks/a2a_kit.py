@@ -17,19 +17,19 @@ import json
 import re
 import subprocess
 import sys
-import xml.etree.ElementTree as ElementTree
 from collections.abc import AsyncGenerator, Mapping, Sequence
 from contextlib import AbstractAsyncContextManager, asynccontextmanager
 from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import Any, Final
+from xml.etree import ElementTree
 
 from starlette.requests import Request
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
+from tests.packaging.builds import uv
 from tests.unit.a2a.other_agent import other_agent
 from tests.unit.mcp_server.served import on_a_port
-from tests.packaging.builds import uv
 from toolcrib import Crib, ScriptedModel, ToolContext, tool
 from toolcrib.contracts import OWNER, Principal
 from toolcrib.interfaces.server import create_app
@@ -136,7 +136,7 @@ class KitResult:
         self.failed: set[str] = set()
         self.others = 0
         """Skipped, or expected to fail."""
-        for case in ElementTree.parse(report).iter("testcase"):  # noqa: S314 - pytest has just written it
+        for case in ElementTree.parse(report).iter("testcase"):
             name = f"{case.get('classname', '')}::{case.get('name', '')}".removeprefix("tests.")
             outcomes = {child.tag for child in case}
             if outcomes & {"failure", "error"}:

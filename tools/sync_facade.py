@@ -56,7 +56,7 @@ INTERNAL: Final = {
     "Conversations.begin", "Conversations.create", "Conversations.readable", "Conversations.settle",
     "Conversations.settle_turns",
     "Executions.follow_closely",
-    "Executions.run_for", "Prompts.of",
+    "Executions.run_for", "Executions.with_files", "Prompts.of",
 }  # fmt: skip
 """Methods that other modules of the crib call, and users do not."""
 _ASYNC_ITERATORS: Final = {"AsyncGenerator", "AsyncIterator", "AsyncIterable"}

@@ -31,7 +31,7 @@ from toolcrib.infrastructure.queries.grammar import OrderKey, equal
 from toolcrib.infrastructure.store import ApprovalFilter, MemoryStore, RunChange, Store
 from toolcrib.infrastructure.store.database.schema import migrate
 from toolcrib.infrastructure.store.database.sqlite import Sqlite
-from toolcrib.infrastructure.store.ports.queries import StoreQuery
+from toolcrib.infrastructure.store.ports.queried_fields import StoreQuery
 
 pytestmark = pytest.mark.requirement("approvals.rows")
 

@@ -40,7 +40,7 @@ def tables() -> tuple[Table, Table]:
         elif blocks[-1]:
             blocks.append([])
     filled = [block for block in blocks if block]
-    ends, told = ({row[0]: dict(zip(head, row, strict=True)) for row in rows} for head, _, *rows in filled)
+    ends, told = ({row[0]: dict(zip(head, row, strict=True)) for row in rows} for head, _, *rows in filled[:2])
     return ends, told
 
 

@@ -1,4 +1,4 @@
-"""Filters mean on every database what they say: random ones agree with Python's own evaluation of a small table."""
+"""Filters mean on every database and in memory what they say: random ones agree with Python's own evaluation."""
 
 import operator
 from collections.abc import Callable, Generator, Mapping
@@ -16,12 +16,13 @@ from hypothesis import strategies as st
 from tests.servers.postgres import running_postgres
 from toolcrib.contracts import InvalidInput
 from toolcrib.infrastructure.queries.grammar import read_filter
+from toolcrib.infrastructure.queries.rows import Field, compile_test, types_of
 from toolcrib.infrastructure.queries.statements import to_clause
 from toolcrib.kinds.entity.importer.engines import open_engine
 from toolcrib.kinds.entity.runtime.values import fields_of, searchable_types
 from toolcrib.kinds.entity.shape import EntityColumn
 
-pytestmark = pytest.mark.requirement("entities.filters", "entities.injection")
+pytestmark = pytest.mark.requirement("entities.filters", "entities.injection", "queries.agreement")
 
 Row = Mapping[str, Any]
 Test = Callable[[Row], bool]
@@ -66,6 +67,10 @@ ROWS: Final[list[Row]] = [
     }
     for index in range(42)
 ]
+FIELDS: Final[Mapping[str, Field[Row]]] = {
+    name: Field(column.type, "", operator.itemgetter(name)) for name, column in COLUMNS.items()
+}
+"""The same, as rows in memory have them."""
 _OPERATORS: Final[dict[str, Callable[[Any, Any], bool]]] = {
     "eq": operator.eq,
     "ne": operator.ne,
@@ -179,6 +184,8 @@ def functions(draw: st.DrawFn) -> Said:
 _SINGLE: Final[list[Said]] = [
     ("ready", lambda row: row["ready"] is True),
     ("size eq price", lambda row: compared("eq", row["size"], row["price"])),
+    ("size in (1,0.5,null)", lambda row: row["size"] in {None, 1}),
+    ("ready gt false", lambda row: row["ready"] is True),
     ("made lt now()", lambda row: compared("lt", row["made"], NOW)),
     ("made gt now() sub duration'P30D'", lambda row: compared("gt", row["made"], NOW - timedelta(days=30))),
     ("due le now()", lambda row: compared("le", row["due"], NOW.date())),
@@ -220,6 +227,8 @@ def test_a_filter_finds_on_every_database_the_rows_that_it_is_true_of(databases:
 
     for connection in databases:
         assert matching(connection, text) == wanted
+    test_here = compile_test(read_filter(text, types_of(FIELDS), now=NOW), FIELDS)
+    assert [row["id"] for row in ROWS if test_here(row)] == wanted
 
 
 @settings(max_examples=300)

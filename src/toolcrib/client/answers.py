@@ -55,6 +55,7 @@ from toolcrib.contracts import (
 )
 from toolcrib.contracts.specs.model_listing import ModelInfo, ModelProviderInfo
 from toolcrib.contracts.specs.workflow_steps import ConditionBinding, StepRegistration
+from toolcrib.contracts.tools.provider_use import ProviderUsage
 from toolcrib.contracts.workflows.graphs import WorkflowDraft, WorkflowGraph, WorkflowProblem
 
 
@@ -395,6 +396,12 @@ class ProviderPage(Answer):
     items: tuple[ProviderDefinition, ...]
     next: str | None
     """`after`, or `before`, of the next page; null on the last."""
+
+
+class ProviderUsageList(Answer):
+    """The use of providers by name."""
+
+    items: tuple[ProviderUsage, ...]
 
 
 class ConsentPage(Answer):

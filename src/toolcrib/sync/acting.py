@@ -23,6 +23,7 @@ if TYPE_CHECKING:
     from toolcrib.contracts import (
         ApprovalRequested,
         ClientResult,
+        FileInput,
         Json,
         JsonObject,
         Principal,
@@ -295,8 +296,17 @@ class ActingCrib(Facade):
         conversation_id: str | None = None,
         session_id: str | None = None,
         dry_run: bool = False,
+        files: Sequence[FileInput] = (),
     ) -> str:
         """Write a run into the journal for a serving engine to drive, and return its id; a refused one is ended.
+
+        Args:
+            ref: What is run.
+            arguments: Its input.
+            conversation_id: The conversation that the run is told to belong to.
+            session_id: The session that it belongs to.
+            dry_run: Skip every call that would write.
+            files: What the model of an agent or agentic tool is shown with the message.
 
         Example:
             run_id = crib.submit("search_deals", {"company": "Acme"})
@@ -308,6 +318,7 @@ class ActingCrib(Facade):
             conversation_id=conversation_id,
             session_id=session_id,
             dry_run=dry_run,
+            files=files,
         )
 
     def refusal(self, ref: Callee, arguments: JsonObject) -> ToolError | None:

@@ -282,8 +282,9 @@ class Executions(Facade):
         return self._loop.run(self._executions.tracebacks, run_id)
 
     def attachments(self, run_id: str) -> Sequence[Attachment]:
-        """What came with the message of a run and accompanies the outputs of its calls: files, images, tables, whole
-        outputs that were cut; each once.
+        """The files of a run's message, and what accompanies the outputs of its calls; each once.
+
+        Those are whole outputs that were cut, tables, images and other files.
 
         Raises:
             NotFound: The realm has no such run.

@@ -17,6 +17,7 @@ from toolcrib.sync.event_loop import EventLoopThread, Facade
 
 if TYPE_CHECKING:
     from collections.abc import Collection, Mapping, Sequence
+    from datetime import datetime
 
     from sqlalchemy import Engine
 
@@ -38,6 +39,7 @@ if TYPE_CHECKING:
     )
     from toolcrib.contracts.providers.tool_access import ToolAccess
     from toolcrib.contracts.specs.model_listing import ModelInfo, ModelProviderInfo
+    from toolcrib.contracts.tools.provider_use import ProviderImpact, ProviderRemoval, ProviderUsage, ToolsOfProvider
     from toolcrib.core.kinds import ImportSource
     from toolcrib.core.providers import ImportedApi
     from toolcrib.crib.providers.connections import Connections as AsynchronousConnections
@@ -120,6 +122,63 @@ class Connections(Facade):
             print(access.ready, access.sign_in, [(use.reference, use.found_in) for use in access.secrets])
         """
         return self._loop.run(self._connections.access, *tools)
+
+    def impact(self, name: str) -> ProviderImpact:
+        """What depends on a provider: its tools, agentic tools with its lists, and what is bound to these.
+
+        Raises:
+            NotFound: There is no such provider.
+
+        Example:
+            from toolcrib.contracts import ProviderDefinition
+
+            crib.save_provider(ProviderDefinition(name="crm", base_url="https://crm.example"))
+            print([(each.kind, each.name) for each in crib.connections.impact("crm").dependents])
+        """
+        return self._loop.run(self._connections.impact, name)
+
+    def remove(self, name: str, *, tools: ToolsOfProvider = "refuse") -> ProviderRemoval:
+        """Remove a provider. Its connections and secrets stay; disconnect and remove them first if they are to go.
+
+        Args:
+            name: Of the provider.
+            tools: What becomes of its tools, see `ToolsOfProvider`.
+
+        Raises:
+            NotFound: There is no such provider.
+            Conflict: Something depends on it, and `tools` is `refuse`; the message names what would break.
+            PermissionDenied: The principal may not write a tool that is to be removed.
+
+        Example:
+            from toolcrib.contracts import ProviderDefinition
+
+            crib.save_provider(ProviderDefinition(name="old_crm", base_url="https://crm.example"))
+            print(crib.connections.remove("old_crm").message)
+        """
+        return self._loop.run(self._connections.remove, name, tools=tools)
+
+    def usage(
+        self, *names: str, since: datetime | None = None, until: datetime | None = None, most_runs: int = 1000
+    ) -> Sequence[ProviderUsage]:
+        """The calls, errors, latencies and costs of providers in the runs that began in a time.
+
+        The journals of the realm's runs are read, the newest first, so it is the work of a report and not of a call.
+
+        Args:
+            *names: Of the providers; all of the realm if none is given.
+            since: Beginning of the time; 30 days before its end if null.
+            until: Its end; now if null.
+            most_runs: Maximum number of runs that are read; `complete` is false if there are more.
+
+        Raises:
+            NotFound: There is no such provider.
+            InvalidInput: The time ends before it begins.
+
+        Example:
+            for usage in crib.connections.usage():
+                print(usage.provider, usage.calls, usage.errors, usage.latency_ms, usage.cost_usd)
+        """
+        return self._loop.run(self._connections.usage, *names, since=since, until=until, most_runs=most_runs)
 
     def begin(self, name: str, *, redirect_uri: str) -> ConsentRequest:
         """Where to send a person to connect to a provider.

@@ -13,7 +13,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Generic
 
 from toolcrib.core.registry import ItemT
-from toolcrib.infrastructure.store.ports.queries import EVERYTHING
+from toolcrib.infrastructure.store.ports.queried_fields import EVERYTHING
 from toolcrib.sync.event_loop import EventLoopThread, Facade
 
 if TYPE_CHECKING:
@@ -47,7 +47,7 @@ if TYPE_CHECKING:
     from toolcrib.crib.tools.listing import ToolListing as AsynchronousToolListing
     from toolcrib.crib.tools.listing import ToolsPage
     from toolcrib.crib.tools.prompts import Prompts as AsynchronousPrompts
-    from toolcrib.crib.tools.queries import QueryPage, ResourceName, ToolResource
+    from toolcrib.crib.tools.resources import QueryPage, ResourceName, ToolResource
     from toolcrib.infrastructure.queries.grammar import Condition
     from toolcrib.workflows.edit.impact import NamedKind
 

@@ -19,6 +19,7 @@ if TYPE_CHECKING:
     from toolcrib.contracts.workflows import (
         InstancePage,
         Materialized,
+        MaterializePreview,
         Publication,
         WorkflowDefinition,
         WorkflowDraft,
@@ -374,6 +375,44 @@ class Workflows(Facade):
         """
         return self._loop.run(
             self._workflows.materialize,
+            name,
+            run_id=run_id,
+            step=step,
+            node=node,
+            call_id=call_id,
+            position=position,
+            pin=pin,
+        )
+
+    def preview_materialize(
+        self,
+        name: str,
+        *,
+        run_id: str,
+        step: str,
+        node: str | None = None,
+        call_id: str | None = None,
+        position: str | None = None,
+        pin: str | None = None,
+    ) -> MaterializePreview:
+        """What `materialize` would change, with the difference and all problems. Nothing is written.
+
+        Raises:
+            NotFound: As `materialize` raises.
+            PermissionDenied: Likewise.
+            InvalidInput: Likewise.
+            Conflict: Likewise.
+
+        Example:
+            ask = {"name": "ask", "agent": "desk", "input": {"message": "Which deals has Acme?"}}
+            crib.workflows.publish({"name": "report", "steps": [ask]})
+            instance = crib.instances.start("report", {})
+            [asked] = instance.steps[0].child_run_ids
+            preview = crib.workflows.preview_materialize("report", run_id=asked, position="t1.c1", step="found")
+            print(preview.diff, preview.problems)
+        """
+        return self._loop.run(
+            self._workflows.preview_materialize,
             name,
             run_id=run_id,
             step=step,

@@ -154,7 +154,7 @@ class Orders(System):
         """Search, update, delete, create."""
 
         @tool(side_effects="reads")
-        async def search_orders(filter: str) -> FoundOrders:  # noqa: A002 - its name in the API
+        async def search_orders(filter: str) -> FoundOrders:
             """Find orders by a filter such as: status eq 'Packed' and total gt 500 and contains(note,'gift').
 
             Fields: id, customer, status, warehouse, carrier, handler, country, total, items, ordered_on, ship_by, note.

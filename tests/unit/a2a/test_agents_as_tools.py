@@ -227,11 +227,10 @@ async def test_an_agent_of_ours_delegates_to_an_agent_of_another_server() -> Non
 async def test_an_agent_of_another_system_may_be_a_delegate_but_not_write_summaries() -> None:
     async with other_agent() as server, crib_for(server.port) as crib:
         await crib.imports.read(source(server))
-        with pytest.raises(
-            InvalidDefinition, match="'painter' is of kind 'a2a', not an agent; name one of this system"
-        ):
-            memory = AgentMemory(strategy="summary", summary_agent="painter")
-            await crib.agents.save(AgentDefinition(name="desk", llm=LLMConfig(model="openai:gpt-5"), memory=memory))
+        memory = AgentMemory(strategy="summary", summary_agent="painter")
+        desk = AgentDefinition(name="desk", llm=LLMConfig(model="openai:gpt-5"), memory=memory)
+        with pytest.raises(InvalidDefinition, match="of kind 'a2a', not an agent; name one of this system"):
+            await crib.agents.save(desk)
 
 
 @pytest.mark.requirement("a2a.import")
@@ -265,7 +264,7 @@ async def test_addresses_that_do_not_answer_with_a_card_are_told() -> None:
         async with crib_for(port) as crib:
             with pytest.raises(ReconnectRequired, match="answers with 401"):
                 await crib.imports.read(A2aSource(name="clerk", url=address(served)))
-            with pytest.raises(InvalidInput, match="is no agent card"):
+            with pytest.raises(InvalidInput, match="is not an agent card"):
                 await crib.imports.read(A2aSource(name="clerk", url=f"http://127.0.0.1:{port}/openapi.json"))
             missing = BearerAuth(token="${env:TOOLCRIB_SECRET_NONE}")
             with pytest.raises(ReconnectRequired, match="TOOLCRIB_SECRET_NONE"):

@@ -1,4 +1,4 @@
-"""Tools of other frameworks in a crib are governed like all others: approval, denial, budget, guardrails and journal."""
+"""Tools of other frameworks in a crib are governed like all others: approval, denial and budget."""
 
 from collections.abc import Awaitable, Callable, Mapping
 from typing import Any

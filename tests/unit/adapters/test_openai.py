@@ -213,7 +213,7 @@ def test_a_function_without_parameters_takes_none():
     ids=str,
 )
 def test_what_is_no_definition_of_a_function_is_refused(definition: JsonObject):
-    with pytest.raises(InvalidDefinition, match="no definition of a function"):
+    with pytest.raises(InvalidDefinition, match="is not a definition of a function"):
         openai_functions.function_tool(definition, double)
 
 

@@ -207,7 +207,7 @@ async def test_an_agent_that_a_key_may_not_execute_is_as_unknown_as_one_that_is_
     assert "401" in (strange.failure or "")
     assert "threadId" in checked(wrong, 422)["detail"]
     assert "the last message is missing" in checked(empty, 422)["detail"]
-    assert "agents read text only" in checked(pictured, 422)["detail"]
+    assert "agents fetch none" in checked(pictured, 422)["detail"]
 
 
 @pytest.mark.requirement("packaging.extras")

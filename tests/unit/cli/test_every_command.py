@@ -89,6 +89,8 @@ SESSION: Final = """
     provider show crm
     provider test crm -> 1
     provider connections
+    provider impact crm
+    provider usage
     tool add quote.yaml wget
     tool list
     tool search quote a price
@@ -116,6 +118,8 @@ SESSION: Final = """
     tool regenerate deals --description
     tool revisions deals
     tool revisions deals --compare 1 1
+    tool render-prompt deals "Move a deal"
+    tool access deals
     tool test-prompt deals "Move a deal" -> 1
     tool revert deals 1
     tool remove quote --yes
@@ -125,7 +129,7 @@ SESSION: Final = """
     agent show speaker
     agent tools speaker
     agent run speaker hi
-    agent run speaker and? --conversation latest
+    agent run speaker and? --conversation latest --file total.py
     conversation list
     conversation show latest
     conversation remove latest
@@ -159,7 +163,7 @@ SESSION: Final = """
     instance resume APPROVED
     instance rerun INSTANCE --from report
     instance cancel CANCELLED
-    run list --limit 3
+    run list --limit 3 --filter "status eq 'completed'" --sort created_at
     run show RUN
     run show ASKS
     run trace RUN
@@ -170,6 +174,7 @@ SESSION: Final = """
     run fork INSTANCE --at 2
     run diff INSTANCE latest
     run replay INSTANCE
+    run prompts INSTANCE
     run export INSTANCE -o run.bundle
     replay run.bundle
     run settle SENT PLACE --happened --output '{"sent": "yes"}'

@@ -44,4 +44,4 @@ def test_a_scope_that_is_none_is_refused(tmp_path: Path) -> None:
     refused = toolcrib("key", "add", "--scope", "everything", "--store", f"sqlite:///{tmp_path / 'crib.db'}")
 
     assert refused.exit_code == 2
-    assert "is no pattern of a security URI" in refused.stderr
+    assert "is not a security URI pattern" in refused.stderr

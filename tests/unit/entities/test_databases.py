@@ -263,7 +263,7 @@ async def test_a_provider_of_another_kind_is_no_database():
     async def secret(reference: str) -> str | None:
         return None
 
-    with pytest.raises(InvalidDefinition, match="is no database"):
+    with pytest.raises(InvalidDefinition, match="is not a database"):
         await databases.open("default", ProviderDefinition(name="web", base_url="https://x.example"), secret)
 
 

@@ -2,15 +2,18 @@
 
 import hashlib
 import io
+import json
 from base64 import b64encode
-from datetime import timedelta
+from datetime import UTC, datetime, timedelta
 from typing import Any
 
 import pytest
+from msgspec import structs
 
 from tests.twins import ManualClock
 from tests.twins.images import PDF, PNG, jpeg, png
 from toolcrib import Crib, File, ScriptedModel, tool
+from toolcrib.agents.model.tool_calls import result_text
 from toolcrib.contracts import (
     AgentMemory,
     AgentRequest,
@@ -22,7 +25,9 @@ from toolcrib.contracts import (
     PermissionDenied,
     Principal,
     RunStarted,
+    ToolEnvelope,
 )
+from toolcrib.contracts.base.media import attachment_of
 from toolcrib.core.runs.journal.bundles import read_bundle
 from toolcrib.crib.agents.message_files import MOST_FILE_BYTES, MOST_FILES, MOST_FILES_BYTES
 from toolcrib.crib.runs.bundles import Capture, replay_file
@@ -52,7 +57,7 @@ def crib_on(
 ) -> tuple[Crib, ScriptedModel, Any]:
     """A crib with one agent, its model, and the handle."""
     model = ScriptedModel(script or (lambda _: "A photo."))
-    crib = Crib(store, models={"scripted:desk": model}, **({"clock": clock} if clock else {}))
+    crib = Crib(store, models={"scripted:desk": model}, clock=clock)
     return crib, model, crib.agent("desk", model="scripted:desk", tools=[draw, write], **agent)
 
 
@@ -176,6 +181,21 @@ async def test_long_texts_and_unknown_types_of_tools_are_left_to_the_description
     assert model.requests[1].files is None
 
 
+@pytest.mark.requirement("files.results")
+def test_a_model_is_told_the_output_of_a_file_without_its_bytes():
+    text = b64encode(PNG).decode()
+    output: JsonObject = {"media_type": "image/png", "filename": "a.png", "size": len(PNG), "base64": text}
+    kept = (attachment_of(PNG, "image/png", name="a.png"),)
+    now = datetime(2026, 1, 1, tzinfo=UTC)
+    call: dict[str, Any] = {"call_id": "c", "name": "t", "version": "1.0.0", "t_start": now, "t_end": now}
+    envelope = ToolEnvelope(status="success", output=output, attachments=kept, **call)
+
+    assert json.loads(result_text(envelope)) == {**output, "base64": None}
+    assert json.loads(result_text(structs.replace(envelope, attachments=()))) == output
+    for other in ({"base64": "AAAA"}, {"base64": "no"}, [text]):
+        assert json.loads(result_text(structs.replace(envelope, output=other))) == other
+
+
 # Limits ---------------------------------------------------------------------------------------------------------------
 
 
@@ -190,7 +210,7 @@ def sent(data: bytes, name: str | None = None, media_type: str | None = None) ->
         ([sent(PNG)] * (MOST_FILES + 1), f"a message has {MOST_FILES + 1} files, and {MOST_FILES} is the most"),
         ([sent(b"x" * (MOST_FILE_BYTES + 1), "a.txt")], rf"files/0 \(a.txt\) has {MOST_FILE_BYTES + 1} bytes, and"),
         ([sent(b"x" * MOST_FILE_BYTES, "a.txt")] * 3, f"have {3 * MOST_FILE_BYTES} bytes, and {MOST_FILES_BYTES} is"),
-        ([sent(PNG), sent(jpeg(), "a.png", "image/png")], r"files/1 \(a.png\) is said to be 'image/png', and its bytes are of type 'image/jpeg'"),
+        ([sent(PNG), sent(jpeg(), "a.png", "image/png")], r"files/1 \(a.png\) is said to be 'image/png', and its"),
         ([sent(b"MZ\0", "a.pdf", "application/pdf")], "its bytes are not; send the whole file"),
         ([sent(b"PK\3\4\0", "a.zip")], "is of type 'application/zip', which models do not read; send image/png"),
         ([sent(b"PK\3\4\0")], "is of type 'application/octet-stream', which models do not read"),

@@ -13,8 +13,8 @@ import pytest
 from tests.twins import make_definition
 from toolcrib import Crib
 from toolcrib.contracts import InvalidDefinition, JsonSchema, ToolDefinition
-from toolcrib.core.registry.schema.validation import compile_schema
 from toolcrib.core.export import DIALECTS, FORMATS, SchemaDialect, lint_schema, translate_schema
+from toolcrib.core.registry.schema.validation import compile_schema
 
 pytestmark = pytest.mark.requirement("authoring.portable_odd")
 
@@ -23,7 +23,7 @@ SUITE: dict[str, tuple[Any, list[Any]]] = json.loads(Path(__file__).with_name("j
 
 def as_argument(schema: Any) -> JsonSchema:
     """A schema of arguments with the schema as that of its only one."""
-    defs = {"$defs": schema["$defs"]} if isinstance(schema, dict) and "$defs" in schema else {}
+    defs: JsonSchema = {"$defs": schema["$defs"]} if isinstance(schema, dict) and "$defs" in schema else {}
     return {"type": "object", "properties": {"x": schema}, "required": ["x"], "additionalProperties": False, **defs}
 
 

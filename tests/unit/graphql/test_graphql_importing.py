@@ -121,7 +121,7 @@ def test_subscriptions_and_what_serves_a_gateway_are_left_out_and_said_to_be() -
     )
     assert [tool.name for tool in api.tools] == ["a"]
     assert "left out: only a gateway asks it" in losses(api, "query _service")
-    assert "left out: a subscription is no call with one answer" in losses(api, "subscription b")
+    assert "left out: a subscription has more than one answer" in losses(api, "subscription b")
     assert api.report.summary()["left_out"] == 3
 
 

@@ -310,7 +310,6 @@ def test_files_follow_on_results_that_are_written_as_text():
 @pytest.mark.parametrize(
     ("model", "inputs"),
     [
-        ("openai:gpt-4o", {"image", "pdf"}),
         ("openai:gpt-5", {"image", "pdf"}),
         ("openai:gpt-3.5-turbo", set()),
         ("openai:gpt-4-turbo", {"image"}),

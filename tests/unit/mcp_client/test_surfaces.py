@@ -87,6 +87,6 @@ async def test_a_name_that_no_provider_can_have_is_refused_by_every_route():
         bodies: list[dict[str, object]] = [{"name": "\u00f3", "url": there.url}, {"name": "\u00f3", "command": []}]
         for body in bodies:
             refused = await server.post("/ai/tools/import-mcp", body, 422)
-            assert "is no name of a provider" in refused["error"]["message"]
+            assert "is not a valid provider name" in refused["error"]["message"]
         await server.post("/ai/tools/generate", {"name": "\u00f3", "url": "${env:X}"}, 422)
         await server.post("/ai/tools/import", {"name": "\u00f3", "url": "grpc://127.0.0.1:1"}, 422)

@@ -13,7 +13,13 @@ from tests.unit.openai_endpoint.served import endpoint
 from tests.unit.openai_endpoint.test_chat import user
 from toolcrib.contracts import ModelError
 
+TEXT: Any = {"type": "text", "text": "What is this?"}
 IMAGE: Any = {"type": "image_url", "image_url": {"url": "data:image/png;base64,AA=="}}
+VIDEO: Any = {"type": "video", "video": {"url": "data:video/mp4;base64,AA=="}}
+ADDRESS: Any = {"type": "image_url", "image_url": {"url": "https://example.org/a.png"}}
+PLAIN: Any = {"type": "image_url", "image_url": {"url": "data:text/plain,hello"}}
+BY_ID: Any = {"type": "file", "file": {"file_id": "file-1"}}
+NOTHING: Any = {"type": "image_url"}
 LOOK: Any = {"type": "function", "function": {"name": "look", "parameters": {"type": "object", "properties": {}}}}
 JSON: Any = {"type": "json_schema", "json_schema": {"name": "Hats", "schema": {"required": ["hats"]}}}
 
@@ -52,7 +58,13 @@ async def test_the_models_are_the_agents_that_the_key_may_execute() -> None:
         ({"messages": [user("")]}, "messages", "the last message is empty"),
         ({"messages": [{"role": "system", "content": "x"}]}, "messages", "the last message is missing"),
         ({"messages": [{"role": "assistant", "content": "x"}]}, "messages", "of kind 'assistant'"),
-        ({"messages": [{"role": "user", "content": [IMAGE]}]}, "messages.0.content.0", "of type 'image_url'"),
+        ({"messages": [{"role": "user", "content": [VIDEO]}]}, "messages.0.content.0", "of type 'video'"),
+        ({"messages": [{"role": "assistant", "content": [IMAGE]}]}, "messages.0.content.0", "of type 'image_url'"),
+        ({"messages": [{"role": "user", "content": [ADDRESS]}]}, "messages.0.content.0", "agents fetch none"),
+        ({"messages": [{"role": "user", "content": [PLAIN]}]}, "messages.0.content.0", "that is not base64"),
+        ({"messages": [{"role": "user", "content": [BY_ID]}]}, "messages.0.content.0", "has a file_id"),
+        ({"messages": [{"role": "user", "content": [NOTHING]}]}, "messages.0.content.0", "has no bytes"),
+        ({"messages": [{"role": "user", "content": [TEXT, IMAGE]}]}, "/files/0", "its bytes are not"),
         ({"messages": [{"role": "user", "content": 7}]}, "messages.0.content", "valid"),
         ({"messages": [{"role": "tool", "content": "x"}]}, "messages.0", "needs the tool_call_id"),
         ({"messages": []}, "messages", "at least 1"),

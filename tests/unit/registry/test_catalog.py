@@ -52,6 +52,7 @@ async def test_saving_makes_the_next_revision_with_the_content_s_hash(registry: 
         realm="acme",
         made_by="ann",
         created_at=NOON,
+        first_created_at=NOON,
     )
     assert (second.revision, second.ref) == (2, "search@1.0.0")
     assert second.content_hash != first.content_hash
@@ -392,8 +393,8 @@ async def test_a_refresh_under_way_does_not_bring_back_an_older_provider(store: 
         ({"input_schema": {"type": "array"}}, "tool 'search': input_schema has type 'array'; arguments are an object"),
         ({"cache": "ttl", "side_effects": "reads"}, "tool 'search': cache is 'ttl' without cache_ttl_s"),
         ({"cache": "forever"}, "tool 'search' writes, so its results cannot be cached; set cache to 'none'"),
-        ({"category": ""}, "tool 'search': category '' is no segment of a security URI"),
-        ({"category": "crm/deals"}, "tool 'search': category 'crm/deals' is no segment of a security URI"),
+        ({"category": ""}, "tool 'search': category '' is not a segment of a security URI"),
+        ({"category": "crm/deals"}, "tool 'search': category 'crm/deals' is not a segment of a security URI"),
         ({"security_uri": "crm"}, "tool 'search': security_uri 'crm' is invalid"),
         ({"security_uri": "ai://tools/*/execute"}, "tool 'search': security_uri 'ai://tools/*/execute' is invalid"),
         ({"metadata": {"a": "x" * 16_400}}, "tool 'search': metadata has 16408 bytes of JSON, at most 16384 are kept"),

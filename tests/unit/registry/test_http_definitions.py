@@ -108,7 +108,7 @@ def test_an_operation_that_can_be_called_is_accepted(changes: Any) -> None:
             },
             "two parameters are called 'a' in the header",
         ),
-        ({"headers": {"X Y": "1"}}, "headers has 'X Y', which is no name of a header; correct it"),
+        ({"headers": {"X Y": "1"}}, "headers has 'X Y', which is not a valid header name; correct it"),
         ({"headers": {"Content-Type": "a/b"}}, "'Content-Type', which follows from the URL and the body; take it away"),
         ({"headers": {"X-Api-Key": "k"}}, "'X-Api-Key' would hold a credential; give it as the provider's auth"),
         ({"headers": {"X-A": "${env:CRM}"}}, "'X-A' would hold a credential; give it as the provider's auth"),
@@ -142,7 +142,7 @@ def test_an_operation_that_can_be_called_is_accepted(changes: Any) -> None:
                     encodings={"a": FieldEncoding()},
                 )
             },
-            "body.encodings names 'a', which is no field on the wire",
+            "body.encodings names 'a', which is not a field on the wire",
         ),
         ({"paging": OffsetPaging(argument="skip")}, "paging uses the argument 'skip', which no parameter"),
         ({"paging": LinkPaging(limit_argument="limit")}, "paging uses the argument 'limit'"),

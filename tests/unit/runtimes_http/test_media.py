@@ -7,6 +7,7 @@ from typing import Any
 import pytest
 from aiohttp import web
 
+from tests.twins.images import MP3, PDF, PNG
 from tests.unit.runtimes_http.service import Answering, service
 from toolcrib.contracts import ErrorCode, Reason, Unavailable
 
@@ -104,6 +105,21 @@ async def test_a_file_that_is_too_large_for_the_output_is_kept_beside_it(media_t
         whole = await svc.run(svc.tool(max_output_bytes=9_000))
         assert base64.b64decode(whole.output["base64"]) == data
         assert whole.attachments == ()
+
+
+@pytest.mark.requirement("files.results", "runtime_http.large_files")
+@pytest.mark.parametrize(("data", "media_type"), [(PNG, "image/png"), (PDF, "application/pdf"), (MP3, "audio/mpeg")])
+async def test_what_models_can_be_shown_is_an_attachment_and_fits_other_tools_as_base64(
+    data: bytes, media_type: str
+) -> None:
+    headers = {"content_type": media_type, "content_disposition": 'attachment; filename="a.bin"'}
+    async with service(answering(data, **headers)) as svc:
+        outcome = await svc.run(svc.tool())
+        text = base64.b64encode(data).decode()
+        assert outcome.output == {"media_type": media_type, "filename": "a.bin", "size": len(data), "base64": text}
+        (kept,) = outcome.attachments
+        assert (kept.name, kept.content_type, kept.width) == ("a.bin", media_type, 8 if data == PNG else None)
+        assert await svc.store.blobs.get("default", kept.digest or "") == data
 
 
 class ClosedAttic:

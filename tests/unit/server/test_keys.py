@@ -132,7 +132,7 @@ async def test_a_key_has_the_scopes_that_it_was_given(store: MemoryStore) -> Non
 @pytest.mark.requirement("server.scopes")
 @pytest.mark.parametrize("scope", ["", "tools/*", "ai://", "ai://tools", "ai://tools/a b/*", "https://tools/*"])
 async def test_a_scope_that_is_no_pattern_is_refused(store: MemoryStore, scope: str) -> None:
-    with pytest.raises(InvalidInput, match="is no pattern of a security URI"):
+    with pytest.raises(InvalidInput, match="is not a security URI pattern"):
         await KeyRing(store.api_keys, PEPPER, ManualClock()).issue(OWNER, scopes=(scope,))
 
 

@@ -50,7 +50,7 @@ async def test_a_model_has_the_rates_that_its_calls_are_priced_with(server: Serv
     assert found["prices"]["as_of"].endswith("Z")
     assert found["prices"]["note"] == describe_model("openai", "gpt-4o").price_note
     assert found["context_window"] == 128_000
-    assert (found["tools"], found["structured_output"]) == ("native", "json_schema")
+    assert (found["tools"], found["structured_output"], "image" in found["inputs"]) == ("native", "json_schema", True)
 
 
 async def test_a_model_that_no_list_has_has_unknown_prices_and_not_none(server: Server):

@@ -50,6 +50,28 @@ async def asked(server: Server) -> JsonObject:
     return await server.post("/ai/workflows/follow/run")
 
 
+@pytest.mark.requirement("views.materialize_preview")
+async def test_what_a_call_would_become_is_shown_before_anything_is_written() -> None:
+    async with serving(make_crib=with_desk) as server:
+        run_id = (await asked(server))["run_id"]
+        body = {"run_id": run_id, "node": "ask", "pin": "deals", "step": "find"}
+        found = await server.post("/ai/workflows/follow/materialize/preview", body)
+        await server.get("/ai/drafts/follow", status=404)
+        made = await server.post("/ai/workflows/follow/materialize", body)
+        drafted = await server.get("/ai/drafts/follow")
+        again = await server.post("/ai/workflows/follow/materialize/preview", {**body, "step": "find_again"})
+        async with server.client_of("colleague") as colleague:
+            refused = await colleague.post("/api/v1/ai/workflows/follow/materialize/preview", json=body)
+
+    same = ("step", "node", "tool", "call_id", "run_id", "rewired", "left", "warnings", "note", "before_revision")
+    assert {name: found[name] for name in same} == {name: made[name] for name in same}
+    assert [step["name"] for step in found["definition"]["steps"]] == ["ask", "count", "find"]
+    assert "+  name: find" in found["diff"]
+    assert not any(problem["is_error"] for problem in found["problems"])
+    assert again["before_revision"] == drafted["revision"]
+    assert refused.status_code == 403
+
+
 @pytest.mark.requirement("workflow_server.materials")
 async def test_a_call_becomes_a_step_of_the_draft_and_the_change_is_taken_back() -> None:
     async with serving(make_crib=with_desk) as server:

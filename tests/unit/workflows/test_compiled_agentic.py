@@ -456,7 +456,7 @@ async def test_the_crib_shows_a_tool_as_a_workflow_that_passes_the_check_and_can
         (_plan_step(retry={"count": 2}), "/steps/0/retry", "agentic.plan makes several calls, and retry is of one"),
         (_plan_step(timeout_s=3), "/steps/0/timeout_s", "timeout_s is of one"),
         (_plan_step(input={"tool": "${input.task}", "input": {}}), "/steps/0/input/tool", "by its name"),
-        (_plan_step(input={"tool": "search_deals", "input": {}}), "/steps/0/input/tool", "no deterministic agentic"),
+        (_plan_step(input={"tool": "search_deals", "input": {}}), "/steps/0/input/tool", "not a deterministic agentic"),
         (_plan_step(input={"tool": "dels", "input": {}}), "/steps/0/input/tool", "no tool 'dels'"),
         (_search_step(step="serch_deals", plan={}), "/steps/0/input/step", "'deals' has no step 'serch_deals'"),
         (_search_step(sep="search_deals", plan={}), "/steps/0/input/sep", "agentic.step does not take 'sep'"),

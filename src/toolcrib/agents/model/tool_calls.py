@@ -5,14 +5,15 @@ Large results are shortened to their shape, first items and counts. A refusal sa
 callable tools and the closest names or values.
 """
 
+from base64 import b64decode
 from collections.abc import Mapping, Sequence
 from difflib import get_close_matches
-from typing import Final, NamedTuple
+from typing import Final, NamedTuple, cast
 
 import msgspec
 import orjson
 
-from toolcrib.contracts import Attachment, ErrorCode, Json, JsonObject, Reason, ToolEnvelope, ToolError
+from toolcrib.contracts import Attachment, ErrorCode, Json, JsonObject, Reason, ToolEnvelope, ToolError, digest
 from toolcrib.contracts.base.media import input_of
 from toolcrib.core.executor import error
 from toolcrib.core.runs import clip_text, shorten_json
@@ -40,7 +41,8 @@ def result_text(envelope: ToolEnvelope, limit: int = 20_000) -> str:
         return _dump(facts)
     if envelope.status == "skipped":
         return _dump({"skipped": True, "reason": "dry run: nothing was written"})
-    shown, facts = preview(envelope.output, limit), envelope.metadata
+    output = _without_bytes(envelope) if envelope.attachments else envelope.output
+    shown, facts = preview(output, limit), envelope.metadata
     if not facts and not envelope.truncated:
         return shown
     paging = facts.get("paging") or {"complete": True}
@@ -48,6 +50,23 @@ def result_text(envelope: ToolEnvelope, limit: int = 20_000) -> str:
     if envelope.truncated:
         notes.append("this is the beginning of a larger output, the rest of which is not shown; ask for less at once")
     return "\n".join([shown, *notes])
+
+
+def _without_bytes(envelope: ToolEnvelope) -> Json:
+    """The output, without the bytes of a file of HTTP that is an attachment too: the model is shown that."""
+    output = envelope.output
+    text = cast("JsonObject", output).get("base64") if isinstance(output, dict) else None
+    if not isinstance(text, str) or _digest_of(text) not in {kept.digest for kept in envelope.attachments}:
+        return output
+    return {**cast("JsonObject", output), "base64": None}
+
+
+def _digest_of(text: str) -> str | None:
+    """The digest of bytes that are written as base64; null if they are not."""
+    try:
+        return digest(b64decode(text))
+    except ValueError:
+        return None
 
 
 def files_for_model(envelope: ToolEnvelope) -> tuple[FilePart, ...]:

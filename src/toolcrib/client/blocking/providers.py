@@ -4,9 +4,19 @@ Written by `python -m tools.rest_client`.
 """
 
 from collections.abc import Iterator, Sequence
+from datetime import datetime
 from typing import Literal
 
-from toolcrib.client.answers import ConsentPage, Count, ImportView, ProviderPage, ReadingPage, SecretPage, SnapshotPage
+from toolcrib.client.answers import (
+    ConsentPage,
+    Count,
+    ImportView,
+    ProviderPage,
+    ProviderUsageList,
+    ReadingPage,
+    SecretPage,
+    SnapshotPage,
+)
 from toolcrib.client.groups import SyncApi
 from toolcrib.client.operations import providers as asynchronous
 from toolcrib.contracts import (
@@ -19,6 +29,7 @@ from toolcrib.contracts import (
     Revocation,
     SecretEntry,
 )
+from toolcrib.contracts.tools.provider_use import ProviderImpact, ProviderRemoval, ProviderUsage
 
 
 class ProvidersApi(SyncApi[asynchronous.AsyncProvidersApi]):
@@ -92,6 +103,22 @@ class ProvidersApi(SyncApi[asynchronous.AsyncProvidersApi]):
         """A provider's definition."""
         return self._loop.run(self._api.get, name)
 
+    def replace(self, name: str, definition: ProviderDefinition | JsonObject) -> ProviderDefinition:
+        """Create or replace a provider under its name. The caller needs a grant for each secret that it names."""
+        return self._loop.run(self._api.replace, name, definition)
+
+    def remove(self, name: str, *, tools: Literal["refuse", "keep", "remove"] | None = None) -> ProviderRemoval:
+        """Remove a provider that nothing depends on; any other with `tools=remove` (its tools too) or `tools=keep`."""
+        return self._loop.run(self._api.remove, name, tools=tools)
+
+    def get_impact(self, name: str) -> ProviderImpact:
+        """What depends on a provider: its tools, agentic tools with its lists, and what is bound to these."""
+        return self._loop.run(self._api.get_impact, name)
+
+    def get_usage(self, name: str, *, since: datetime | None = None, until: datetime | None = None) -> ProviderUsage:
+        """Calls, errors, latencies and costs of a provider in the runs that began in a time; the last 30 days."""
+        return self._loop.run(self._api.get_usage, name, since=since, until=until)
+
     def test(self, name: str, *, idempotency_key: str | None = None) -> ProviderCheck:
         """Reach a provider with the caller's credentials, by one harmless request or connection."""
         return self._loop.run(self._api.test, name, idempotency_key=idempotency_key)
@@ -105,6 +132,10 @@ class ProvidersApi(SyncApi[asynchronous.AsyncProvidersApi]):
     ) -> ConsentRequest:
         """The address where a person grants access. The cookie is for the browser of that person, who is the caller."""
         return self._loop.run(self._api.connect, name, redirect_uri=redirect_uri, idempotency_key=idempotency_key)
+
+    def list_usage(self, *, since: datetime | None = None, until: datetime | None = None) -> ProviderUsageList:
+        """The same of all providers that the caller may read."""
+        return self._loop.run(self._api.list_usage, since=since, until=until)
 
 
 class ConnectionsApi(SyncApi[asynchronous.AsyncConnectionsApi]):

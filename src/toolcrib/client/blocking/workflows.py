@@ -25,7 +25,7 @@ from toolcrib.client.operations import workflows as asynchronous
 from toolcrib.contracts import ImpactReport, Json, JsonObject, StreamEvent
 from toolcrib.contracts.runs.workflow_instances import InstancePage, InstanceSummary, WorkflowInstance
 from toolcrib.contracts.specs.workflow_steps import ConditionBinding, StepRegistration
-from toolcrib.contracts.workflows.graphs import WorkflowDraft, WorkflowGraph
+from toolcrib.contracts.workflows.graphs import MaterializePreview, WorkflowDraft, WorkflowGraph
 from toolcrib.contracts.workflows.workflow_definitions import Materialized, WorkflowDefinition
 
 
@@ -344,6 +344,31 @@ class WorkflowsApi(SyncApi[asynchronous.AsyncWorkflowsApi]):
         """Turn a call that an agent has made in a run into a step of its own: one change of the workflow's draft."""
         return self._loop.run(
             self._api.materialize_call,
+            name,
+            run_id=run_id,
+            step=step,
+            node=node,
+            call_id=call_id,
+            position=position,
+            pin=pin,
+            idempotency_key=idempotency_key,
+        )
+
+    def preview_materialized_call(
+        self,
+        name: str,
+        *,
+        run_id: str,
+        step: str,
+        node: str | None = None,
+        call_id: str | None = None,
+        position: str | None = None,
+        pin: str | None = None,
+        idempotency_key: str | None = None,
+    ) -> MaterializePreview:
+        """What turning a call into a step would change, with the difference and all problems. Nothing is written."""
+        return self._loop.run(
+            self._api.preview_materialized_call,
             name,
             run_id=run_id,
             step=step,

@@ -14,7 +14,7 @@ from toolcrib.contracts.specs.model_listing import ModelInfo
 class AsyncModelsApi(AsyncApi):
     """The operations on models."""
 
-    async def list(
+    async def list_known(
         self,
         *,
         provider: str | None = None,
@@ -33,7 +33,7 @@ class AsyncModelsApi(AsyncApi):
             ),
         )
 
-    def each(
+    def each_known(
         self, *, provider: str | None = None, q: str | None = None, usable: bool | None = None, limit: int | None = None
     ) -> AsyncGenerator[ModelInfo]:
         """Models by reference, page by page, as far as the price data or the application names them.
@@ -54,7 +54,7 @@ class AsyncModelsApi(AsyncApi):
             ModelProviderList, ApiRequest(method="GET", path="/api/v1/ai/models/providers")
         )
 
-    async def get(self, reference: str) -> ModelInfo:
+    async def get_known(self, reference: str) -> ModelInfo:
         """One model by its reference, `provider:model`, also one that no list has."""
         return await self._transport.send(
             ModelInfo, ApiRequest(method="GET", path="/api/v1/ai/models/{reference}", place={"reference": reference})

@@ -4,9 +4,19 @@ Written by `python -m tools.rest_client`.
 """
 
 from collections.abc import AsyncGenerator, Sequence
+from datetime import datetime
 from typing import Literal
 
-from toolcrib.client.answers import ConsentPage, Count, ImportView, ProviderPage, ReadingPage, SecretPage, SnapshotPage
+from toolcrib.client.answers import (
+    ConsentPage,
+    Count,
+    ImportView,
+    ProviderPage,
+    ProviderUsageList,
+    ReadingPage,
+    SecretPage,
+    SnapshotPage,
+)
 from toolcrib.client.groups import AsyncApi
 from toolcrib.client.transport import ApiRequest, given
 from toolcrib.contracts import (
@@ -19,6 +29,7 @@ from toolcrib.contracts import (
     Revocation,
     SecretEntry,
 )
+from toolcrib.contracts.tools.provider_use import ProviderImpact, ProviderRemoval, ProviderUsage
 
 
 class AsyncProvidersApi(AsyncApi):
@@ -141,6 +152,42 @@ class AsyncProvidersApi(AsyncApi):
             ProviderDefinition, ApiRequest(method="GET", path="/api/v1/providers/{name}", place={"name": name})
         )
 
+    async def replace(self, name: str, definition: ProviderDefinition | JsonObject) -> ProviderDefinition:
+        """Create or replace a provider under its name. The caller needs a grant for each secret that it names."""
+        return await self._transport.send(
+            ProviderDefinition,
+            ApiRequest(method="PUT", path="/api/v1/providers/{name}", place={"name": name}, body=definition),
+        )
+
+    async def remove(self, name: str, *, tools: Literal["refuse", "keep", "remove"] | None = None) -> ProviderRemoval:
+        """Remove a provider that nothing depends on; any other with `tools=remove` (its tools too) or `tools=keep`."""
+        return await self._transport.send(
+            ProviderRemoval,
+            ApiRequest(
+                method="DELETE", path="/api/v1/providers/{name}", place={"name": name}, query=given(tools=tools)
+            ),
+        )
+
+    async def get_impact(self, name: str) -> ProviderImpact:
+        """What depends on a provider: its tools, agentic tools with its lists, and what is bound to these."""
+        return await self._transport.send(
+            ProviderImpact, ApiRequest(method="GET", path="/api/v1/providers/{name}/impact", place={"name": name})
+        )
+
+    async def get_usage(
+        self, name: str, *, since: datetime | None = None, until: datetime | None = None
+    ) -> ProviderUsage:
+        """Calls, errors, latencies and costs of a provider in the runs that began in a time; the last 30 days."""
+        return await self._transport.send(
+            ProviderUsage,
+            ApiRequest(
+                method="GET",
+                path="/api/v1/providers/{name}/usage",
+                place={"name": name},
+                query=given(since=since, until=until),
+            ),
+        )
+
     async def test(self, name: str, *, idempotency_key: str | None = None) -> ProviderCheck:
         """Reach a provider with the caller's credentials, by one harmless request or connection."""
         return await self._transport.send(
@@ -178,6 +225,13 @@ class AsyncProvidersApi(AsyncApi):
                 body=given(redirect_uri=redirect_uri),
                 headers={"Idempotency-Key": idempotency_key},
             ),
+        )
+
+    async def list_usage(self, *, since: datetime | None = None, until: datetime | None = None) -> ProviderUsageList:
+        """The same of all providers that the caller may read."""
+        return await self._transport.send(
+            ProviderUsageList,
+            ApiRequest(method="GET", path="/api/v1/usage/providers", query=given(since=since, until=until)),
         )
 
 

@@ -25,7 +25,7 @@ from toolcrib.client.transport import ApiRequest, given
 from toolcrib.contracts import ImpactReport, Json, JsonObject, StreamEvent
 from toolcrib.contracts.runs.workflow_instances import InstancePage, InstanceSummary, WorkflowInstance
 from toolcrib.contracts.specs.workflow_steps import ConditionBinding, StepRegistration
-from toolcrib.contracts.workflows.graphs import WorkflowDraft, WorkflowGraph
+from toolcrib.contracts.workflows.graphs import MaterializePreview, WorkflowDraft, WorkflowGraph
 from toolcrib.contracts.workflows.workflow_definitions import Materialized, WorkflowDefinition
 
 
@@ -506,6 +506,30 @@ class AsyncWorkflowsApi(AsyncApi):
             ApiRequest(
                 method="POST",
                 path="/api/v1/ai/workflows/{name}/materialize",
+                place={"name": name},
+                body=given(run_id=run_id, step=step, node=node, call_id=call_id, position=position, pin=pin),
+                headers={"Idempotency-Key": idempotency_key},
+            ),
+        )
+
+    async def preview_materialized_call(
+        self,
+        name: str,
+        *,
+        run_id: str,
+        step: str,
+        node: str | None = None,
+        call_id: str | None = None,
+        position: str | None = None,
+        pin: str | None = None,
+        idempotency_key: str | None = None,
+    ) -> MaterializePreview:
+        """What turning a call into a step would change, with the difference and all problems. Nothing is written."""
+        return await self._transport.send(
+            MaterializePreview,
+            ApiRequest(
+                method="POST",
+                path="/api/v1/ai/workflows/{name}/materialize/preview",
                 place={"name": name},
                 body=given(run_id=run_id, step=step, node=node, call_id=call_id, position=position, pin=pin),
                 headers={"Idempotency-Key": idempotency_key},

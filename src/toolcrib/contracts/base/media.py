@@ -1,9 +1,9 @@
-"""What the bytes of a file are: their media type by their first bytes, the size of an image, and what a model could see.
+"""What the bytes of a file are: their media type by their first bytes, the size of an image, and what can read them.
 
 Only the headers are read, and nothing is decoded.
 
-Formats: PNG 1.2, section 11.2.2; GIF89a, section 18; ITU-T T.81 (JPEG), annex B; the WebP container and VP8 frame header
-(RFC 9649, RFC 6386); RIFF WAVE; MPEG audio frames with or without an ID3v2 tag; ISO 32000 (PDF), section 7.5.2.
+Formats: PNG 1.2, section 11.2.2; GIF89a, section 18; ITU-T T.81 (JPEG), annex B; the WebP container and VP8 frames (RFC
+9649, RFC 6386); RIFF WAVE; MPEG audio frames with or without an ID3v2 tag; ISO 32000 (PDF), section 7.5.2.
 """
 
 from typing import Final, Literal, TypeAlias

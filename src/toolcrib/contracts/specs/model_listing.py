@@ -6,6 +6,7 @@ What is not known is null. Nothing here contains the value of a key.
 from typing import Literal, TypeAlias
 
 from toolcrib.contracts.base.base import Contract, Timestamp, Usd
+from toolcrib.contracts.base.media import ModelInput
 from toolcrib.contracts.specs.models_and_limits import ToolCalling
 
 ModelOrigin: TypeAlias = Literal["built_in", "operator", "application"]
@@ -77,8 +78,9 @@ class ModelInfo(Contract):
     """How it calls tools: `native`, `schema` or `text`."""
     structured_output: str | None
     """How its answers are made to follow a schema: `json_schema`, `json_object`, `tool` or `prompt`."""
-    images: bool | None
-    """Whether it reads images."""
+    inputs: tuple[ModelInput, ...] | None
+    """What it reads besides text: `image`, `pdf`, `audio`. Of a model of which nothing is known it is empty, and files
+    are described to it in words; null for a model of the application."""
     reasoning: bool | None
     """Whether it thinks before it answers, and takes no temperature."""
     deprecated: bool | None

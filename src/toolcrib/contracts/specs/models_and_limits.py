@@ -50,8 +50,8 @@ class LLMConfig(Contract):
     on_malformed: OnMalformed = "refuse"
     """For `text`."""
     inputs: tuple[ModelInput, ...] | None = None
-    """What the model can read besides text: `image`, `pdf`, `audio`. What is known of it if null; of a model on a server
-    of your own nothing is known. Files of other kinds are described to it in words."""
+    """What the model can read besides text: `image`, `pdf`, `audio`. What is known of it if null; nothing is known of a
+    model on a server of your own. Files of other kinds are described to it in words."""
     prompt_cache: bool = True
     """Ask providers that cache only on request to keep what a conversation's next prompt will repeat."""
     extra: JsonObject = Field(default_factory=dict)

@@ -57,6 +57,7 @@ if TYPE_CHECKING:
         GraphEdge,
         GraphNode,
         GraphState,
+        MaterializePreview,
         Publication,
         WorkflowDraft,
         WorkflowGraph,
@@ -84,7 +85,8 @@ else:
                 "StepRetry WORKFLOW_LIMITS Wait WorkflowImplementation WorkflowParts WorkflowStep event_signal"
             ),
             "toolcrib.contracts.workflows.graphs": (
-                "EdgeKind GraphEdge GraphNode GraphState Publication WorkflowDraft WorkflowGraph WorkflowProblem"
+                "EdgeKind GraphEdge GraphNode GraphState MaterializePreview Publication WorkflowDraft WorkflowGraph "
+                "WorkflowProblem"
             ),
             "toolcrib.contracts.workflows.workflow_definitions": (
                 "Materialized PastCall WORKFLOW_CATEGORY WorkflowDefinition"
@@ -119,6 +121,7 @@ __all__ = [
     "ItemError",
     "ItemFailure",
     "Join",
+    "MaterializePreview",
     "Materialized",
     "OnError",
     "PastCall",

@@ -8,7 +8,7 @@ from typing import Literal, TypeAlias
 
 from pydantic import Field
 
-from toolcrib.contracts.base.base import Contract, Timestamp
+from toolcrib.contracts.base.base import Contract, JsonObject, Timestamp
 from toolcrib.contracts.base.envelope import SideEffects
 from toolcrib.contracts.runs.runs import RunStatus
 from toolcrib.contracts.specs.workflow_steps import StepKind
@@ -186,3 +186,32 @@ class Publication(Contract):
     """Whom the new revision concerns; null if there was nothing of its name before."""
     problems: tuple[WorkflowProblem, ...] = ()
     """Warnings; errors are reported before publishing."""
+
+
+class MaterializePreview(Contract):
+    """What materializing a call would change. Nothing was written."""
+
+    definition: JsonObject
+    """The draft as it would be; it is no valid definition if there are errors among the problems."""
+    step: str
+    """The new step."""
+    node: str
+    """The step that has asked the agent."""
+    tool: str
+    """`name@version` of the call."""
+    call_id: str
+    run_id: str
+    """The agent's run."""
+    rewired: tuple[str, ...] = ()
+    """JSON pointers into the definition: the expressions that would read the new step instead of a handle."""
+    left: tuple[str, ...] = ()
+    """JSON pointers to where the handles are read as a whole, or at a computed place: that would not be touched."""
+    warnings: tuple[str, ...] = ()
+    note: str
+    """What would be done, as the draft would say it."""
+    diff: str
+    """Unified diff from the draft, or the published workflow if there is none, in YAML."""
+    problems: tuple[WorkflowProblem, ...] = ()
+    """All that is wrong with the draft as it would be; materializing is refused if there are errors among them."""
+    before_revision: int | None = None
+    """The revision of the draft that would be changed; null if there is none."""

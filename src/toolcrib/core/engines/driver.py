@@ -468,6 +468,7 @@ class Driver:
                 RunCaps.of(services.executor.caps, run),
                 services.screens(),
                 narrows_tokens=not run.request.has_old_rules,
+                read_blob=partial(services.store.blobs.get, run.realm),
             ),
         )
         return RunContext(

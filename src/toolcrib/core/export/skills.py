@@ -101,7 +101,9 @@ def write_skills(skills: Iterable[JsonObject], folder: str | Path) -> list[Path]
     for skill in skills:
         name, files = skill["name"], skill["files"]
         if not isinstance(name, str) or _NAME.fullmatch(name) is None:
-            raise InvalidInput(f"{name!r} is no name of a skill; use at most 64 lower-case letters, digits and hyphens")
+            raise InvalidInput(
+                f"{name!r} is not a valid skill name; use at most 64 lower-case letters, digits and hyphens"
+            )
         for path, text in files.items():
             if Path(path).is_absolute() or ".." in Path(path).parts:
                 raise InvalidInput(f"skill {name!r} has the path {path!r}; use paths inside its folder")

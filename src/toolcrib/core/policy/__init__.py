@@ -62,6 +62,7 @@ if TYPE_CHECKING:
         as_of_now,
         names_covered,
         permits,
+        require_grant,
         require_publish,
     )
 else:
@@ -84,7 +85,7 @@ else:
                 "is_untrusted strictest"
             ),
             "toolcrib.core.policy.permissions": (
-                "Accounts NoAccounts VisibleTools as_of_now names_covered permits require_publish"
+                "Accounts NoAccounts VisibleTools as_of_now names_covered permits require_grant require_publish"
             ),
         },
     )
@@ -135,6 +136,7 @@ __all__ = [
     "policy_hash",
     "policy_of",
     "read_caps",
+    "require_grant",
     "require_publish",
     "screen",
     "strictest",

@@ -159,6 +159,17 @@ def as_of_now(principal: Principal, accounts: Accounts) -> Principal:
     return principal.model_copy(update={"grants": grants})
 
 
+def require_grant(principal: Principal, uri: str) -> None:
+    """Let a principal pass who has a grant for a security URI.
+
+    Raises:
+        PermissionDenied: The grant is missing; the message names it.
+    """
+    if not permits(principal.grants, uri):
+        msg = f"principal {principal.id!r} has no grant for {uri!r}; ask the realm's owner for it"
+        raise PermissionDenied(msg)
+
+
 def require_publish(principal: Principal, name: str) -> None:
     """Let a principal pass who may publish the workflow of a name.
 

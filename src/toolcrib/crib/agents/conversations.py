@@ -43,7 +43,7 @@ from toolcrib.core.runs import response_of, turn_run_id
 from toolcrib.crib.container.access import Actor
 from toolcrib.infrastructure.queries.grammar import Condition, equal
 from toolcrib.infrastructure.store import ConversationFilter, Store
-from toolcrib.infrastructure.store.ports.queries import EVERYTHING
+from toolcrib.infrastructure.store.ports.queried_fields import EVERYTHING
 from toolcrib.infrastructure.store.ports.records import no_conversation
 
 MOST_CONTEXT_BYTES: Final = 64 * 1024

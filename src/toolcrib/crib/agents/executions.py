@@ -22,6 +22,7 @@ from toolcrib.contracts import (
     ReturnedCall,
     Run,
     RunFinished,
+    RunRequest,
     RunResult,
     ToolDefinition,
     Unavailable,
@@ -240,8 +241,9 @@ class Executions:
         return [found for branch in tree for found in tracebacks_of(branch.events, branch.run.run_id)]
 
     async def attachments(self, run_id: str) -> Sequence[Attachment]:
-        """What came with the message of a run and accompanies the outputs of its calls: files, images, tables, whole
-        outputs that were cut; each once.
+        """The files of a run's message, and what accompanies the outputs of its calls; each once.
+
+        Those are whole outputs that were cut, tables, images and other files.
 
         Raises:
             NotFound: The realm has no such run.
@@ -361,13 +363,26 @@ class Executions:
         if refusal is not None:
             return (await parts.engine.refuse(wanted, refusal)).result.run_id
         if request.files:
-            _require_reader_of_files(tool.definition)
-            wanted = wanted.model_copy(update={"files": await self._files.keep(request.files, who)})
+            wanted = await self.with_files(wanted, tool.definition, request.files)
         if wanted.kind != "agent":
             return await parts.engine.create(wanted, run_id=await self._actor.begin_run(new_run_id()))
         turn = await self._conversations.begin(tool, request, who)
         await self._actor.begin_run(turn.run_id)
         return await self._conversations.create(turn, wanted)
+
+    async def with_files(self, request: RunRequest, tool: ToolDefinition, files: Sequence[FileInput]) -> RunRequest:
+        """The request of a run with files, which are kept.
+
+        Raises:
+            InvalidInput: What it executes reads no files, or one of them is refused.
+            NotFound: There is no such run or attachment.
+            PermissionDenied: The run of an attachment is another principal's.
+        """
+        if not tool.has_model:
+            msg = f"{tool.name!r} is neither an agent nor an agentic tool, and reads no files"
+            raise InvalidInput(msg)
+        _require_reader_of_files(tool)
+        return request.model_copy(update={"files": await self._files.keep(files, request.principal)})
 
     async def _asking(self, agent: str, request: AgentRequest, who: Principal) -> str | None:
         """The outermost run that waits for an answer, which a message gives it; null if a message begins a turn."""

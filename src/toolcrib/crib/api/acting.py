@@ -23,6 +23,7 @@ if TYPE_CHECKING:
     from toolcrib.contracts import (
         ApprovalRequested,
         ClientResult,
+        FileInput,
         Json,
         JsonObject,
         Principal,
@@ -41,7 +42,7 @@ if TYPE_CHECKING:
     from toolcrib.core.export import ExportFormat
     from toolcrib.core.providers import ImportedApi
     from toolcrib.crib.api.definitions import Callee
-    from toolcrib.crib.tools.queries import ResourceName
+    from toolcrib.crib.tools.resources import ResourceName
     from toolcrib.kinds.entity.commands import BoundDatabase, Mapped
 
 
@@ -357,8 +358,17 @@ class ActingCrib:
         conversation_id: str | None = None,
         session_id: str | None = None,
         dry_run: bool = False,
+        files: Sequence[FileInput] = (),
     ) -> str:
         """Write a run into the journal for a serving engine to drive, and return its id; a refused one is ended.
+
+        Args:
+            ref: What is run.
+            arguments: Its input.
+            conversation_id: The conversation that the run is told to belong to.
+            session_id: The session that it belongs to.
+            dry_run: Skip every call that would write.
+            files: What the model of an agent or agentic tool is shown with the message.
 
         Example:
             run_id = await crib.submit("search_deals", {"company": "Acme"})
@@ -366,7 +376,7 @@ class ActingCrib:
         earlier = await self._actor.earlier_run()
         if earlier is not None:
             return earlier
-        request, _, refusal = await self._admit(
+        request, tool, refusal = await self._admit(
             ref,
             arguments,
             conversation_id=conversation_id,
@@ -375,6 +385,8 @@ class ActingCrib:
         )
         if refusal is not None:
             return (await self.engine.refuse(request, refusal)).result.run_id
+        if files:
+            request = await self.executions.with_files(request, tool.definition, files)
         return await self._create(request)
 
     async def _admit(

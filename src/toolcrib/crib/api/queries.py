@@ -11,9 +11,17 @@ from typing import TYPE_CHECKING, Any, Final, TypeVar
 
 from toolcrib.core.policy import permits, visible_approvals
 from toolcrib.crib.container.access import readable_runs
-from toolcrib.crib.tools.queries import KINDS, RESOURCES, Query, QueryPage, ResourceName, Stored, stored_page
+from toolcrib.crib.tools.resources import (
+    KINDS,
+    RESOURCES,
+    QueriedStore,
+    QueryPage,
+    ResourceName,
+    ResourceQuery,
+    stored_page,
+)
 from toolcrib.infrastructure.queries.grammar import Condition, Every, equal
-from toolcrib.infrastructure.store.ports.queries import EVERYTHING
+from toolcrib.infrastructure.store.ports.queried_fields import EVERYTHING
 
 if TYPE_CHECKING:
     from toolcrib.contracts import Principal
@@ -52,7 +60,7 @@ class Queries:
         self,
         resource: ResourceName,
         *,
-        filter: str | None = None,  # noqa: A002 - as in REST
+        filter: str | None = None,
         sort: str | None = None,
         after: str | None = None,
         limit: int = 50,
@@ -80,7 +88,7 @@ class Queries:
             page = await crib.queries.page("runs", filter="tool eq 'search_deals'", sort="created_at desc")
             print([run.run_id for run in page.items], page.next)
         """
-        query = Query[Any](RESOURCES[resource], filter, sort, now=self._clock.now())
+        query = ResourceQuery[Any](RESOURCES[resource], filter, sort, now=self._clock.now())
         who = await self._actor.authorize(newest=True)
         stored = self._stored(resource)
         if stored is None:
@@ -96,7 +104,7 @@ class Queries:
         self,
         resource: ResourceName,
         *,
-        filter: str | None = None,  # noqa: A002 - as in REST
+        filter: str | None = None,
         everybody: bool = False,
         where: Condition = EVERYTHING,
     ) -> int:
@@ -116,7 +124,7 @@ class Queries:
             await crib.invoke("search_deals", {"company": "Acme"})
             print(await crib.queries.count("runs", filter="status eq 'completed'"))
         """
-        query = Query[Any](RESOURCES[resource], filter, None, now=self._clock.now())
+        query = ResourceQuery[Any](RESOURCES[resource], filter, None, now=self._clock.now())
         who = await self._actor.authorize(newest=True)
         stored = self._stored(resource)
         if stored is None:
@@ -130,7 +138,7 @@ class Queries:
         resource: ResourceName,
         rows: Iterable[T],
         *,
-        filter: str | None = None,  # noqa: A002 - as in REST
+        filter: str | None = None,
         sort: str | None = None,
     ) -> Sequence[T]:
         """Those of some things that a filter means, in order; without a sort they stay in theirs.
@@ -148,13 +156,13 @@ class Queries:
             deals = await crib.fragments.list()
             print(crib.queries.select("fragments", deals, filter="startswith(name,'deal')", sort="name desc"))
         """
-        query = Query[T](RESOURCES[resource], filter, sort, now=self._clock.now())
+        query = ResourceQuery[T](RESOURCES[resource], filter, sort, now=self._clock.now())
         given = list(rows)
         if not query.has_sort:
             return list(builtins.filter(query.test_of(query.condition), given))
         return query.page(given, after=None, limit=len(given)).items
 
-    def _stored(self, resource: ResourceName) -> Stored[Any] | None:
+    def _stored(self, resource: ResourceName) -> QueriedStore[Any] | None:
         store = self._store
         match resource:
             case "runs" | "instances":

@@ -16,7 +16,7 @@ from toolcrib.core.runs import read_tree, tellers_of
 from toolcrib.crib.container.catalogue import Catalogue
 from toolcrib.infrastructure.queries.grammar import Condition, Either, equal
 from toolcrib.infrastructure.store import Journal
-from toolcrib.infrastructure.store.ports.queries import EVERYTHING
+from toolcrib.infrastructure.store.ports.queried_fields import EVERYTHING
 
 RunVerb: TypeAlias = Literal["execute", "read"]
 """What a principal does with a run: act on it, or look at it."""

@@ -6,12 +6,16 @@ await crib.connections.finish("http://127.0.0.1:8765/callback?code=…&state=…
 """
 
 from collections.abc import Mapping, Sequence
+from collections.abc import Set as AbstractSet
+from datetime import datetime, timedelta
 from typing import Final
 
 from toolcrib.contracts import (
     AuthorizationCodeAuth,
+    Conflict,
     Consent,
     ConsentRequest,
+    Dependent,
     Discovery,
     ErrorCode,
     InvalidInput,
@@ -26,15 +30,19 @@ from toolcrib.contracts import (
     ToolRevision,
 )
 from toolcrib.contracts.providers.tool_access import ToolAccess
+from toolcrib.contracts.tools.provider_use import ProviderImpact, ProviderRemoval, ProviderUsage, ToolsOfProvider
 from toolcrib.core.executor import CallFailed
+from toolcrib.core.policy import require_grant
 from toolcrib.core.providers import BrowserAuth, Client, answer_of
 from toolcrib.core.providers.import_names import as_a_call, in_the_tree
 from toolcrib.core.providers.probes import Probe, has_credentials
 from toolcrib.crib.container.access import Actor
 from toolcrib.crib.container.container import CribServices
+from toolcrib.crib.providers.provider_use import UsageReader
 from toolcrib.crib.providers.tool_access import AccessReader
 from toolcrib.infrastructure.secrets import Redactor
 from toolcrib.kinds.table import connection_kind
+from toolcrib.workflows.edit.impact import users_of
 
 
 class Connections:
@@ -142,6 +150,104 @@ class Connections:
         registry = self._parts.registry
         found = (registry.require(who.realm, tool) if isinstance(tool, str) else tool for tool in tools)
         return [reader.of(tool) for tool in found]
+
+    # Keeping ----------------------------------------------------------------------------------------------------------
+
+    async def impact(self, name: str) -> ProviderImpact:
+        """What depends on a provider: its tools, agentic tools with its lists, and what is bound to these.
+
+        Raises:
+            NotFound: There is no such provider.
+
+        Example:
+            from toolcrib.contracts import ProviderDefinition
+
+            await crib.save_provider(ProviderDefinition(name="crm", base_url="https://crm.example"))
+            print([(each.kind, each.name) for each in (await crib.connections.impact("crm")).dependents])
+        """
+        who = await self._actor.authorize(newest=True)
+        self._provider(name, who)
+        around = self._parts.catalogue.around(who.realm)
+        found = users_of(name, "provider", around)
+        visible: Sequence[AbstractSet[str]] = () if self._actor.caller is None else self._parts.visibility.of(who)
+        shown = [each for each in found if all(self._sees(each, names) for names in visible)]
+        return ProviderImpact(provider=name, dependents=tuple(shown), hidden=len(found) - len(shown))
+
+    async def remove(self, name: str, *, tools: ToolsOfProvider = "refuse") -> ProviderRemoval:
+        """Remove a provider. Its connections and secrets stay; disconnect and remove them first if they are to go.
+
+        Args:
+            name: Of the provider.
+            tools: What becomes of its tools, see `ToolsOfProvider`.
+
+        Raises:
+            NotFound: There is no such provider.
+            Conflict: Something depends on it, and `tools` is `refuse`; the message names what would break.
+            PermissionDenied: The principal may not write a tool that is to be removed.
+
+        Example:
+            from toolcrib.contracts import ProviderDefinition
+
+            await crib.save_provider(ProviderDefinition(name="old_crm", base_url="https://crm.example"))
+            print((await crib.connections.remove("old_crm")).message)
+        """
+        who = await self._actor.authorize(newest=True)
+        self._provider(name, who)
+        dependents = users_of(name, "provider", self._parts.catalogue.around(who.realm))
+        if dependents and tools == "refuse":
+            raise Conflict(_would_break(name, dependents))
+        registry = self._parts.registry
+        own = [tool for tool in registry.current(who.realm) if tool.definition.provider == name]
+        removed = own if tools == "remove" else []
+        if self._actor.caller is not None:
+            for tool in removed:
+                require_grant(who, tool.definition.security("write"))
+        for tool in removed:
+            await registry.remove(who.realm, tool.name)
+        await self._providers.remove(who.realm, name)
+        gone = {tool.ref for tool in removed}
+        broken = tuple(each.name for each in dependents if each.name not in gone)
+        message = f"provider {name} is removed" + (f", with {len(removed)} tools" if removed else "")
+        return ProviderRemoval(
+            provider=name, removed_tools=tuple(tool.name for tool in removed), broken=broken, message=message
+        )
+
+    async def usage(
+        self, *names: str, since: datetime | None = None, until: datetime | None = None, most_runs: int = 1_000
+    ) -> Sequence[ProviderUsage]:
+        """The calls, errors, latencies and costs of providers in the runs that began in a time.
+
+        The journals of the realm's runs are read, the newest first, so it is the work of a report and not of a call.
+
+        Args:
+            *names: Of the providers; all of the realm if none is given.
+            since: Beginning of the time; 30 days before its end if null.
+            until: Its end; now if null.
+            most_runs: Maximum number of runs that are read; `complete` is false if there are more.
+
+        Raises:
+            NotFound: There is no such provider.
+            InvalidInput: The time ends before it begins.
+
+        Example:
+            for usage in await crib.connections.usage():
+                print(usage.provider, usage.calls, usage.errors, usage.latency_ms, usage.cost_usd)
+        """
+        who = await self._actor.authorize(newest=True)
+        end = until or self._clock.now()
+        begin = since or end - _USUAL_TIME
+        if begin > end:
+            msg = f"`until` is {end:%Y-%m-%d %H:%M} UTC, before `since`, {begin:%Y-%m-%d %H:%M} UTC; exchange them"
+            raise InvalidInput(msg)
+        for name in names:
+            self._provider(name, who)
+        wanted = names or [each.name for each in self._providers.current(who.realm)]
+        reader = UsageReader(self._parts.outside.store.journal, self._parts.registry, who.realm, most_runs)
+        return await reader.read(wanted, begin, end)
+
+    def _sees(self, dependent: Dependent, names: AbstractSet[str]) -> bool:
+        """Whether a dependent, and what it is bound by, are among names; a provider on the way is no tool."""
+        return dependent.name.partition("@")[0] in names and all(step in names for step in dependent.path[:-1])
 
     # Connecting -------------------------------------------------------------------------------------------------------
 
@@ -274,6 +380,20 @@ class Connections:
         if isinstance(auth, AuthorizationCodeAuth):
             return Client.of(auth, values)
         return None if auth.client_id is None else Client.named(auth.client_id, auth.client_secret, values)
+
+
+_USUAL_TIME: Final = timedelta(days=30)
+_MOST_NAMED: Final = 10
+
+
+def _would_break(name: str, dependents: Sequence[Dependent]) -> str:
+    """The refusal of a removal, with what would break."""
+    named = ", ".join(f"{each.kind} {each.name}" for each in dependents[:_MOST_NAMED])
+    more = f" and {len(dependents) - _MOST_NAMED} more" if len(dependents) > _MOST_NAMED else ""
+    return (
+        f"provider {name!r} is in use: without it these break: {named}{more}; "
+        "remove its tools with it (tools=remove), or keep them without it (tools=keep), which refuses their calls"
+    )
 
 
 _NOT_SENT: Final = frozenset(

@@ -9,9 +9,9 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from itertools import islice
 
-from toolcrib.contracts import NotFound, PermissionDenied
+from toolcrib.contracts import NotFound
 from toolcrib.contracts.specs.model_listing import ModelInfo, ModelProviderInfo
-from toolcrib.core.policy import permits
+from toolcrib.core.policy import permits, require_grant
 from toolcrib.crib.container.access import Actor
 from toolcrib.crib.container.container import CribServices
 
@@ -94,9 +94,8 @@ class ModelCatalog:
             print(model.prices or model.why_unpriced)
         """
         who, name = await self._actor.authorize(), reference.partition(":")[0]
-        if not self._may_see(name):
-            msg = f"principal {who.id!r} has no grant for 'ai://models/{name}/read'; ask the realm's owner for it"
-            raise PermissionDenied(msg)
+        if self._actor.caller is not None:
+            require_grant(who, f"ai://models/{name}/read")
         found = self._models.listing.model(reference, self._clock.now())
         if name == "local" and reference not in self._models.listing.references(name):
             raise NotFound(f"model {reference!r} is not installed; install it: toolcrib model add {reference[6:]}")

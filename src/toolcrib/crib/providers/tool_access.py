@@ -6,7 +6,6 @@ from typing import Self
 
 from toolcrib.contracts import (
     SECRET_SCOPES,
-    AuthorizationCodeAuth,
     Consent,
     Principal,
     ProviderAuth,
@@ -17,6 +16,7 @@ from toolcrib.contracts import (
 from toolcrib.contracts.providers.tool_access import SecretUse, SignInStatus, ToolAccess
 from toolcrib.core.executor import CallFailed
 from toolcrib.core.policy import permits
+from toolcrib.core.providers import BrowserAuth
 from toolcrib.core.providers.auth.credentials import hosts_of, ways_accepted
 from toolcrib.core.registry import Providers, all_references_of, references_of
 from toolcrib.crib.container.environment import CredentialServices
@@ -29,7 +29,7 @@ class _Need:
     """The secrets and sign-ins that one way to authenticate needs, and whether all of them are there."""
 
     uses: tuple[SecretUse, ...]
-    consents: tuple[tuple[AuthorizationCodeAuth, Consent | None], ...]
+    consents: tuple[tuple[BrowserAuth, Consent | None], ...]
 
     @property
     def is_met(self) -> bool:
@@ -93,11 +93,11 @@ class AccessReader:
 
     def _need(self, ways: Iterable[ProviderAuth], provider: ProviderDefinition) -> _Need:
         uses: list[SecretUse] = []
-        consents: list[tuple[AuthorizationCodeAuth, Consent | None]] = []
+        consents: list[tuple[BrowserAuth, Consent | None]] = []
         for auth in ways:
             hosts = hosts_of(auth, provider)
             uses += [self._use(reference, hosts) for reference in references_of(auth)]
-            if isinstance(auth, AuthorizationCodeAuth):
+            if isinstance(auth, BrowserAuth):
                 consents.append((auth, self._consent(provider.name, shared=auth.shared)))
         return _Need(tuple(uses), tuple(consents))
 

@@ -40,7 +40,7 @@ from toolcrib.core.registry import Providers, compile_schema
 from toolcrib.core.runs import decision_on, waiting_approvals, waiting_at
 from toolcrib.crib.container.access import Actor, participants_of, validate_output
 from toolcrib.crib.container.container import CribServices
-from toolcrib.crib.tools.queries import RESOURCES, Query, stored_page
+from toolcrib.crib.tools.resources import RESOURCES, ResourceQuery, stored_page
 from toolcrib.infrastructure.queries.grammar import Either, Every, equal
 from toolcrib.infrastructure.store.ports.records import no_approval
 from toolcrib.kinds.dispatch import preview_call
@@ -109,7 +109,7 @@ class Approvals:
         status: ApprovalStatus | None = "waiting",
         tool: str | None = None,
         run_id: str | None = None,
-        filter: str | None = None,  # noqa: A002 - as in REST
+        filter: str | None = None,
         sort: str | None = None,
         after: str | None = None,
         limit: int = 50,
@@ -135,7 +135,7 @@ class Approvals:
                 print(approval.approval_id, approval.input)
         """
         who = await self._actor.authorize()
-        query = Query[Approval](RESOURCES["approvals"], filter, sort, now=self._clock.now())
+        query = ResourceQuery[Approval](RESOURCES["approvals"], filter, sort, now=self._clock.now())
         given = {"status": status, "tool": tool}
         where = [equal(name, value) for name, value in given.items() if value is not None]
         where += [] if run_id is None else [Either((equal("run_id", run_id), equal("root_run_id", run_id)))]

@@ -22,7 +22,7 @@ from toolcrib.core.executor import Clock
 from toolcrib.core.policy import permits
 from toolcrib.core.registry import Facet, Hit, ItemT, Named, Registry
 from toolcrib.crib.container.access import Actor, Visibility
-from toolcrib.crib.tools.queries import KINDS, RESOURCES, Query, QueryPage, ToolResource
+from toolcrib.crib.tools.resources import KINDS, RESOURCES, QueryPage, ResourceQuery, ToolResource
 
 _ALL: Final = sys.maxsize - 1
 
@@ -92,7 +92,7 @@ class ToolListing:
         self,
         resource: ToolResource = "tools",
         *,
-        filter: str | None = None,  # noqa: A002 - as in REST
+        filter: str | None = None,
         sort: str | None = None,
         after: str | None = None,
         limit: int = 50,
@@ -119,7 +119,7 @@ class ToolListing:
             page = await crib.listing.query("tools", filter="contains(text,'deal') and side_effects eq 'reads'")
             print([each.name for each in page.items], page.next)
         """
-        query = Query[ToolRevision](RESOURCES[resource], filter, sort, now=self._clock.now())
+        query = ResourceQuery[ToolRevision](RESOURCES[resource], filter, sort, now=self._clock.now())
         test = query.test_of(query.condition)
         meant: dict[Facet, str | None] = {**(facets or {}), "kind": KINDS[resource] or (facets or {}).get("kind")}
         if query.has_sort:

@@ -32,7 +32,7 @@ from toolcrib.crib.container.access import Actor, RunVerb, readable_runs
 from toolcrib.crib.container.container import CribServices
 from toolcrib.crib.container.requests import refusal_of_run, request_of
 from toolcrib.crib.runs.rerun_links import Successors, under_way
-from toolcrib.crib.tools.queries import RESOURCES, Query, stored_page
+from toolcrib.crib.tools.resources import RESOURCES, ResourceQuery, stored_page
 from toolcrib.infrastructure.queries.grammar import Every, equal
 from toolcrib.workflows.checks import near
 from toolcrib.workflows.run.instances import instance_of, summary_of
@@ -122,7 +122,7 @@ class Instances:
         *,
         workflow: str | None = None,
         status: RunStatus | None = None,
-        filter: str | None = None,  # noqa: A002 - as in REST
+        filter: str | None = None,
         sort: str | None = None,
         before: str | None = None,
         limit: int = 50,
@@ -146,7 +146,7 @@ class Instances:
             print([each.run_id for each in page.items], page.next)
         """
         who = await self._actor.authorize()
-        query = Query[Run](RESOURCES["instances"], filter, sort, now=self._parts.outside.clock.now())
+        query = ResourceQuery[Run](RESOURCES["instances"], filter, sort, now=self._parts.outside.clock.now())
         given = {"kind": "workflow", "tool": workflow, "status": status}
         named = [equal(name, value) for name, value in given.items() if value is not None]
         where = Every((*named, readable_runs(who)))

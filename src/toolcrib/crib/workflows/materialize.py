@@ -5,13 +5,16 @@ This module reads the runs; `toolcrib.workflows` makes the step.
 
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
+from difflib import unified_diff
 
-from toolcrib.contracts import AgentImplementation, InvalidInput, Principal, Run, RunEvent
+from toolcrib.contracts import AgentImplementation, InvalidInput, JsonObject, Principal, Run, RunEvent
 from toolcrib.contracts.workflows import (
     Materialized,
+    MaterializePreview,
     PastCall,
     WorkflowDefinition,
     WorkflowDraft,
+    WorkflowGraph,
     WorkflowImplementation,
 )
 from toolcrib.core.runs import calls_of, step_at
@@ -42,6 +45,34 @@ class Material:
     tainted_by: str | None
     """What the agent had read that outsiders can write before it made the call."""
 
+    def to_preview(
+        self, now: WorkflowDefinition, before: WorkflowDraft | None, graph: WorkflowGraph
+    ) -> MaterializePreview:
+        """What would change.
+
+        Args:
+            now: The definition without the step.
+            before: The draft; null if there is none.
+            graph: Of the definition with the step.
+        """
+        request, call = self.chosen.request, self.chosen.call
+        old, new = _as_yaml(now.document()).splitlines(), _as_yaml(self.rewired.document).splitlines()
+        return MaterializePreview(
+            definition=self.rewired.document,
+            step=self.step,
+            node=request.node,
+            tool=f"{call.name}@{call.version}",
+            call_id=call.call_id,
+            run_id=request.run_id,
+            rewired=self.rewired.rewired,
+            left=self.rewired.left,
+            warnings=self.warnings,
+            note=self.note,
+            diff="\n".join(unified_diff(old, new, "now", "then", lineterm="")),
+            problems=graph.problems,
+            before_revision=None if before is None else before.revision,
+        )
+
     def to_result(self, saved: WorkflowDraft, before: WorkflowDraft | None) -> Materialized:
         """What has changed, once the draft is saved.
 
@@ -64,6 +95,12 @@ class Material:
             draft_revision=saved.revision,
             before_revision=None if before is None else before.revision,
         )
+
+
+def _as_yaml(document: JsonObject) -> str:
+    import yaml  # noqa: PLC0415 - heavy
+
+    return yaml.safe_dump(document, sort_keys=True, allow_unicode=True)
 
 
 class Materials:

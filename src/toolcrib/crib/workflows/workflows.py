@@ -31,6 +31,7 @@ from toolcrib.contracts import (
 )
 from toolcrib.contracts.workflows import (
     Materialized,
+    MaterializePreview,
     PastCall,
     Publication,
     WorkflowDefinition,
@@ -47,7 +48,7 @@ from toolcrib.crib.container.access import Actor
 from toolcrib.crib.container.container import CribServices
 from toolcrib.crib.tools.lifecycle import ToolLife
 from toolcrib.crib.tools.listing import ToolListing, ToolsPage
-from toolcrib.crib.workflows.materialize import Materials
+from toolcrib.crib.workflows.materialize import Material, Materials
 from toolcrib.infrastructure.store import Definition, Definitions
 from toolcrib.workflows.checks import Checked, DefinitionDocument, draw, read_definition, refusal
 from toolcrib.workflows.edit.published_status import standing_of
@@ -355,12 +356,8 @@ class Workflows:
             change = await crib.workflows.materialize("report", run_id=asked, position="t1.c1", step="found")
             print(change.tool, change.rewired)
         """
-        who = await self._actor.authorize(newest=True)
-        draft = await self._drafts.find(who.realm, name)
-        now = WorkflowDefinition.of(self._require(who.realm, name).definition) if draft is None else draft.definition
-        inside = self._parts.catalogue.check_workflow(now, who.realm).implementation
         past = PastCall(run_id=run_id, node=node, call_id=call_id, position=position, pin=pin)
-        made = await self._materials.material(now, inside, past, step, who)
+        made, _, draft = await self._material(name, past, step)
         saved = await self.draft(
             made.rewired.document,
             note=made.note if draft is None else "\n".join(filter(None, (draft.note, made.note))),
@@ -370,6 +367,47 @@ class Workflows:
             after=0 if draft is None else draft.revision,
         )
         return made.to_result(saved, draft)
+
+    async def preview_materialize(
+        self,
+        name: str,
+        *,
+        run_id: str,
+        step: str,
+        node: str | None = None,
+        call_id: str | None = None,
+        position: str | None = None,
+        pin: str | None = None,
+    ) -> MaterializePreview:
+        """What `materialize` would change, with the difference and all problems. Nothing is written.
+
+        Raises:
+            NotFound: As `materialize` raises.
+            PermissionDenied: Likewise.
+            InvalidInput: Likewise.
+            Conflict: Likewise.
+
+        Example:
+            ask = {"name": "ask", "agent": "desk", "input": {"message": "Which deals has Acme?"}}
+            await crib.workflows.publish({"name": "report", "steps": [ask]})
+            instance = await crib.instances.start("report", {})
+            [asked] = instance.steps[0].child_run_ids
+            preview = await crib.workflows.preview_materialize("report", run_id=asked, position="t1.c1", step="found")
+            print(preview.diff, preview.problems)
+        """
+        past = PastCall(run_id=run_id, node=node, call_id=call_id, position=position, pin=pin)
+        made, now, draft = await self._material(name, past, step)
+        return made.to_preview(now, draft, await self.check(made.rewired.document))
+
+    async def _material(
+        self, name: str, past: PastCall, step: str
+    ) -> tuple[Material, WorkflowDefinition, WorkflowDraft | None]:
+        """A past call as a step, the definition that it is for, and its draft, if there is one."""
+        who = await self._actor.authorize(newest=True)
+        draft = await self._drafts.find(who.realm, name)
+        now = WorkflowDefinition.of(self._require(who.realm, name).definition) if draft is None else draft.definition
+        inside = self._parts.catalogue.check_workflow(now, who.realm).implementation
+        return await self._materials.material(now, inside, past, step, who), now, draft
 
     # Publishing -------------------------------------------------------------------------------------------------------
 

@@ -70,7 +70,7 @@ class FieldOf:
 
 
 @dataclass(frozen=True, slots=True)
-class Function:
+class FunctionOf:
     """A function of a value."""
 
     name: FunctionName
@@ -89,7 +89,7 @@ class Arithmetic:
 
 
 @dataclass(frozen=True, slots=True)
-class Constant:
+class FilterConstant:
     """A value that stands in the filter."""
 
     value: Any
@@ -97,9 +97,9 @@ class Constant:
     """It was reckoned from the present moment, so that a day is meant where a day is compared."""
 
 
-Computed: TypeAlias = FieldOf | Function | Arithmetic
+Computed: TypeAlias = FieldOf | FunctionOf | Arithmetic
 """What is computed of a row."""
-Operand: TypeAlias = Computed | Constant
+Operand: TypeAlias = Computed | FilterConstant
 
 
 @dataclass(frozen=True, slots=True)
@@ -116,7 +116,7 @@ class Membership:
     """Whether a value is among others; null may be one of them."""
 
     of: Computed
-    values: tuple[Constant, ...]
+    values: tuple[FilterConstant, ...]
 
 
 @dataclass(frozen=True, slots=True)
@@ -169,7 +169,7 @@ class OrderKey:
 
 def equal(name: str, value: Json) -> Condition:
     """The condition that a text field has a value."""
-    return Comparison("eq", FieldOf(name, "string"), Constant(value))
+    return Comparison("eq", FieldOf(name, "string"), FilterConstant(value))
 
 
 def read_order(text: str, fields: Mapping[str, FieldType], *, parameter: str = "order_by") -> tuple[OrderKey, ...]:
@@ -221,7 +221,7 @@ def read_filter(text: str, fields: Mapping[str, FieldType], *, now: datetime) ->
         msg = f"filter {text[:200]!r} is no OData expression: {problem} Write e.g. name eq 'x' and size gt 1"
         raise InvalidInput(msg) from None
     except (ValueError, OverflowError, ArithmeticError) as problem:
-        msg = f"filter {text[:200]!r} holds a value that is none: {problem}"
+        msg = f"filter {text[:200]!r} holds an invalid value: {problem}"
         raise InvalidInput(msg) from None
     return _Reader(fields, now).condition(parsed)
 
@@ -306,15 +306,15 @@ class _Reader:
             case Member():
                 return self._field(node)
             case Literal():
-                return Constant(node.value)
+                return FilterConstant(node.value)
             case Method() if node.method.value == "now":
-                return Constant(self._now, is_now=True)
+                return FilterConstant(self._now, is_now=True)
             case Method():
                 return self._function(node)
             case Binary() if node.operator.value in _CALCULATIONS:
                 return _calculate(node.operator.value, self.operand(node.left), self.operand(node.right))
             case Unary() if node.operator.value == "-":
-                return _calculate("sub", Constant(0), self.operand(node.operand))
+                return _calculate("sub", FilterConstant(0), self.operand(node.operand))
             case _:
                 raise InvalidInput(f"the filter has {_name(node)}, which is not offered here; use simple comparisons")
 
@@ -338,13 +338,13 @@ class _Reader:
         return Flag(field)
 
     def _comparison(self, operator: Comparator, left: Operand, right: Operand) -> Condition:
-        if isinstance(left, Constant):
-            if isinstance(right, Constant):
+        if isinstance(left, FilterConstant):
+            if isinstance(right, FilterConstant):
                 raise InvalidInput("the filter compares two values with each other; one side must name a field")
             return self._comparison(_MIRRORED[operator], right, left)
-        if not isinstance(right, Constant):
+        if not isinstance(right, FilterConstant):
             _check_alike(left, right)
-        if "strings" in {left.type, "" if isinstance(right, Constant) else right.type}:
+        if "strings" in {left.type, "" if isinstance(right, FilterConstant) else right.type}:
             _check_list(left, operator, right)
         return Comparison(operator, left, right)
 
@@ -352,10 +352,10 @@ class _Reader:
         from odatapy.server.uri.expression import ListExpression  # noqa: PLC0415 - as above
 
         computed = self.operand(node.left)
-        if isinstance(computed, Constant) or not isinstance(node.right, ListExpression):
+        if isinstance(computed, FilterConstant) or not isinstance(node.right, ListExpression):
             raise InvalidInput("'in' needs a field before it and a list of values after it: status in ('a','b')")
         items = [self.operand(item) for item in node.right.items]
-        constants = tuple(item for item in items if isinstance(item, Constant))
+        constants = tuple(item for item in items if isinstance(item, FilterConstant))
         if len(constants) < len(items):
             raise InvalidInput("the list after 'in' may hold values only; compare fields with eq")
         return Membership(computed, constants)
@@ -363,39 +363,40 @@ class _Reader:
     def _search(self, node: "Method") -> Condition:
         method = cast("SearchMethod", node.method.value)
         where, wanted = (self.operand(parameter) for parameter in node.parameters)
-        if isinstance(where, Constant) or not isinstance(wanted, Constant) or not isinstance(wanted.value, str):
+        sought = wanted.value if isinstance(wanted, FilterConstant) else None
+        if isinstance(where, FilterConstant) or not isinstance(sought, str):
             raise InvalidInput(f"{method} takes a field and a text in quotes: {method}(name,'x')")
         if where.type != "strings":
             _check_text(method, where)
-        read_value(method, "string", wanted.value)
-        return TextSearch(method, where, wanted.value)
+        read_value(method, "string", sought)
+        return TextSearch(method, where, sought)
 
     def _function(self, node: "Method") -> Computed:
         name = node.method.value
         if name in PARTS:
             inner = self.operand(node.parameters[0])
-            if isinstance(inner, Constant) or inner.type not in PARTS[name]:
+            if isinstance(inner, FilterConstant) or inner.type not in PARTS[name]:
                 raise InvalidInput(f"{name} takes a field that is a {' or a '.join(sorted(PARTS[name]))}")
-            return Function(cast("FunctionName", name), inner, "integer")
+            return FunctionOf(cast("FunctionName", name), inner, "integer")
         if name not in _TEXT_TO_TEXT and name != "length":
             raise _not_offered(node)
         inner = self.operand(node.parameters[0])
-        if isinstance(inner, Constant):
+        if isinstance(inner, FilterConstant):
             raise InvalidInput(f"{name} takes a field: {name}(name)")
         _check_text(name, inner)
-        return Function(cast("FunctionName", name), inner, "integer" if name == "length" else "string")
+        return FunctionOf(cast("FunctionName", name), inner, "integer" if name == "length" else "string")
 
 
 def _calculate(operator: Calculation, left: Operand, right: Operand) -> Operand:
     match left, right:
-        case Constant(), Constant():
+        case FilterConstant(), FilterConstant():
             return _fold_constants(operator, left, right)
-        case Constant(), _:
+        case FilterConstant(), _:
             _require_numeric(right)
-            return Arithmetic(operator, Constant(number_of(left)), right, _wider(right, left))
-        case _, Constant():
+            return Arithmetic(operator, FilterConstant(number_of(left)), right, _wider(right, left))
+        case _, FilterConstant():
             _require_numeric(left)
-            return Arithmetic(operator, left, Constant(number_of(right)), _wider(left, right))
+            return Arithmetic(operator, left, FilterConstant(number_of(right)), _wider(left, right))
         case _, _:
             _require_numeric(left)
             _require_numeric(right)
@@ -421,7 +422,7 @@ def _check_alike(left: Computed, right: Computed) -> None:
 
 
 def _check_list(left: Computed, operator: Comparator, right: Operand) -> None:
-    if operator not in {"eq", "ne"} or not isinstance(right, Constant) or not isinstance(right.value, str):
+    if operator not in {"eq", "ne"} or not isinstance(right, FilterConstant) or not isinstance(right.value, str):
         name = left.name if isinstance(left, FieldOf) else "it"
         raise InvalidInput(
             f"{name} is a list of texts; write {name} eq 'x', {name} in ('x','y') or contains({name},'x')"
@@ -433,7 +434,7 @@ def _check_text(method: str, computed: Computed) -> None:
         raise InvalidInput(f"{method} takes text, and this is a {computed.type}")
 
 
-def plain_value(computed: Computed, constant: Constant) -> Any:
+def plain_value(computed: Computed, constant: FilterConstant) -> Any:
     """A value to compare with what a function or a calculation brings.
 
     Raises:
@@ -447,12 +448,12 @@ def plain_value(computed: Computed, constant: Constant) -> Any:
     raise InvalidInput(f"the filter compares a {computed.type} with {str(value)[:100]!r}; give a {computed.type}")
 
 
-def is_fraction(computed: Computed, constant: Constant) -> bool:
+def is_fraction(computed: Computed, constant: FilterConstant) -> bool:
     """Whether a number with a fraction is compared with a number, which may be an integer."""
     return computed.type in NUMERIC and isinstance(constant.value, float | Decimal)
 
 
-def _fold_constants(operator: Calculation, left: Constant, right: Constant) -> Constant:
+def _fold_constants(operator: Calculation, left: FilterConstant, right: FilterConstant) -> FilterConstant:
     """Two values are one: numbers, or a moment and a duration."""
     match left.value, right.value:
         case datetime(), timedelta() if operator != "mul":
@@ -460,17 +461,17 @@ def _fold_constants(operator: Calculation, left: Constant, right: Constant) -> C
         case _:
             operands = (_exact(left), _exact(right))
     try:
-        return Constant(_CALCULATIONS[operator](*operands), is_now=left.is_now)
+        return FilterConstant(_CALCULATIONS[operator](*operands), is_now=left.is_now)
     except (OverflowError, ArithmeticError):
         raise InvalidInput("the filter reckons with values that are too large; give smaller ones") from None
 
 
-def _exact(constant: Constant) -> int | Decimal:
+def _exact(constant: FilterConstant) -> int | Decimal:
     number = number_of(constant)
     return number if isinstance(number, int) else Decimal(str(number))
 
 
-def number_of(constant: Constant) -> int | float | Decimal:
+def number_of(constant: FilterConstant) -> int | float | Decimal:
     """The number that a value is.
 
     Raises:
@@ -490,7 +491,7 @@ def _require_numeric(computed: Computed) -> None:
         raise InvalidInput(f"the filter reckons with a {computed.type}; add, sub and mul take numbers")
 
 
-def _wider(computed: Computed, constant: Constant) -> FieldType:
+def _wider(computed: Computed, constant: FilterConstant) -> FieldType:
     kind: FieldType = "integer" if isinstance(constant.value, int) else "decimal"
     return max(computed.type, kind, key=_rank)
 

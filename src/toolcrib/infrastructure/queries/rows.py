@@ -20,13 +20,13 @@ from toolcrib.infrastructure.queries.grammar import (
     Comparison,
     Computed,
     Condition,
-    Constant,
     Either,
     Every,
     FieldOf,
     FieldType,
+    FilterConstant,
     Flag,
-    Function,
+    FunctionOf,
     Inverse,
     Membership,
     Operand,
@@ -132,7 +132,7 @@ def compile_test(condition: Condition, fields: Mapping[str, Field[T]]) -> Test[T
 
 def _comparison(condition: Comparison, fields: Mapping[str, Field[T]]) -> Test[T]:
     left, word = _value(condition.left, fields), condition.operator
-    if not isinstance(condition.right, Constant):
+    if not isinstance(condition.right, FilterConstant):
         right = _value(condition.right, fields)
         return lambda row: _compare(word, left(row), right(row))
     wanted = _bound(condition.left, condition.right, fields)
@@ -169,12 +169,12 @@ def _search(condition: TextSearch, fields: Mapping[str, Field[T]]) -> Test[T]:
 
 def _value(operand: Operand, fields: Mapping[str, Field[T]]) -> Callable[[T], Any]:
     match operand:
-        case Constant():
+        case FilterConstant():
             number = number_of(operand)
             return lambda _row: number
         case FieldOf():
             return fields[operand.name].of
-        case Function():
+        case FunctionOf():
             inner = _value(operand.of, fields)
             compute = _part(operand.name) if operand.name in PARTS else _TEXT[operand.name]
             return lambda row: None if (value := inner(row)) is None else compute(value)
@@ -195,7 +195,7 @@ def _calculate(calculation: str, left: Any, right: Any) -> Any:
     return _CALCULATE[calculation](left, right)
 
 
-def _bound(computed: Computed, constant: Constant, fields: Mapping[str, Field[T]]) -> Any:
+def _bound(computed: Computed, constant: FilterConstant, fields: Mapping[str, Field[T]]) -> Any:
     if constant.value is None:
         return None
     if is_fraction(computed, constant):

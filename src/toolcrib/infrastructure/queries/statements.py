@@ -4,6 +4,7 @@ Text is compared by the database's collation; `contains`, `startswith` and `ends
 """
 
 from collections.abc import Callable, Mapping, Sequence
+from decimal import Decimal
 from typing import Any, Final, Protocol, TypeAlias, cast
 
 import sqlalchemy as sa
@@ -16,12 +17,12 @@ from toolcrib.infrastructure.queries.grammar import (
     Comparison,
     Computed,
     Condition,
-    Constant,
     Either,
     Every,
     FieldOf,
+    FilterConstant,
     Flag,
-    Function,
+    FunctionOf,
     Inverse,
     Membership,
     Operand,
@@ -126,7 +127,8 @@ def to_seek(order: Sequence[OrderKey], fields: Mapping[str, SqlField], after: Se
         return ours < theirs if order[0].descending else ours > theirs  # as an index can find it
     same: list[Clause] = []
     ways: list[Clause] = []
-    for key, column, value in zip(order, columns, after, strict=True):
+    for key, column, plain in zip(order, columns, after, strict=True):
+        value = sa.literal(plain) if isinstance(plain, bool) else plain
         ways.append(sa.and_(*same, _beyond(column.compared, value, descending=key.descending)))
         same.append(column.compared.is_(None) if value is None else column.compared == value)
     return sa.or_(*ways)
@@ -136,6 +138,12 @@ def _beyond(column: Value, value: Any, *, descending: bool) -> Clause:
     if value is None:
         return sa.false() if descending else column.is_not(None)
     return sa.or_(column < value, column.is_(None)) if descending else column > value
+
+
+def _listed(computed: Computed, value: Any) -> Any:
+    """A value in a list: SQLAlchemy gives it the type of the column, and PostgreSQL would round a fraction for it."""
+    is_rounded = computed.type == "integer" and isinstance(value, float | Decimal)
+    return sa.literal(float(value)) if is_rounded else value
 
 
 class _Statement:
@@ -160,11 +168,11 @@ class _Statement:
             case TextSearch():
                 return self._search(condition)
             case Comparison(operator, left, right):
-                if isinstance(right, Constant):
+                if isinstance(right, FilterConstant):
                     return self._against(operator, left, right)
                 return self._between(operator, left, right)
 
-    def _against(self, operator: Comparator, computed: Computed, constant: Constant) -> Clause:
+    def _against(self, operator: Comparator, computed: Computed, constant: FilterConstant) -> Clause:
         left = self._value(computed)
         if constant.value is None:
             match operator:
@@ -196,7 +204,7 @@ class _Statement:
     def _membership(self, condition: Membership) -> Clause:
         value = self._value(condition.of)
         given = [each for each in condition.values if each.value is not None]
-        found = value.in_([self._bound(condition.of, each) for each in given])
+        found = value.in_([_listed(condition.of, self._bound(condition.of, each)) for each in given])
         return sa.or_(found, value.is_(None)) if len(given) < len(condition.values) else found
 
     def _search(self, condition: TextSearch) -> Clause:
@@ -218,18 +226,18 @@ class _Statement:
     def _value(self, operand: Operand) -> Value:
         """What the database computes."""
         match operand:
-            case Constant():
+            case FilterConstant():
                 return cast("Value", number_of(operand))
             case FieldOf():
                 return self._fields[operand.name].compared
             case Arithmetic():
                 return _CALCULATE[operand.operator](self._value(operand.left), self._value(operand.right))
-            case Function() if operand.name in PARTS:
+            case FunctionOf() if operand.name in PARTS:
                 return self._part(operand.name, operand.of)
-            case Function(name="length"):
+            case FunctionOf(name="length"):
                 count = sa.func.length if self._dialect in {"sqlite", "postgresql"} else sa.func.char_length
                 return count(self._with_order(operand.of), type_=sa.Integer())
-            case Function():
+            case FunctionOf():
                 return _TEXT_TO_TEXT[operand.name](self._with_order(operand.of), type_=sa.String())
 
     def _with_order(self, computed: Computed) -> Value:
@@ -243,7 +251,7 @@ class _Statement:
             moment = sa.func.timezone("UTC", moment, type_=sa.DateTime())
         return sa.cast(sa.func.floor(sa.extract(part, moment)), sa.Integer())
 
-    def _bound(self, computed: Computed, constant: Constant) -> Any:
+    def _bound(self, computed: Computed, constant: FilterConstant) -> Any:
         """A value as something that the database computes is compared with it."""
         field = self._fields[computed.name] if isinstance(computed, FieldOf) else None
         if is_fraction(computed, constant):
@@ -251,4 +259,5 @@ class _Statement:
             return number if field is None else field.cast_to_size(number)
         if constant.is_now and computed.type == "date":
             return constant.value.date()
-        return plain_value(computed, constant) if field is None else field.to_column_value(constant.value)
+        value = plain_value(computed, constant) if field is None else field.to_column_value(constant.value)
+        return sa.literal(value) if isinstance(value, bool) else value  # SQLAlchemy puts no bare one in an order

@@ -57,7 +57,7 @@ async def read_frame(stream: asyncio.StreamReader, *, largest: int) -> JsonObjec
     except orjson.JSONDecodeError:
         raise BadFrame("a frame that is not JSON") from None
     if not isinstance(frame, dict):
-        raise BadFrame("a frame that is no object")
+        raise BadFrame("a frame that is not an object")
     return cast("JsonObject", frame)
 
 

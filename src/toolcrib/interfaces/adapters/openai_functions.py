@@ -42,7 +42,7 @@ def function_tool(
     name, parameters = described.get("name"), described.get("parameters")
     schema: Json = {} if parameters is None else parameters
     if not isinstance(name, str) or not isinstance(schema, dict) or definition.get("type", "function") != "function":
-        msg = f"{dict(definition)!r:.200} is no definition of a function; give it a 'name' and 'parameters'"
+        msg = f"{dict(definition)!r:.200} is not a definition of a function; give it a 'name' and 'parameters'"
         raise InvalidDefinition(msg)
 
     async def call(**arguments: Any) -> Any:

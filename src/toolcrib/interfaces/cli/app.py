@@ -40,6 +40,7 @@ _COLLECTED_AFTER: Final = 50_000
 for name, made, example in (
     ("prompt", authoring.prompt, "toolcrib tool prompt deals"),
     ("regenerate", authoring.regenerate, "toolcrib tool regenerate deals --accept"),
+    ("render-prompt", authoring.render_prompt, 'toolcrib tool render-prompt deals "Which deals has Acme?"'),
     ("test-prompt", authoring.try_prompt, 'toolcrib tool test-prompt deals "Which deals has Acme?"'),
     ("revisions", authoring.revisions, "toolcrib tool revisions deals --compare 1 2"),
     ("revert", authoring.revert, "toolcrib tool revert deals 1"),
@@ -49,6 +50,7 @@ for name, made, example in (
     ("deprecate", lifecycle.deprecate, "toolcrib tool deprecate old_search --replacement search"),
     ("block", lifecycle.block, 'toolcrib tool block refund --message "Under review"'),
     ("activate", lifecycle.activate, "toolcrib tool activate refund"),
+    ("access", lifecycle.access, "toolcrib tool access search_deals"),
     ("impact", lifecycle.impact, "toolcrib tool impact search_deals"),
     ("review", lifecycle.review, "toolcrib tool review crm_update_deal"),
     ("accept", lifecycle.accept, "toolcrib tool accept crm_update_deal"),

@@ -28,6 +28,7 @@ from toolcrib.interfaces.server.http.document import API, complete
 from toolcrib.interfaces.server.http.errors import on_http_error, on_invalid_request, on_toolcrib_error
 from toolcrib.interfaces.server.http.keys import Authenticator
 from toolcrib.interfaces.server.http.middleware import Authentication, BodyCap, Failures
+from toolcrib.interfaces.server.http.requests import OtherPath
 from toolcrib.interfaces.server.openai import routes as openai
 from toolcrib.interfaces.server.openai.error_bodies import openai_error
 from toolcrib.interfaces.server.runs import calls, runs
@@ -63,6 +64,7 @@ _PARTS: Final = (
     calls.approvals_router,
     providers.router,
     providers.providers,
+    providers.usage_router,
     providers.connections,
     providers.secrets_router,
     executions.router,
@@ -73,6 +75,11 @@ _PARTS: Final = (
     instances.runs,
     instances.router,
 )
+_OTHER_PATHS: Final = {
+    "/ai/tool-providers{rest:path}": "/providers",
+    "/ai/tools/import/mcp": "/ai/tools/import-mcp",
+}
+"""Paths of the specifications, and the paths that they have here."""
 _RESTART_S: Final = 1.0
 _logger = logging.getLogger(__name__)
 
@@ -143,6 +150,8 @@ def create_app(
     by_a2a = A2aEndpoint(crib)
     for path in PATTERNS:
         app.router.routes.append(Route(path, by_a2a))
+    for other, path in _OTHER_PATHS.items():
+        app.router.routes.append(Route(f"{API}{other}", OtherPath(app.router, f"{API}{path}")))
     app.add_api_route("/health", _health, tags=["health"])
     return app
 

@@ -8,7 +8,7 @@ from fastapi import Query
 from pydantic import Field
 
 from toolcrib.contracts import Contract
-from toolcrib.crib.tools.queries import QueryPage, ResourceName
+from toolcrib.crib.tools.resources import QueryPage, ResourceName
 from toolcrib.infrastructure.queries.grammar import Condition, Every, equal
 from toolcrib.interfaces.server.http.caller_rights import CribDep
 from toolcrib.interfaces.server.http.requests import Routes
@@ -89,5 +89,5 @@ def add_count(router: Routes, resource: ResourceName) -> None:
     said = f"How many {resource.replace('_', ' ')} a filter means, of those that the caller may see."
 
     @router.get("/count", name=f"count_{noun}", description=said)
-    async def count(crib: CribDep, filter: Filter = None) -> Count:  # noqa: A002 - the name of the parameter
+    async def count(crib: CribDep, filter: Filter = None) -> Count:
         return Count(count=await crib.queries.count(resource, filter=filter))

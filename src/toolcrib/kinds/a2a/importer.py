@@ -104,9 +104,9 @@ async def fetch_card(
     try:
         card = parse_agent_card(orjson.loads(response.body))
     except (ValueError, ParseError, AttributeError, TypeError) as problem:
-        raise InvalidInput(f"what is at {url} is no agent card: {problem}") from problem
+        raise InvalidInput(f"what is at {url} is not an agent card: {problem}") from problem
     if not card.name:
-        raise InvalidInput(f"what is at {url} is no agent card: it has no name")
+        raise InvalidInput(f"what is at {url} is not an agent card: it has no name")
     return card
 
 

@@ -114,7 +114,7 @@ def _expression_problems(field: str, text: str, known: Collection[str], *, alone
         yield f"{field}: {problem}"
         return
     if not template.placeholders or (alone and len(template.parts) > 1):
-        yield f"{field} {text!r} is no expression; write it as ${{…}}, and nothing beside it"
+        yield f"{field} {text!r} is not an expression; write it as ${{…}}, and nothing beside it"
 
 
 def _mapping_problems(mapping: JsonObject, known: Collection[str]) -> Iterator[str]:

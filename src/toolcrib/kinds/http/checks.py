@@ -89,7 +89,7 @@ def _header_problems(headers: Mapping[str, str]) -> Iterator[str]:
         yield f"headers has {twice!r} twice, in other letters; take one away"
     for name, value in headers.items():
         if not _TOKEN.fullmatch(name):
-            yield f"headers has {name!r}, which is no name of a header; correct it"
+            yield f"headers has {name!r}, which is not a valid header name; correct it"
         if name.lower() in _OUR_HEADERS:
             yield f"headers has {name!r}, which follows from the URL and the body; take it away"
         if CREDENTIAL_NAME.search(name) or SECRET_REFERENCE.search(value):
@@ -143,10 +143,10 @@ def _body_problems(body: HttpBody) -> Iterator[str]:
         yield f"body.encodings is for forms and multipart bodies, and this one is {body.encoding!r}; take it away"
     unknown = sorted(set(body.encodings) - set(body.fields.values())) if body.argument is None else []
     if unknown:
-        yield f"body.encodings names {unknown[0]!r}, which is no field on the wire; correct the name"
+        yield f"body.encodings names {unknown[0]!r}, which is not a field on the wire; correct the name"
     for header in (name for encoding in body.encodings.values() for name in encoding.headers):
         if header.lower() in _OUR_PART_HEADERS or not _TOKEN.fullmatch(header):
-            yield f"body.encodings has the part header {header!r}, which is ours to write or is no name; take it away"
+            yield f"body.encodings has the part header {header!r}, which is invalid or set by Toolcrib; remove it"
 
 
 def _paging_problems(paging: Paging, arguments: frozenset[str]) -> Iterator[str]:

@@ -246,8 +246,7 @@ class HttpFile(Contract):
     size: int | None = None
     """Bytes."""
     base64: str | None = None
-    """The bytes (RFC 4648, section 4); null in an output whose bytes are an attachment: those that a model can be
-    shown, and those that are too many."""
+    """The bytes (RFC 4648, section 4); null in an output whose bytes are an attachment, because they are too many."""
 
 
 class HttpImplementation(Implementation):

@@ -46,6 +46,15 @@ def with_files(message: Message, attachments: Iterable[Attachment]) -> Message:
     return Message(message.role, (*message.parts, *files))
 
 
+def has_files(messages: Iterable[Message]) -> bool:
+    """Whether a conversation has files; it is asked of every request."""
+    for message in messages:
+        for part in message.parts:
+            if type(part) is FilePart or (type(part) is ToolResult and part.files):
+                return True
+    return False
+
+
 def files_in(messages: Iterable[Message]) -> list[FilePart]:
     """The files of a conversation, in order."""
     found: list[FilePart] = []

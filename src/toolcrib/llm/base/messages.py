@@ -350,7 +350,7 @@ class Request(Struct, frozen=True, kw_only=True, gc=False):
     """Fields of the provider's request body, sent as they are; they win over everything above."""
     timeouts: Timeouts = MODEL_TIMEOUTS
     files: Mapping[str, bytes] | None = None
-    """The bytes of the messages' files, by digest; null if there are no files. What is missing is described in words."""
+    """The bytes of the messages' files, by digest; null if there are none. What is missing is described in words."""
 
 
 def in_words(text: str) -> tuple[Text, ...]:

@@ -284,8 +284,6 @@ class KnownModel(Struct, frozen=True):
     description: str | None = None
     context_window: int | None = None
     """Tokens that it takes in and gives out at most."""
-    reads_images: bool | None = None
-    """True if images have a rate of their own; nothing says that a model reads none."""
     deprecated: bool | None = None
     price_note: str | None = None
 
@@ -306,7 +304,6 @@ def describe_model(provider: str, model: str) -> KnownModel:
         title=known.name,
         description=known.description,
         context_window=known.context_window,
-        reads_images=True if found.model_price.input_image_mtok is not None else None,
         deprecated=known.deprecated,
         price_note=known.price_comments,
     )

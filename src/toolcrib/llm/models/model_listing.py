@@ -103,7 +103,7 @@ class ModelListing:
             max_output_tokens=LONGEST_ANSWER if is_local else None,
             tools=quirks.tool_calling,
             structured_output=quirks.structured,
-            images=False if is_local else known.reads_images,
+            inputs=tuple(sorted(quirks.inputs)),
             reasoning=True if quirks.encrypted_reasoning or not quirks.sampling else None,
             deprecated=known.deprecated,
         )
@@ -120,7 +120,7 @@ class ModelListing:
             max_output_tokens=None,
             tools=None,
             structured_output=None,
-            images=None,
+            inputs=None,
             reasoning=None,
             deprecated=None,
         )

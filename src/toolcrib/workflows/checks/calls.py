@@ -61,7 +61,7 @@ def stage_problems(layout: Layout, step: WorkflowStep, handler: str) -> Iterator
 def _stage_tool_problems(layout: Layout, step: WorkflowStep, tool: ToolRevision) -> Iterator[WorkflowProblem]:
     implementation = tool.definition.implementation
     if not isinstance(implementation, AgenticImplementation) or implementation.mode != "deterministic":
-        message = f"{tool.name!r} is no deterministic agentic tool"
+        message = f"{tool.name!r} is not a deterministic agentic tool"
         yield layout.error(step, ("input", "tool"), message, "name one, or call it as the step's tool")
         return
     if tool.definition.requires_confirmation and not layout.definition.requires_confirmation:

@@ -8,7 +8,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from typing import Literal, NamedTuple, TypeAlias
 
-from toolcrib.contracts import Dependent, ToolDefinition, ToolRevision, Verdict
+from toolcrib.contracts import AgenticImplementation, Dependent, ToolDefinition, ToolRevision, Verdict
 from toolcrib.contracts.workflows import GraphEdge, WorkflowDefinition, WorkflowImplementation
 from toolcrib.core.registry import Lock, LockedReference, dependents_of, meant
 from toolcrib.workflows.checks import CheckContext, check_workflow, draw
@@ -76,7 +76,10 @@ def _uses(definition: ToolDefinition, name: str, kind: NamedKind) -> bool:
     workflow = definition.implementation
     match kind:
         case "provider":
-            return definition.provider == name
+            return definition.provider == name or (
+                isinstance(workflow, AgenticImplementation)
+                and any(data.provider == name for data in workflow.context.provider_data)
+            )
         case "workflow_step":
             return isinstance(workflow, WorkflowImplementation) and name in workflow.handlers
         case "condition":

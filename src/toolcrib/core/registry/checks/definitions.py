@@ -151,7 +151,7 @@ def _check_rules(definition: ToolDefinition) -> None:
 def _check_category(definition: ToolDefinition) -> None:
     """A category is a segment of a tool's URI."""
     if not _SEGMENT.fullmatch(definition.category):
-        msg = f"tool {definition.name!r}: category {definition.category!r} is no segment of a security URI"
+        msg = f"tool {definition.name!r}: category {definition.category!r} is not a segment of a security URI"
         raise InvalidDefinition(f"{msg}; give it at least one character, none of them / or *")
 
 

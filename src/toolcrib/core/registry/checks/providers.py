@@ -72,7 +72,7 @@ def check_provider_name(name: str) -> None:
         InvalidDefinition: The name, and what it may consist of.
     """
     if not re.fullmatch(NAME_PATTERN, name):
-        msg = f"{name[:200]!r} is no name of a provider: use 1 to 128 letters, digits and _ . -, the first a letter"
+        msg = f"{name[:200]!r} is not a valid provider name: use 1 to 128 letters, digits and _ . -, the first a letter"
         raise InvalidDefinition(msg)
 
 

@@ -341,7 +341,7 @@ class RunContext:
         """
         self._parking.check()
         guardrails, principal = self.policy.guardrails, self.principal
-        scope = ModelCallScope(guardrails, principal.realm, principal.id, self._deeds.tainted_by, self.read_blob)
+        scope = ModelCallScope(guardrails, principal.realm, principal.id, self._deeds.tainted_by)
         return self.models.perform(call, scope)
 
     def keep_answer(self, model: LanguageModel, request: Request) -> bool:

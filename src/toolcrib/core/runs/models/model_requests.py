@@ -4,11 +4,11 @@ The model layer never retries, so every attempt is an event, with its decision, 
 crash interrupted is sent again, and the lost attempt counts with its maximum usage.
 """
 
-from collections.abc import Callable, Coroutine, Sequence
+from collections.abc import Awaitable, Callable, Coroutine
 from contextlib import suppress
 from dataclasses import dataclass
 from decimal import Decimal
-from typing import Any, Final, NamedTuple
+from typing import Any, Final, NamedTuple, TypeAlias
 
 import msgspec
 import orjson
@@ -57,7 +57,6 @@ from toolcrib.core.runs.models.live import OpenBuffer, answer, no_subscribers
 from toolcrib.core.runs.models.request_screening import NOBODY, Estimate, ModelCallScope, Screens
 from toolcrib.llm import (
     Cost,
-    FilePart,
     Message,
     Request,
     Response,
@@ -68,7 +67,7 @@ from toolcrib.llm import (
 )
 from toolcrib.llm import TokenUsage as ModelUsage
 from toolcrib.llm.base.errors import ModelRetryPolicy
-from toolcrib.llm.base.files import files_in, places_shown
+from toolcrib.llm.base.files import files_in, has_files, places_shown
 from toolcrib.llm.base.messages import GrowingHash
 from toolcrib.llm.models.model import LanguageModel, ModelWithFallbacks
 
@@ -158,6 +157,10 @@ class Spending:
     cost_unknown: bool = False
 
 
+ReadBlob: TypeAlias = Callable[[str], Awaitable[bytes]]
+"""Reads what is kept under a digest; raises `NotFound`."""
+
+
 class ModelCallRules(NamedTuple):
     """What the model calls of a run are held against."""
 
@@ -169,6 +172,8 @@ class ModelCallRules(NamedTuple):
     """The content filters; in a replay they find what they found."""
     narrows_tokens: bool = False
     """Whether a request that does not fit into the cost limits is made with fewer output tokens."""
+    read_blob: ReadBlob | None = None
+    """Reads the bytes of files; files are described in words if null."""
 
 
 class ModelCalls:
@@ -212,6 +217,7 @@ class ModelCalls:
         self._hashes = GrowingHash()
         self._screens = rules.screens or Screens()
         self._narrows_tokens = rules.narrows_tokens
+        self._read_blob = rules.read_blob
         self._fallback = history.fallback
         """The model that is asked in place of the one that is configured; that one if null."""
         self._kept: ModelReservation | None = None
@@ -237,7 +243,7 @@ class ModelCalls:
             or (self.recording is not None)
         ):
             return self._recall(call, standing)
-        return self._send_until_answered(call, standing)
+        return self._send(call, standing)
 
     async def _recall(self, call: ModelCall, standing: ModelCallScope) -> Response:
         """What is known of a call already, here or in the run that is taken from; else the model is asked."""
@@ -256,7 +262,7 @@ class ModelCalls:
         recorded = None if self.recording is None else self.recording.answer(call.position, screened.request_hash)
         if recorded is not None:
             return self._take(self._admit_attempt(screened, standing, found, 1, recorded=True), standing, recorded)
-        return await self._send_until_answered(call, standing)
+        return await self._send(call, standing)
 
     def _screened(self, call: ModelCall, standing: ModelCallScope) -> tuple[ModelCall, GuardDecision | None]:
         """The call as it may be sent, with the hash of that, and what content filters have found."""
@@ -282,11 +288,12 @@ class ModelCalls:
         ), found
 
     async def _with_files(
-        self, call: ModelCall, found: GuardDecision | None, files: Sequence[FilePart], standing: ModelCallScope
+        self, call: ModelCall, found: GuardDecision | None, standing: ModelCallScope
     ) -> tuple[ModelCall, GuardDecision | None]:
         """The call with the bytes of its files, and what content filters have found in all of it."""
+        files = files_in(call.request.messages)
         data: dict[str, bytes] = {}
-        shown, read = [files[place] for place in sorted(places_shown(files))], standing.read_blob
+        shown, read = [files[place] for place in sorted(places_shown(files))], self._read_blob
         for file in shown:
             if read is not None and file.digest not in data:
                 with suppress(NotFound):
@@ -425,14 +432,26 @@ class ModelCalls:
         cached = model.cost(msgspec.structs.replace(most, cache_write=most.input), now).usd
         return cost if cached is None or cached <= cost else cached
 
-    async def _send_until_answered(self, asked: ModelCall, standing: ModelCallScope) -> Response:
+    def _send(self, asked: ModelCall, standing: ModelCallScope) -> Coroutine[Any, Any, Response]:
+        """Ask the model what it may be asked, with the bytes of the files in it."""
         call, found = self._screened(asked, standing)
-        if files := files_in(call.request.messages):
-            call, found = await self._with_files(call, found, files, standing)
+        if has_files(call.request.messages):
+            return self._send_with_files(call, found, standing)
+        return self._send_until_answered(call, found, standing)
+
+    async def _send_with_files(
+        self, asked: ModelCall, found: GuardDecision | None, standing: ModelCallScope
+    ) -> Response:
+        call, found = await self._with_files(asked, found, standing)
+        return await self._send_until_answered(call, found, standing)
+
+    async def _send_until_answered(
+        self, call: ModelCall, found: GuardDecision | None, standing: ModelCallScope
+    ) -> Response:
         first = number = self._history.attempts.get(call.position, 0) + 1
         others: tuple[LanguageModel, ...] = ()
-        if type(asked.model) is ModelWithFallbacks:
-            model, others = self._candidates(asked.model)
+        if type(call.model) is ModelWithFallbacks:
+            model, others = self._candidates(call.model)
             call = _asking(call, model)
         is_held = bool(standing.guardrails) and withholds_text(standing.guardrails)
         while True:

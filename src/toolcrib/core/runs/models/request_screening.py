@@ -4,8 +4,8 @@ Nothing is sent or spent here; `ModelCalls` reserves the estimate and records th
 """
 
 import re
-from collections.abc import Awaitable, Callable, Mapping, Sequence
-from typing import Final, TypeAlias
+from collections.abc import Mapping, Sequence
+from typing import Final
 
 import msgspec
 import orjson
@@ -27,10 +27,6 @@ _MARGIN: Final = 1.1
 _ESCAPE: Final = re.compile(r"\\(?:u([0-9A-Fa-f]{4})|.)", re.DOTALL)
 
 
-ReadBlob: TypeAlias = Callable[[str], Awaitable[bytes]]
-"""Reads what is kept under a digest; raises `NotFound`."""
-
-
 class ModelCallScope(Struct, frozen=True, gc=False):
     """How a run stands when it asks a model: what its guardrails are told."""
 
@@ -38,8 +34,6 @@ class ModelCallScope(Struct, frozen=True, gc=False):
     realm: str = ""
     principal: str = ""
     tainted_by: str | None = None
-    read_blob: ReadBlob | None = None
-    """Reads the bytes of files; they are described in words if null."""
 
 
 NOBODY: Final = ModelCallScope()

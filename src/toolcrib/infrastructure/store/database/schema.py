@@ -44,7 +44,7 @@ def state_of(session: Session, store: str) -> SchemaState:
 def _migrations(*, after: str) -> Iterator[tuple[str, str]]:
     from alembic.script import ScriptDirectory  # noqa: PLC0415 - heavy, and needed once per release
 
-    for script in reversed(list(ScriptDirectory(str(MIGRATIONS)).walk_revisions())):
+    for script in reversed(list(ScriptDirectory(str(MIGRATIONS), recursive_version_locations=True).walk_revisions())):
         if script.revision > after:
             yield script.revision, script.doc.partition("\n")[0]
 
@@ -112,6 +112,7 @@ def migrate(connection: sa.Connection, revision: str = HEAD) -> None:
 
     config = Config(attributes={"connection": connection})
     config.set_main_option("script_location", str(MIGRATIONS).replace("%", "%%"))
+    config.set_main_option("recursive_version_locations", "true")
     config.set_main_option("path_separator", "os")
     if not connection.in_transaction():
         connection.begin()  # Alembic commits each revision by itself unless it is told of a transaction

@@ -9,7 +9,7 @@ from typing import TypeVar
 from toolcrib.contracts import Approval, Conversation, NotFound, RunEvent, Signal, digest
 from toolcrib.infrastructure.queries.grammar import Condition
 from toolcrib.infrastructure.queries.rows import Field, compile_test, sort_page
-from toolcrib.infrastructure.store.ports.queries import APPROVAL_FIELDS, CONVERSATION_FIELDS, StoreQuery
+from toolcrib.infrastructure.store.ports.queried_fields import APPROVAL_FIELDS, CONVERSATION_FIELDS, StoreQuery
 from toolcrib.infrastructure.store.ports.records import (
     ANY_CONVERSATION,
     ApprovalFilter,

@@ -39,7 +39,7 @@ from toolcrib.infrastructure.store.memory.memory_records import (
 )
 from toolcrib.infrastructure.store.memory.memory_retention import MemoryRetention
 from toolcrib.infrastructure.store.ports import state_changes as rules
-from toolcrib.infrastructure.store.ports.queries import RUN_FIELDS, StoreQuery
+from toolcrib.infrastructure.store.ports.queried_fields import RUN_FIELDS, StoreQuery
 from toolcrib.infrastructure.store.ports.store import (
     ApiKey,
     Changed,

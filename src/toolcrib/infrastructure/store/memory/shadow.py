@@ -11,7 +11,7 @@ from typing import Final, get_args
 from toolcrib.contracts import Conversation, Event, NotFound, PermissionDenied, Run, RunEvent, RunStatus, Signal
 from toolcrib.infrastructure.queries.grammar import Condition
 from toolcrib.infrastructure.store.memory.memory_store import MemoryStore
-from toolcrib.infrastructure.store.ports.queries import StoreQuery
+from toolcrib.infrastructure.store.ports.queried_fields import StoreQuery
 from toolcrib.infrastructure.store.ports.records import (
     ANY_CONVERSATION,
     ApprovalStore,

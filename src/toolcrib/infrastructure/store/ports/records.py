@@ -15,7 +15,7 @@ from msgspec import Struct
 
 from toolcrib.contracts import Approval, ApprovalStatus, Conflict, Conversation, ConversationStatus, NotFound
 from toolcrib.infrastructure.queries.grammar import Condition
-from toolcrib.infrastructure.store.ports.queries import StoreQuery
+from toolcrib.infrastructure.store.ports.queried_fields import StoreQuery
 
 
 @dataclass(frozen=True, slots=True)

@@ -13,7 +13,7 @@ from msgspec import Struct
 
 from toolcrib.contracts import Event, JsonObject, LifeCycle, Run, RunEvent, RunResult, RunStatus, Signal
 from toolcrib.infrastructure.queries.grammar import Condition
-from toolcrib.infrastructure.store.ports.queries import StoreQuery
+from toolcrib.infrastructure.store.ports.queried_fields import StoreQuery
 from toolcrib.infrastructure.store.ports.records import ApprovalStore, ConversationStore, Counters, SealedValues
 from toolcrib.infrastructure.store.ports.retention import RetentionStore
 

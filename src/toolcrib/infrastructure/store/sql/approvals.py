@@ -12,7 +12,7 @@ from toolcrib.infrastructure.store.database.database import Database
 from toolcrib.infrastructure.store.database.dialect import insert_new
 from toolcrib.infrastructure.store.database.session import Row, Session, Statement
 from toolcrib.infrastructure.store.database.tables import APPROVALS
-from toolcrib.infrastructure.store.ports.queries import APPROVAL_FIELDS, StoreQuery
+from toolcrib.infrastructure.store.ports.queried_fields import APPROVAL_FIELDS, StoreQuery
 from toolcrib.infrastructure.store.ports.records import ApprovalFilter, no_approval
 from toolcrib.infrastructure.store.ports.state_changes import (
     Answered,

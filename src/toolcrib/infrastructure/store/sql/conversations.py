@@ -12,7 +12,7 @@ from toolcrib.infrastructure.store.database.database import Database
 from toolcrib.infrastructure.store.database.dialect import insert_new
 from toolcrib.infrastructure.store.database.session import Row, Session
 from toolcrib.infrastructure.store.database.tables import CONVERSATIONS
-from toolcrib.infrastructure.store.ports.queries import CONVERSATION_FIELDS, StoreQuery
+from toolcrib.infrastructure.store.ports.queried_fields import CONVERSATION_FIELDS, StoreQuery
 from toolcrib.infrastructure.store.ports.records import (
     ANY_CONVERSATION,
     ConversationFilter,

@@ -20,7 +20,7 @@ from toolcrib.infrastructure.store.database.dialect import insert_new
 from toolcrib.infrastructure.store.database.session import OnRuns, Row, Session, TouchesRuns
 from toolcrib.infrastructure.store.database.tables import EVENTS, HAVE_ENDED, RUNS, SIGNALS, SUCCEEDED, UNSUCCESSFUL
 from toolcrib.infrastructure.store.ports import state_changes as rules
-from toolcrib.infrastructure.store.ports.queries import RUN_FIELDS, StoreQuery
+from toolcrib.infrastructure.store.ports.queried_fields import RUN_FIELDS, StoreQuery
 from toolcrib.infrastructure.store.ports.state_changes import LogState
 from toolcrib.infrastructure.store.ports.store import Claim, Lease, RunChange
 from toolcrib.infrastructure.store.sql.approvals import Step, following, hearing

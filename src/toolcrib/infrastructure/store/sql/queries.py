@@ -1,4 +1,4 @@
-"""Filters and orders over the rows of one table: what `ports.queries` names, as columns."""
+"""Filters and orders over the rows of one table: what `ports.queried_fields` names, as columns."""
 
 from collections.abc import Callable, Mapping
 from datetime import datetime
@@ -8,11 +8,11 @@ import sqlalchemy as sa
 from sqlalchemy.exc import DataError
 
 from toolcrib.contracts import InvalidInput
-from toolcrib.infrastructure.queries.grammar import Comparison, Condition, Constant, Every, FieldOf, Membership
+from toolcrib.infrastructure.queries.grammar import Comparison, Condition, Every, FieldOf, FilterConstant, Membership
 from toolcrib.infrastructure.queries.rows import Field
 from toolcrib.infrastructure.queries.statements import to_clause, to_order, to_seek
 from toolcrib.infrastructure.store.database.session import Row, Session
-from toolcrib.infrastructure.store.ports.queries import StoreQuery
+from toolcrib.infrastructure.store.ports.queried_fields import StoreQuery
 from toolcrib.infrastructure.store.sql.rows import to_micros
 
 T = TypeVar("T")
@@ -120,7 +120,7 @@ def _execute(session: Session, statement: sa.Select[Any]) -> sa.CursorResult[Any
 def values_required(condition: Condition, name: str) -> set[Any] | None:
     """The values that a field can have where a condition is met; null if it may be any."""
     match condition:
-        case Comparison("eq", FieldOf(field), Constant(value)) if field == name:
+        case Comparison("eq", FieldOf(field), FilterConstant(value)) if field == name:
             return {value}
         case Membership(FieldOf(field), values) if field == name:
             return {each.value for each in values}

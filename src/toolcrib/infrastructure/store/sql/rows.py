@@ -22,7 +22,7 @@ from toolcrib.contracts import (
 )
 from toolcrib.contracts.base.base import read_json
 from toolcrib.infrastructure.store.database.session import Row
-from toolcrib.infrastructure.store.ports.queries import input_text, known_cost
+from toolcrib.infrastructure.store.ports.queried_fields import input_text, known_cost
 from toolcrib.infrastructure.store.ports.state_changes import first_entry
 from toolcrib.infrastructure.store.ports.store import Lease
 

@@ -13,7 +13,17 @@ import typer
 
 from toolcrib.interfaces.cli.support.commands import Table, print_json, prints, says, shows
 from toolcrib.interfaces.cli.support.groups import CommandApp, command
-from toolcrib.interfaces.cli.support.session import DEFAULT_STORE, AsJson, IdOf, Store, key_ids, secret_names, with_crib
+from toolcrib.interfaces.cli.support.session import (
+    DEFAULT_STORE,
+    AsJson,
+    Filter,
+    IdOf,
+    Sort,
+    Store,
+    key_ids,
+    secret_names,
+    with_crib,
+)
 
 if TYPE_CHECKING:
     from toolcrib.contracts import SecretEntry
@@ -66,9 +76,9 @@ _SECRETS: "Table[SecretEntry]" = Table(
 
 @command(secrets_app, "list", example="toolcrib secret list")
 @shows(_SECRETS)
-async def list_secrets(crib: "Crib") -> "Sequence[SecretEntry]":
+async def list_secrets(crib: "Crib", filter: Filter = None, sort: Sort = None) -> "Sequence[SecretEntry]":
     """List the secrets, without values."""
-    return await crib.secrets.list()
+    return crib.queries.select("secrets", await crib.secrets.list(), filter=filter, sort=sort)
 
 
 @command(secrets_app, "remove", example="toolcrib secret remove CRM_TOKEN")

@@ -199,6 +199,7 @@ SERVERS: "Resource[McpServerDefinition]" = Resource(
     add=_add,
     remove=lambda crib, name: crib.mcp_servers.remove(name),
     shown=ItemFormat(
+        queried="mcp_servers",
         table=Table(
             {
                 "Name": lambda each: each.name,
@@ -208,7 +209,7 @@ SERVERS: "Resource[McpServerDefinition]" = Resource(
                 "Without": lambda each: ", ".join(each.excluded_tools),
                 "Address": lambda each: each.path,
             }
-        )
+        ),
     ),
     help=HelpTexts({}, {"show": " crm", "add": " crm-server.yaml", "remove": " crm"}, group="mcp"),
 )

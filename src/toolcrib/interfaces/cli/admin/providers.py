@@ -9,6 +9,7 @@ import sys
 from collections.abc import AsyncGenerator, Awaitable, Callable, Sequence
 from contextlib import asynccontextmanager
 from dataclasses import dataclass
+from datetime import timedelta
 from typing import TYPE_CHECKING, Annotated, Final
 
 import typer
@@ -95,15 +96,17 @@ def _answer(*, known: bool) -> bytes:
 if TYPE_CHECKING:
     from toolcrib.contracts import (
         Consent,
+        Dependent,
         Discovery,
         ProviderCheck,
         ProviderDefinition,
         ReferenceSnapshot,
         Revocation,
     )
+    from toolcrib.contracts.tools.provider_use import ProviderImpact, ProviderRemoval, ProviderUsage
     from toolcrib.core.providers import ImportedApi
     from toolcrib.crib import Crib
-    from toolcrib.interfaces.cli.render.documents import ListReadings, Removed
+    from toolcrib.interfaces.cli.render.documents import ListReadings
 
 app = CommandApp("Define, test and connect the systems that tools talk to.")
 
@@ -115,6 +118,8 @@ Name = Annotated[
 ]
 Port = Annotated[int, typer.Option("--port", min=0, max=65535, help="Of the page on this machine; 0 for a free one.")]
 Paste = Annotated[bool, typer.Option("--paste", help="Ask for the URL to which the browser was sent, without a page.")]
+WithTools = Annotated[bool, typer.Option("--with-tools", help="Remove its tools too.")]
+Days = Annotated[int, typer.Option("--days", min=1, max=3650, help="How many days back runs are counted.")]
 Shared = Annotated[bool, typer.Option("--shared", help="The connection of the whole realm, not one's own.")]
 
 
@@ -250,26 +255,71 @@ async def disconnect(crib: "Crib", name: Name, shared: Shared = False) -> "Revoc
     return await crib.connections.revoke(name, shared=shared)
 
 
+def _print_removal(found: "ProviderRemoval") -> None:
+    print(found.message)
+    for name in found.broken:
+        print(f"does not work without it: {name}", file=sys.stderr)
+
+
 @command(app, "remove", example="toolcrib provider remove crm --yes")
-@prints("provider {found.name} is removed")
-def remove(name: Name, yes: Yes = False, store: Store = DEFAULT_STORE) -> "Removed":
+@prints(_print_removal)
+def remove(
+    name: Name, yes: Yes = False, with_tools: WithTools = False, store: Store = DEFAULT_STORE
+) -> "ProviderRemoval":
     """Remove a provider.
 
-    It asks first if tools call the provider: they are refused from then on.
+    It asks first if something depends on the provider: calls of its tools are refused from then on.
     """
-    from toolcrib.interfaces.cli.render.documents import Removed
 
-    async def work(crib: "Crib") -> None:
-        found = await crib.connections.provider(name)
-        realm = crib.principal.realm
-        callers = [each.name for each in crib.registry.current(realm) if each.definition.provider == name]
-        if callers:
-            count = "1 tool calls" if len(callers) == 1 else f"{len(callers)} tools call"
-            confirm(f"{count} provider {name}: {', '.join(callers[:5])}. Remove it?", yes=yes)
-        await crib.providers.remove(realm, found.name)
+    async def work(crib: "Crib") -> "ProviderRemoval":
+        dependents = [each.name for each in (await crib.connections.impact(name)).dependents]
+        if dependents:
+            shown = ", ".join(dependents[:5]) + (f" and {len(dependents) - 5} more" if len(dependents) > 5 else "")
+            confirm(f"Provider {name} is in use by {shown}. Remove it?", yes=yes)
+        return await crib.connections.remove(name, tools="remove" if with_tools else "keep")
 
-    with_crib(store, work)
-    return Removed(kind="provider", name=name)
+    return with_crib(store, work)
+
+
+_IMPACT: "Table[Dependent]" = Table(
+    {
+        "Kind": lambda each: each.kind,
+        "Name": lambda each: each.name,
+        "By": lambda each: " <- ".join(reversed(each.path[:-1])),
+    }
+)
+
+
+def _print_impact(found: "ProviderImpact") -> None:
+    _IMPACT(found.dependents)
+
+
+@command(app, "impact", example="toolcrib provider impact crm")
+@shows(_print_impact)
+async def show_impact(crib: "Crib", name: Name) -> "ProviderImpact":
+    """List what depends on a provider: tools, agentic tools, agents and workflows."""
+    return await crib.connections.impact(name)
+
+
+_USAGE: "Table[ProviderUsage]" = Table(
+    {
+        "Provider": lambda each: each.provider,
+        "Calls": lambda each: each.calls,
+        "Failed": lambda each: each.failed,
+        "Errors": lambda each: ", ".join(f"{code} {count}" for code, count in each.errors.items()),
+        "p50 ms": lambda each: each.latency_ms and f"{each.latency_ms.p50:.0f}",
+        "p95 ms": lambda each: each.latency_ms and f"{each.latency_ms.p95:.0f}",
+        "Cost": lambda each: "unknown" if each.cost_usd is None else f"${each.cost_usd:f}",
+        "Last used": lambda each: each.last_used_at,
+    }
+)
+
+
+@command(app, "usage", example="toolcrib provider usage --days 7")
+@shows(_USAGE)
+async def show_usage(crib: "Crib", days: Days = 30) -> "Sequence[ProviderUsage]":
+    """Show calls, errors, latencies and costs by provider, of the runs of the last days."""
+    return await crib.connections.usage(since=crib.clock.now() - timedelta(days=days))
 
 
 def _explain_problem(problem: ValueError) -> str:
@@ -294,6 +344,7 @@ PROVIDERS: "Resource[ProviderDefinition]" = Resource(
     list=_all,
     get=_one,
     shown=ItemFormat(
+        queried="providers",
         table=Table(
             {
                 "Name": lambda each: each.name,
@@ -302,7 +353,7 @@ PROVIDERS: "Resource[ProviderDefinition]" = Resource(
                 "Auth": lambda each: each.auth.kind,
                 "Enabled": lambda each: each.enabled,
             }
-        )
+        ),
     ),
     help=HelpTexts(
         {"show": "Print a provider's definition.\n\nIt has references to secrets, never a secret."}, {"show": " crm"}

@@ -25,7 +25,9 @@ from toolcrib.interfaces.cli.support.session import (
     DEFAULT_STORE,
     AsJson,
     DefinitionFile,
+    Filter,
     IdOf,
+    Sort,
     Store,
     conversation_ids,
     names_of,
@@ -205,7 +207,7 @@ AGENTS: "Resource[ToolRevision]" = Resource(
     list=_all,
     get=lambda crib, name: crib.agents.get(name),
     remove=lambda crib, name: crib.agents.remove(name),
-    shown=ItemFormat(table=print_tools, data=_definition),
+    shown=ItemFormat(queried="agents", table=print_tools, data=_definition),
     help=HelpTexts(
         {
             "show": "Print an agent's definition.",
@@ -251,10 +253,22 @@ _CONVERSATIONS: "Table[Conversation]" = Table(
 @command(conversations_app, "list", example="toolcrib conversation list --agent desk")
 @shows(_CONVERSATIONS)
 async def list_conversations(
-    crib: "Crib", agent: Agent = None, everybody: Everybody = False, limit: Limit = 20
+    crib: "Crib",
+    *,
+    agent: Agent = None,
+    everybody: Everybody = False,
+    filter: Filter = None,
+    sort: Sort = None,
+    limit: Limit = 20,
 ) -> "Sequence[Conversation]":
     """List conversations, the newest first."""
-    return await crib.conversations.list(agent=agent, everybody=everybody, limit=limit)
+    from toolcrib.infrastructure.queries.grammar import Every, equal
+
+    where = Every(() if agent is None else (equal("agent", agent),))
+    page = await crib.queries.page(
+        "conversations", filter=filter, sort=sort, limit=limit, everybody=everybody, where=where
+    )
+    return page.items
 
 
 def _print_conversation(found: "ConversationHistory") -> None:

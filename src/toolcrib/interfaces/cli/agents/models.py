@@ -19,7 +19,7 @@ if TYPE_CHECKING:
     from toolcrib.interfaces.cli.render.documents import InstallableModel, Removed
     from toolcrib.llm.local import LocalModel
 
-app = CommandApp("Install models that run on this machine, and look up those of providers.")
+app = CommandApp("Install local models, and look up those of providers.")
 
 DEFAULT_MODEL: Final = "qwen2.5-coder-1.5b"
 
@@ -121,9 +121,9 @@ _PROVIDERS: "Table[ModelProviderInfo]" = Table(
 @command(app, "providers", example="toolcrib model providers")
 @shows(_PROVIDERS)
 async def list_providers(crib: "Crib") -> "Sequence[ModelProviderInfo]":
-    """List the providers of models: whether their keys are set, and what is missing.
+    """List the providers of models, and what they lack.
 
-    Nothing is sent to them.
+    It tells whether their keys are set. Nothing is sent to them.
     """
     return await crib.model_catalog.providers()
 
@@ -144,7 +144,10 @@ _FOUND: "Table[ModelInfo]" = Table(
 @command(app, "find", example="toolcrib model find claude-sonnet")
 @shows(_FOUND)
 async def find(crib: "Crib", text: Text, limit: Limit = 50) -> "Sequence[ModelInfo]":
-    """Find models of providers: their prices per million tokens, and their context windows."""
+    """Find models of providers, with prices.
+
+    Prices are in US dollars for a million tokens.
+    """
     return (await crib.model_catalog.page(text=text, limit=limit)).items
 
 

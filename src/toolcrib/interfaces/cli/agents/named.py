@@ -117,6 +117,7 @@ FRAGMENTS: "Resource[PromptFragment]" = Resource(
     get=lambda crib, name: crib.fragments.get(name),
     remove=lambda crib, name: crib.fragments.remove(name),
     shown=ItemFormat(
+        queried="fragments",
         table=Table(
             {
                 "Name": lambda each: each.name,
@@ -137,6 +138,7 @@ ACCOUNTS: "Resource[ServiceAccount]" = Resource(
     get=lambda crib, name: crib.accounts.get(name),
     remove=lambda crib, name: crib.accounts.remove(name),
     shown=ItemFormat(
+        queried="accounts",
         table=Table(
             {
                 "Name": lambda each: each.name,
@@ -144,7 +146,7 @@ ACCOUNTS: "Resource[ServiceAccount]" = Resource(
                 "Grants": lambda each: ", ".join(each.grants),
                 "Description": lambda each: each.description,
             }
-        )
+        ),
     ),
     help=HelpTexts({}, {"show": " billing", "remove": " billing"}),
 )
@@ -158,13 +160,14 @@ CONDITIONS: "Resource[ConditionBinding]" = Resource(
     add=_add_condition,
     remove=lambda crib, name: crib.conditions.remove(name),
     shown=ItemFormat(
+        queried="conditions",
         table=Table(
             {
                 "Name": lambda each: each.name,
                 "Parameters": lambda each: ", ".join(each.parameters),
                 "Expression": lambda each: each.expression,
             }
-        )
+        ),
     ),
     help=HelpTexts({}, {"show": " is_won", "add": " is-won.yaml", "remove": " is_won"}),
 )
@@ -177,7 +180,7 @@ HANDLERS: "Resource[StepRegistration]" = Resource(
     get=lambda crib, name: crib.steps.get(name),
     add=_add_handler,
     remove=lambda crib, name: crib.steps.remove(name),
-    shown=ItemFormat(table=Table({"Name": lambda each: each.name, "Tool": lambda each: each.tool})),
+    shown=ItemFormat(queried="steps", table=Table({"Name": lambda each: each.name, "Tool": lambda each: each.tool})),
     help=HelpTexts({}, {"show": " deals.find", "add": " find.yaml", "remove": " deals.find"}),
 )
 HANDLERS.add_to(handlers_app)

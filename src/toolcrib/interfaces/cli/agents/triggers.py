@@ -51,6 +51,7 @@ TRIGGERS: "Resource[TriggerDefinition]" = Resource(
     add=_add,
     remove=lambda crib, name: crib.triggers.remove(name),
     shown=ItemFormat(
+        queried="triggers",
         table=Table(
             {
                 "Name": lambda each: each.name,
@@ -59,7 +60,7 @@ TRIGGERS: "Resource[TriggerDefinition]" = Resource(
                 "As": lambda each: each.account,
                 "Enabled": lambda each: each.enabled,
             }
-        )
+        ),
     ),
     help=HelpTexts({}, {"show": " nightly", "add": " nightly.yaml", "remove": " nightly"}),
 )

@@ -44,15 +44,19 @@ from toolcrib.contracts import (
     TriggerState,
 )
 from toolcrib.contracts.projects import ProjectPlan
+from toolcrib.contracts.providers.tool_access import ToolAccess
 from toolcrib.contracts.pruning_and_rehearsal import Pruned, RehearsalReport
 from toolcrib.contracts.runs.comparisons import RunDiff
 from toolcrib.contracts.runs.trace import Settlement
 from toolcrib.contracts.schemas import DIALECT
 from toolcrib.contracts.specs.model_listing import ModelInfo, ModelProviderInfo
+from toolcrib.contracts.tools.provider_use import ProviderImpact, ProviderRemoval, ProviderUsage
+from toolcrib.contracts.tools.rendered_prompts import RenderedPrompt, SentPrompt
 from toolcrib.contracts.workflows import (
     ConditionBinding,
     InstanceSummary,
     Materialized,
+    MaterializePreview,
     Publication,
     StepRegistration,
     WorkflowDefinition,
@@ -141,10 +145,12 @@ OUTPUTS: Final[Mapping[str, Any]] = {
     "provider disconnect": Revocation,
     "provider discover": Discovery,
     "provider list": list[ProviderDefinition],
-    "provider remove": own.Removed,
+    "provider impact": ProviderImpact,
+    "provider remove": ProviderRemoval,
     "provider show": ProviderDefinition,
     "provider sync": own.ImportedTools,
     "provider test": ProviderCheck,
+    "provider usage": list[ProviderUsage],
     "prune": Pruned,
     "reference list": list[ReferenceSnapshot],
     "reference show": own.ListReadings,
@@ -157,6 +163,7 @@ OUTPUTS: Final[Mapping[str, Any]] = {
     "run export": own.ExportedRun,
     "run fork": own.ForkedRun,
     "run list": list[Run],
+    "run prompts": list[SentPrompt],
     "run replay": Replay,
     "run resume": Trace,
     "run settle": Settlement,
@@ -171,6 +178,7 @@ OUTPUTS: Final[Mapping[str, Any]] = {
     "settings": own.SettingsReport,
     "store migrate": own.SchemaReport,
     "store show": own.SchemaReport,
+    "tool access": ToolAccess,
     "tool accept": ToolRevision,
     "tool activate": ToolRevision,
     "tool add": list[ToolRevision],
@@ -195,6 +203,7 @@ OUTPUTS: Final[Mapping[str, Any]] = {
     "tool revisions": list[PromptRevision] | PromptDifference,
     "tool search": list[ToolRevision],
     "tool show": ToolRevision,
+    "tool render-prompt": RenderedPrompt,
     "tool test-prompt": PromptTest,
     "up": own.ProcessEvent,
     "upgrade rehearse": RehearsalReport,
@@ -212,7 +221,7 @@ OUTPUTS: Final[Mapping[str, Any]] = {
     "workflow graph": WorkflowGraph,
     "workflow impact": ImpactReport,
     "workflow list": list[ToolRevision],
-    "workflow materialize": Materialized,
+    "workflow materialize": Materialized | MaterializePreview,
     "workflow publish": Publication,
     "workflow remove": own.Removed,
     "workflow revert": Publication,

@@ -12,8 +12,10 @@ from toolcrib.interfaces.cli.support.groups import CommandApp, command
 from toolcrib.interfaces.cli.support.inputs import json_object, json_value
 from toolcrib.interfaces.cli.support.session import (
     DEFAULT_STORE,
+    Filter,
     IdOf,
     RunId,
+    Sort,
     Store,
     approval_ids,
     run_ids,
@@ -84,11 +86,19 @@ _APPROVALS: "Table[Approval]" = Table(
 @command(app, "list", example="toolcrib approval list --status all")
 @shows(_APPROVALS)
 async def list_approvals(
-    crib: "Crib", *, status: Status = "waiting", tool: Tool = None, run_id: OfRun = None, limit: Limit = 50
+    crib: "Crib",
+    *,
+    status: Status = "waiting",
+    tool: Tool = None,
+    run_id: OfRun = None,
+    filter: Filter = None,
+    sort: Sort = None,
+    limit: Limit = 50,
 ) -> "Sequence[Approval]":
     """List approvals, the oldest first."""
     wanted: ApprovalStatus | None = None if status == "all" else status
-    return (await crib.approvals.page(status=wanted, tool=tool, run_id=run_id, limit=limit)).items
+    page = await crib.approvals.page(status=wanted, tool=tool, run_id=run_id, filter=filter, sort=sort, limit=limit)
+    return page.items
 
 
 def _facts(found: "ApprovalView") -> list[tuple[str, str]]:

@@ -1,5 +1,6 @@
 """`toolcrib run`: list and show runs, resume, answer and cancel them. `toolcrib attachment`: what they put out."""
 
+import json
 from base64 import b64encode
 from collections.abc import Sequence
 from dataclasses import asdict
@@ -13,10 +14,20 @@ from toolcrib.interfaces.cli.render.rows import print_rows
 from toolcrib.interfaces.cli.render.tables import print_runs
 from toolcrib.interfaces.cli.support.commands import is_unsuccessful, print_json, prints, shows
 from toolcrib.interfaces.cli.support.groups import CommandApp, command
-from toolcrib.interfaces.cli.support.session import DEFAULT_STORE, AsJson, RunId, Store, tool_names, with_crib
+from toolcrib.interfaces.cli.support.session import (
+    DEFAULT_STORE,
+    AsJson,
+    Filter,
+    RunId,
+    Sort,
+    Store,
+    tool_names,
+    with_crib,
+)
 
 if TYPE_CHECKING:
     from toolcrib.contracts import Attachment, OpenQuestion, Run, Trace
+    from toolcrib.contracts.tools.rendered_prompts import SentPrompt
     from toolcrib.crib import Crib
     from toolcrib.interfaces.cli.render.documents import AttachmentContent, RunSummary
 
@@ -50,9 +61,14 @@ Into = Annotated[
 
 @command(app, "list", example="toolcrib run list --limit 5")
 @shows(print_runs)
-async def list_runs(crib: "Crib", tool: Tool = None, limit: Limit = 20) -> "Sequence[Run]":
+async def list_runs(
+    crib: "Crib", *, tool: Tool = None, filter: Filter = None, sort: Sort = None, limit: Limit = 20
+) -> "Sequence[Run]":
     """List runs, the newest first."""
-    return await crib.store.journal.runs(crib.principal.realm, tool=tool, limit=limit)
+    from toolcrib.infrastructure.queries.grammar import Every, equal
+
+    where = Every(() if tool is None else (equal("tool", tool),))
+    return (await crib.queries.page("runs", filter=filter, sort=sort, limit=limit, where=where)).items
 
 
 def _print_summary(found: "RunSummary") -> None:
@@ -94,6 +110,24 @@ async def show(crib: "Crib", run_id: RunId) -> "RunSummary":
         steps.append(f"toolcrib run trace {run_id} --traceback")
         steps.append(f"toolcrib run fork {run_id} --set NAME=VALUE")
     return RunSummary(run=run, next_steps=tuple(steps))
+
+
+def _print_prompts(found: "Sequence[SentPrompt]") -> None:
+    for sent in found:
+        print(f"## {sent.position}, {sent.purpose}: {sent.model}, {sent.tokens.total} tokens ({sent.tokens.method})")
+        print(sent.system)
+        for message in sent.messages:
+            print(f"{message['role']}: {json.dumps(message['parts'], ensure_ascii=False)}")
+
+
+@command(app, "prompts", example="toolcrib run prompts latest")
+@shows(_print_prompts)
+async def show_prompts(crib: "Crib", run_id: RunId) -> "Sequence[SentPrompt]":
+    """Print the whole requests of a run's own model calls.
+
+    They are put together by a replay; nothing is sent.
+    """
+    return await crib.sent_prompts(await crib.ids.find("run", run_id))
 
 
 @command(app, "trace", example="toolcrib run trace latest --full")

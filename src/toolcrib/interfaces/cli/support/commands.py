@@ -25,16 +25,30 @@ import typer
 from toolcrib.interfaces.cli.render.rows import print_rows
 from toolcrib.interfaces.cli.support.groups import command
 from toolcrib.interfaces.cli.support.inputs import object_in, telling_lines
-from toolcrib.interfaces.cli.support.session import DEFAULT_STORE, AsJson, DefinitionFile, IdOf, Store, with_crib
+from toolcrib.interfaces.cli.support.session import (
+    DEFAULT_STORE,
+    AsJson,
+    DefinitionFile,
+    Filter,
+    IdOf,
+    Sort,
+    Store,
+    with_crib,
+)
 
 if TYPE_CHECKING:
     from toolcrib.contracts import JsonObject, RunStatus
     from toolcrib.crib import Crib
+    from toolcrib.crib.tools.resources import ResourceName
     from toolcrib.interfaces.cli.render.documents import Removed
 
 T = TypeVar("T")
 
 _STORE: Final = inspect.Parameter("store", inspect.Parameter.KEYWORD_ONLY, default=DEFAULT_STORE, annotation=Store)
+_OF_QUERIES: Final = tuple(
+    inspect.Parameter(name, inspect.Parameter.KEYWORD_ONLY, default=None, annotation=kind)
+    for name, kind in (("filter", Filter), ("sort", Sort))
+)
 _AS_JSON: Final = inspect.Parameter("as_json", inspect.Parameter.KEYWORD_ONLY, default=False, annotation=AsJson)
 
 
@@ -226,6 +240,8 @@ class ItemFormat(Generic[T]):
     """Prints one as text; as JSON if null."""
     data: Callable[[T], object] | None = None
     """What `--json` prints of one, unless it is the contract itself."""
+    queried: "ResourceName | None" = None
+    """What they are for filters and sorts; null for a list that has none."""
 
 
 @dataclass(frozen=True)
@@ -273,13 +289,17 @@ class Resource(Generic[T]):
                 command(app, verb, example=example, text=self.help.texts.get(verb, text))(made)
 
     def _list(self) -> Callable[..., None]:
-        data = self.shown.data
+        data, queried = self.shown.data, self.shown.queried
 
-        async def list_all(crib: "Crib", **options: Any) -> "Sequence[T]":
+        async def list_all(
+            crib: "Crib", *, filter: str | None = None, sort: str | None = None, **options: Any
+        ) -> "Sequence[T]":
             found: Callable[..., Awaitable[Iterable[T]]] = self.list
-            return tuple(await found(crib, **options))
+            items = tuple(await found(crib, **options))
+            return items if queried is None else crib.queries.select(queried, items, filter=filter, sort=sort)
 
-        vars(list_all)["__signature__"] = inspect.signature(self.list)
+        given = [*inspect.signature(self.list).parameters.values(), *(() if queried is None else _OF_QUERIES)]
+        vars(list_all)["__signature__"] = inspect.Signature(given)
 
         def documents(found: Sequence[T]) -> list[object]:
             return [each if data is None else data(each) for each in found]

@@ -154,6 +154,13 @@ Yes = Annotated[bool, typer.Option("--yes", "-y", help="Do not ask.")]
 DefinitionFile = Annotated[
     Path, typer.Argument(metavar="FILE", help="The definition, as YAML or JSON; - for stdin.", show_default=False)
 ]
+Filter = Annotated[
+    str | None,
+    typer.Option("--filter", metavar="CONDITION", help="Such as \"enabled and name ne 'x'\".", show_default=False),
+]
+Sort = Annotated[
+    str | None, typer.Option("--sort", metavar="FIELDS", help='Such as "created_at desc".', show_default=False)
+]
 AcceptChanges = Annotated[
     bool,
     typer.Option("--accept-changes", help="Also import changes that may break callers, without a review."),

@@ -1,4 +1,4 @@
-"""`toolcrib tool prompt`, `regenerate`, `test-prompt`, `revisions`, `revert`: prompts of agentic tools."""
+"""`toolcrib tool prompt`, `render-prompt`, `test-prompt` and others: prompts of agentic tools."""
 
 import json
 from collections.abc import Sequence
@@ -23,6 +23,7 @@ if TYPE_CHECKING:
         ToolDefinition,
         ToolRevision,
     )
+    from toolcrib.contracts.tools.rendered_prompts import RenderedPrompt
     from toolcrib.crib import Crib
 
 ToolName = Annotated[
@@ -102,9 +103,40 @@ def try_prompt(
     arguments = _sample(task)
 
     async def run(crib: "Crib") -> "PromptTest":
-        await crib.authorize()
-        definition = crib.registry.require(crib.principal.realm, name).definition
-        return await crib.prompts.test(_with_changes(definition, text, model), arguments)
+        return await crib.prompts.test(await _definition(crib, name, text, model), arguments)
+
+    return with_crib(store, run)
+
+
+def _print_rendered(found: "RenderedPrompt") -> None:
+    if found.prompt is not None:
+        print(found.prompt.system)
+        tokens = found.prompt.tokens
+        print(f"\ntools: {', '.join(tool.name for tool in found.prompt.tools) or 'none'}")
+        print(f"tokens: {tokens.total} (system {tokens.system}, messages {tokens.messages}, tools {tokens.tools})")
+        print(f"counted by {tokens.method}; input costs: {money(found.prompt.input_cost_usd)}")
+    for problem in found.problems:
+        print(f"problem: {problem}")
+
+
+@prints(_print_rendered, fails=lambda found: found.prompt is None)
+def render_prompt(
+    name: ToolName,
+    task: Task,
+    *,
+    prompt_file: PromptFile = None,
+    model: OtherModel = None,
+    store: Store = DEFAULT_STORE,
+) -> "RenderedPrompt":
+    """Show the first request that a tool would send to its model, and its length.
+
+    No model is asked.
+    """
+    text = text_of(prompt_file) if prompt_file is not None else None
+    arguments = _sample(task)
+
+    async def run(crib: "Crib") -> "RenderedPrompt":
+        return await crib.prompts.render(await _definition(crib, name, text, model), arguments)
 
     return with_crib(store, run)
 
@@ -130,6 +162,11 @@ async def revisions(
 async def revert(crib: "Crib", name: ToolName, revision: Number) -> "ToolRevision":
     """Make an older revision of a tool current again."""
     return await crib.prompts.roll_back(name, revision)
+
+
+async def _definition(crib: "Crib", name: str, prompt: str | None, model: str | None) -> "ToolDefinition":
+    await crib.authorize()
+    return _with_changes(crib.registry.require(crib.principal.realm, name).definition, prompt, model)
 
 
 def _with_changes(definition: "ToolDefinition", prompt: str | None, model: str | None) -> "ToolDefinition":

@@ -1,4 +1,4 @@
-"""`toolcrib tool deprecate`, `block`, `activate`, `impact`, `review`, `accept`, `reject`: the life cycle of tools."""
+"""`toolcrib tool deprecate`, `block`, `access`, `impact`, `review` and others: the life of tools."""
 
 from datetime import UTC, datetime
 from typing import TYPE_CHECKING, Annotated
@@ -11,6 +11,7 @@ from toolcrib.interfaces.cli.support.session import tool_names
 
 if TYPE_CHECKING:
     from toolcrib.contracts import ImpactReport, ToolReview, ToolRevision
+    from toolcrib.contracts.providers.tool_access import ToolAccess
     from toolcrib.crib import Crib
 
 Ref = Annotated[
@@ -91,3 +92,20 @@ async def review(crib: "Crib", name: Name) -> "ToolReview":
 async def impact(crib: "Crib", ref: Ref) -> "ImpactReport":
     """List what depends on a tool, and its active runs."""
     return await crib.lifecycle.impact(ref)
+
+
+def _print_access(found: "ToolAccess") -> None:
+    print(f"provider: {found.provider or 'none'}, sign-in: {found.sign_in.replace('_', ' ')}")
+    for use in found.secrets:
+        print(f"{use.reference}: {f'from {use.found_in}' if use.found_in else use.problem}")
+    print(found.problem or ("ready" if found.ready else "something is missing"))
+
+
+@shows(_print_access, fails=lambda found: not found.ready)
+async def access(crib: "Crib", name: Name) -> "ToolAccess":
+    """Show whether a tool's provider needs a sign-in, and where its secrets come from.
+
+    No value is printed. The exit status is 1 if something is missing.
+    """
+    [found] = await crib.connections.access(name)
+    return found

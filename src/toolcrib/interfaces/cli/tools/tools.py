@@ -417,7 +417,7 @@ TOOLS: "Resource[ToolRevision]" = Resource(
     name=ToolName,
     list=_all,
     get=_one,
-    shown=ItemFormat(table=print_tools),
+    shown=ItemFormat(queried="tools", table=print_tools),
     help=HelpTexts(
         {
             "list": "List the tools.\n\nEach is in the version that a call gets.",

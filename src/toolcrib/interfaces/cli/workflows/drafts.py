@@ -8,7 +8,15 @@ import typer
 from toolcrib.interfaces.cli.support.commands import Table, print_json, prints, says, shows
 from toolcrib.interfaces.cli.support.groups import CommandApp, command
 from toolcrib.interfaces.cli.support.inputs import object_in
-from toolcrib.interfaces.cli.support.session import DEFAULT_STORE, DefinitionFile, Store, names_of, with_crib
+from toolcrib.interfaces.cli.support.session import (
+    DEFAULT_STORE,
+    DefinitionFile,
+    Filter,
+    Sort,
+    Store,
+    names_of,
+    with_crib,
+)
 from toolcrib.interfaces.cli.workflows.workflows import check_publishable
 
 if TYPE_CHECKING:
@@ -55,9 +63,9 @@ _DRAFTS: "Table[WorkflowDraft]" = Table(
 
 @command(app, "list", example="toolcrib draft list")
 @shows(_DRAFTS)
-async def list_drafts(crib: "Crib") -> "Sequence[WorkflowDraft]":
+async def list_drafts(crib: "Crib", filter: Filter = None, sort: Sort = None) -> "Sequence[WorkflowDraft]":
     """List the drafts."""
-    return await crib.workflows.drafts()
+    return crib.queries.select("drafts", await crib.workflows.drafts(), filter=filter, sort=sort)
 
 
 def _print_draft(found: "WorkflowDraft") -> None:

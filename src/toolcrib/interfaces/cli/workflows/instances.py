@@ -11,7 +11,7 @@ from toolcrib.interfaces.cli.render.console import duration
 from toolcrib.interfaces.cli.support.commands import Table, is_unsuccessful, print_json, says, shows
 from toolcrib.interfaces.cli.support.groups import CommandApp, command
 from toolcrib.interfaces.cli.support.inputs import json_object
-from toolcrib.interfaces.cli.support.session import InstanceId, names_of
+from toolcrib.interfaces.cli.support.session import Filter, InstanceId, Sort, names_of
 
 if TYPE_CHECKING:
     from toolcrib.contracts import Json
@@ -49,9 +49,11 @@ _INSTANCES: "Table[InstanceSummary]" = Table(
 
 @command(app, "list", example="toolcrib instance list --workflow follow-up")
 @shows(_INSTANCES)
-async def list_instances(crib: "Crib", workflow: OfWorkflow = None, limit: Limit = 20) -> "Sequence[InstanceSummary]":
+async def list_instances(
+    crib: "Crib", *, workflow: OfWorkflow = None, filter: Filter = None, sort: Sort = None, limit: Limit = 20
+) -> "Sequence[InstanceSummary]":
     """List instances, the newest first."""
-    return (await crib.instances.page(workflow=workflow, limit=limit)).items
+    return (await crib.instances.page(workflow=workflow, filter=filter, sort=sort, limit=limit)).items
 
 
 def _print_instance(found: "WorkflowInstance") -> None:

@@ -14,7 +14,13 @@ from toolcrib.interfaces.cli.workflows.workflows import Name, check_publishable,
 
 if TYPE_CHECKING:
     from toolcrib.contracts import JsonObject
-    from toolcrib.contracts.workflows import Materialized, Publication, WorkflowDefinition, WorkflowDraft
+    from toolcrib.contracts.workflows import (
+        Materialized,
+        MaterializePreview,
+        Publication,
+        WorkflowDefinition,
+        WorkflowDraft,
+    )
     from toolcrib.crib import Crib
 
 Source = Annotated[
@@ -30,6 +36,7 @@ PastRun = Annotated[
         autocompletion=run_ids,
     ),
 ]
+Preview = Annotated[bool, typer.Option("--preview", help="Only show what would change, and what is wrong with it.")]
 NewStep = Annotated[str, typer.Option("--step", metavar="NAME", help="Name of the new step.")]
 Node = Annotated[str | None, typer.Option("--node", metavar="STEP", help="The step that has asked the agent.")]
 Pin = Annotated[str | None, typer.Option("--pin", metavar="HANDLE", help="The call that has filled this handle.")]
@@ -64,7 +71,17 @@ async def revert(crib: "Crib", name: Name, revision: Number) -> "Publication":
     return await crib.workflows.revert(name, revision)
 
 
-def _print_materialized(made: "Materialized") -> None:
+def _print_materialized(made: "Materialized | MaterializePreview") -> None:
+    from toolcrib.contracts.workflows import MaterializePreview
+
+    if isinstance(made, MaterializePreview):
+        print(made.diff)
+        for problem in made.problems:
+            print(problem)
+        for warning in made.warnings:
+            print(warning)
+        print("nothing was written")
+        return
     print(made.note)
     for path in made.rewired:
         print(f"{path} reads {made.step} now")
@@ -84,18 +101,18 @@ def materialize(
     pin: Pin = None,
     call_id: CallId = None,
     position: At = None,
+    preview: Preview = False,
     store: Store = DEFAULT_STORE,
-) -> "Materialized":
+) -> "Materialized | MaterializePreview":
     """Turn a call of an agent into a step of a draft.
 
     The draft is that of the workflow; it is made if there is none.
     """
 
-    async def make(crib: "Crib") -> "Materialized":
+    async def make(crib: "Crib") -> "Materialized | MaterializePreview":
         meant = await crib.ids.find("run", run_id)
-        return await crib.workflows.materialize(
-            name, run_id=meant, step=step, node=node, pin=pin, call_id=call_id, position=position
-        )
+        do = crib.workflows.preview_materialize if preview else crib.workflows.materialize
+        return await do(name, run_id=meant, step=step, node=node, pin=pin, call_id=call_id, position=position)
 
     return with_crib(store, make)
 

@@ -206,7 +206,7 @@ WORKFLOWS: "Resource[ToolRevision]" = Resource(
     name=Name,
     list=_all,
     remove=lambda crib, name: crib.workflows.remove(name),
-    shown=ItemFormat(table=print_tools),
+    shown=ItemFormat(queried="workflows", table=print_tools),
     help=HelpTexts({"remove": "Remove a workflow.\n\nIts active runs continue."}, {"remove": " follow-up"}),
 )
 WORKFLOWS.add_to(app)

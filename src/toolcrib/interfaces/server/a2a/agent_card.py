@@ -15,6 +15,7 @@ from a2a.types import (
 from a2a.utils.constants import PROTOCOL_VERSION_0_3, PROTOCOL_VERSION_1_0, TransportProtocol
 
 from toolcrib.contracts import AgentImplementation, ToolRevision
+from toolcrib.contracts.base.media import IMAGES, PDF
 from toolcrib.kinds.a2a.message_parts import JSON, TEXT
 
 _KEY: Final = "key"
@@ -47,7 +48,7 @@ def card_of(agent: ToolRevision, address: str) -> AgentCard:
             )
         },
         security_requirements=[SecurityRequirement(schemes={_KEY: StringList()})],
-        default_input_modes=[TEXT, JSON],
+        default_input_modes=[TEXT, JSON, *IMAGES, PDF],
         default_output_modes=[JSON, TEXT] if answers_in_json(agent) else [TEXT],
         skills=[skill],
     )

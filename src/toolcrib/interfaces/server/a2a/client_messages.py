@@ -4,19 +4,29 @@ A task that waits takes what it waits for: the answer of a question as text, or 
 `{"approved": true}` for a call that a person has to approve; `{"tool_results": […]}` for calls of the client.
 """
 
-from typing import Any, Final, cast
+from base64 import b64encode
+from typing import Any, Final, NamedTuple, cast
 
 from a2a.types import Message
 from a2a.utils.errors import ContentTypeNotSupportedError, InvalidParamsError, UnsupportedOperationError
 from pydantic import ValidationError
 
-from toolcrib.contracts import AgentRequest, Json, JsonObject, ReturnedCall, Run, ToolRevision
+from toolcrib.contracts import AgentRequest, FileInput, Json, JsonObject, ReturnedCall, Run, ToolRevision
 from toolcrib.crib import ActingCrib
 from toolcrib.interfaces.server.openai.agent_replies import BegunRun, as_json
+from toolcrib.interfaces.server.openai.content_files import file_from
 from toolcrib.kinds.a2a.message_parts import data_of
 
 _APPROVAL: Final = 'send a data part {"approved": true} or {"approved": false, "reason": "…"}, with "approval_id"'
 _RESULTS: Final = 'send a data part {"tool_results": [{"call_id": "…", "output": …}]}'
+
+
+class _Content(NamedTuple):
+    """What a message says."""
+
+    texts: list[str]
+    data: list[Json]
+    files: tuple[FileInput, ...]
 
 
 async def deliver(
@@ -34,11 +44,13 @@ async def deliver(
     Raises:
         UnsupportedOperationError: The task does not wait.
         InvalidParamsError: The message has not what it waits for.
-        ContentTypeNotSupportedError: The message has a file.
+        ContentTypeNotSupportedError: The message has the address of a file, or a file in an answer.
     """
-    texts, data = _contents(message)
+    content = texts, data, files = _contents(message)
     if run is None:
-        return await _begin(crib, agent, message, texts, data)
+        return await _begin(crib, agent, message, content)
+    if files:
+        raise ContentTypeNotSupportedError(message="a task that waits takes no files; send text or data")
     begun = BegunRun(run.run_id, run.events)
     match run.status:
         case "awaiting_answer":
@@ -57,20 +69,19 @@ async def deliver(
     return begun
 
 
-async def _begin(
-    crib: ActingCrib, agent: ToolRevision, message: Message, texts: list[str], data: list[Json]
-) -> BegunRun:
+async def _begin(crib: ActingCrib, agent: ToolRevision, message: Message, content: _Content) -> BegunRun:
     """Begin a run; data with a `message` are all arguments of the agent."""
+    texts, data, files = content
+    asked: dict[str, Any] = {"conversation_id": message.context_id or None, "files": files}
     if not texts and isinstance(data[0], dict) and "message" in data[0]:
-        request = AgentRequest(params=cast("JsonObject", data[0]), conversation_id=message.context_id or None)
+        request = AgentRequest(params=cast("JsonObject", data[0]), **asked)
     else:
-        said = "\n\n".join([*texts, *map(as_json, data)])
-        request = AgentRequest(message=said, conversation_id=message.context_id or None)
+        request = AgentRequest(message="\n\n".join([*texts, *map(as_json, data)]), **asked)
     return BegunRun((await crib.executions.submit(agent.ref, request)).run_id)
 
 
-def _contents(message: Message) -> tuple[list[str], list[Json]]:
-    """The texts and the data of a message.
+def _contents(message: Message) -> _Content:
+    """The texts, the data and the files of a message.
 
     Raises:
         ContentTypeNotSupportedError: It has another part.
@@ -78,18 +89,22 @@ def _contents(message: Message) -> tuple[list[str], list[Json]]:
     """
     texts: list[str] = []
     data: list[Json] = []
+    files: list[FileInput] = []
     for place, part in enumerate(message.parts):
         match part.WhichOneof("content"):
             case "text":
                 texts += [part.text] if part.text.strip() else []
             case "data":
                 data += data_of([part])
+            case "raw":
+                bare = b64encode(part.raw).decode()
+                files.append(file_from(bare, f"parts/{place}", name=part.filename, media_type=part.media_type))
             case other:
-                msg = f"parts/{place} is of kind {other or 'unknown'!r}; agents read text and data only"
+                msg = f"parts/{place} is of kind {other or 'unknown'!r}; agents read text, data and the bytes of files"
                 raise ContentTypeNotSupportedError(message=msg)
     if not texts and not data:
         raise InvalidParamsError(message="the message is empty; send a part with text")
-    return texts, data
+    return _Content(texts, data, tuple(files))
 
 
 async def _decide(crib: ActingCrib, run: Run, data: list[Json], *, self_approval: bool) -> None:

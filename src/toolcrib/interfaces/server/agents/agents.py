@@ -38,7 +38,7 @@ async def list_agents(
     *,
     crib: CribDep,
     q: str | None = None,
-    filter: Filter = None,  # noqa: A002 - the name of the parameter
+    filter: Filter = None,
     sort: Sort = None,
     after: str = "",
     limit: Limit = 50,

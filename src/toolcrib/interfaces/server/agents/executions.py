@@ -139,7 +139,7 @@ async def list_conversations(
     agent: str | None = None,
     status: ConversationStatus | None = None,
     everybody: Annotated[bool, Query(description="Those of all principals of the realm.")] = False,
-    filter: Filter = None,  # noqa: A002 - the name of the parameter
+    filter: Filter = None,
     sort: Sort = None,
     after: After = None,
     before: Annotated[str | None, Query(description="The same as `after`.")] = None,

@@ -10,7 +10,7 @@ from toolcrib.contracts import InvalidInput, McpServerDefinition, PromptFragment
 from toolcrib.contracts.workflows import ConditionBinding, StepRegistration
 from toolcrib.core.registry import ItemT
 from toolcrib.crib import ActingCrib
-from toolcrib.crib.tools.queries import ResourceName
+from toolcrib.crib.tools.resources import ResourceName
 from toolcrib.interfaces.server.http.caller_rights import Caller, CribDep, demand
 from toolcrib.interfaces.server.http.document import REVISION
 from toolcrib.interfaces.server.http.requests import IfMatch, Routes, expected_revision, name_revision
@@ -92,7 +92,7 @@ def routes_over(resource: NamedResource[ItemT]) -> Routes:
     @router.get("", name=f"list_{many}", response_model=page, description=f"The {many} that the caller may read.")
     async def find_all(
         crib: CribDep,
-        filter: Filter = None,  # noqa: A002 - the name of the parameter
+        filter: Filter = None,
         sort: Sort = None,
         after: After = None,
         limit: ListLimit = None,

@@ -12,13 +12,22 @@ from ag_ui import core
 from ag_ui.encoder import EventEncoder
 from pydantic import ValidationError
 
-from toolcrib.contracts import AgentImplementation, AgentRequest, InvalidInput, JsonObject, NotFound, ToolRevision
+from toolcrib.contracts import (
+    AgentImplementation,
+    AgentRequest,
+    FileInput,
+    InvalidInput,
+    JsonObject,
+    NotFound,
+    ToolRevision,
+)
 from toolcrib.core.runs import BEGINNING
 from toolcrib.crib import ActingCrib
 from toolcrib.interfaces.server.agui.events import EventWriter
 from toolcrib.interfaces.server.http.streaming import KEEP_ALIVE_S
 from toolcrib.interfaces.server.openai.agent_replies import KEEP_ALIVE, BegunRun, SpokenText, as_json
 from toolcrib.interfaces.server.openai.agent_tasks import begin_chat, outermost_run, task_of
+from toolcrib.interfaces.server.openai.content_files import file_from
 from toolcrib.interfaces.server.openai.request_bodies import Entry
 
 CONTEXT: Final = "client_context"
@@ -33,6 +42,8 @@ _KINDS: Final[dict[str, Any]] = {
     "tool": "result",
 }
 """Of messages; activities and reasoning are the client's own."""
+_FILES: Final = frozenset({"image", "audio", "document"})
+"""Types of parts that are files."""
 
 
 def read_input(body: JsonObject) -> core.RunAgentInput:
@@ -99,16 +110,27 @@ def _entries(messages: Sequence[Any]) -> Iterator[Entry]:
     for place, message in enumerate(messages):
         kind = _KINDS.get(message.role)
         if kind is not None:
-            yield Entry(kind, _text(message.content, place), getattr(message, "tool_call_id", ""))
+            text, files = _content(message.content, f"messages/{place}/content", takes_files=kind == "user")
+            yield Entry(kind, text, getattr(message, "tool_call_id", ""), files)
 
 
-def _text(content: Any, place: int) -> str:
+def _content(content: Any, path: str, *, takes_files: bool) -> tuple[str, tuple[FileInput, ...]]:
+    """The text and the files of a content."""
     if content is None or isinstance(content, str):
-        return content or ""
-    other = next((part.type for part in content if part.type != "text"), None)
-    if other is not None:
-        raise InvalidInput(f"messages/{place}/content has a part of type {other!r}; agents read text only")
-    return "\n\n".join(part.text for part in content)
+        return content or "", ()
+    files: list[FileInput] = []
+    for place, part in enumerate(content):
+        if part.type == "text":
+            continue
+        if not takes_files or part.type not in _FILES:
+            raise InvalidInput(
+                f"{path}/{place} is of type {part.type!r}; agents read text, images, audio and documents"
+            )
+        source, where = part.source, f"{path}/{place}"
+        if source.type not in {"data", "url"}:
+            raise InvalidInput(f"{where} names a file of {source.type!r}; send its bytes as base64")
+        files.append(file_from(source.value, where, name=None, media_type=source.mime_type))
+    return "\n\n".join(part.text for part in content if part.type == "text"), tuple(files)
 
 
 async def _resume(

@@ -33,7 +33,7 @@ from toolcrib.contracts import (
 )
 from toolcrib.contracts.base.errors import UnknownName
 from toolcrib.contracts.workflows import Publication, WorkflowDefinition, WorkflowDraft, WorkflowImplementation
-from toolcrib.core.policy import permits, require_publish
+from toolcrib.core.policy import permits, require_grant, require_publish
 from toolcrib.core.registry import all_references_of
 from toolcrib.crib import ActingCrib, Crib
 from toolcrib.crib.agents.agents import shape_of
@@ -75,9 +75,7 @@ def demand(caller: Principal, uri: str) -> None:
     Raises:
         PermissionDenied: The grant is missing; the message names it.
     """
-    if not permits(caller.grants, uri):
-        msg = f"principal {caller.id!r} has no grant for {uri!r}; ask the realm's owner for it"
-        raise PermissionDenied(msg)
+    require_grant(caller, uri)
 
 
 async def run_of(crib: ActingCrib, caller: Principal, run_id: str) -> Run:

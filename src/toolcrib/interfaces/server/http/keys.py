@@ -96,7 +96,7 @@ class KeyRing:
 
 def _check_scope(scope: str, principal: Principal) -> None:
     if not _SCOPE.fullmatch(scope):
-        msg = f"scope {scope!r} is no pattern of a security URI; write e.g. ai://tools/crm/*/execute, or ai://*"
+        msg = f"scope {scope!r} is not a security URI pattern; write e.g. ai://tools/crm/*/execute, or ai://*"
         raise InvalidInput(msg)
     if scope not in principal.grants and not permits(principal.grants, scope):
         msg = f"principal {principal.id!r} has no grant for {scope!r}, so its keys cannot have it"

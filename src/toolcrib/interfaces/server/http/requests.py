@@ -17,6 +17,7 @@ from pydantic import BaseModel
 from pydantic_core import from_json
 from starlette.exceptions import HTTPException
 from starlette.routing import compile_path, get_name
+from starlette.types import ASGIApp, Receive, Scope, Send
 
 from toolcrib.contracts import InvalidDefinition, InvalidInput, Json, ToolRevision
 from toolcrib.contracts.base.base import infinite_number
@@ -162,6 +163,25 @@ class Routes(APIRouter):
                 "route_class_override": self._route,
             }
             app.add_api_route(f"{prefix}{self.prefix}{path}", endpoint, **{**options, **more})
+
+
+class OtherPath:
+    """Answers requests to a path of the specifications as those to the path that it has here.
+
+    Args:
+        router: Has the routes.
+        path: The path that it has here.
+    """
+
+    def __init__(self, router: ASGIApp, path: str) -> None:
+        self._router = router
+        self._path = path
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        """Route the request anew; what follows the path is kept."""
+        path = scope.get("root_path", "") + self._path + scope["path_params"].get("rest", "")
+        own = {**scope, "path": path, "raw_path": path.encode(), "path_params": {}}
+        await self._router(own, receive, send)
 
 
 def _query_names(dependant: Dependant) -> Iterator[str]:

@@ -15,6 +15,7 @@ from toolcrib.contracts import (
     AgentImplementation,
     AgentRequest,
     Conflict,
+    FileInput,
     InvalidInput,
     Json,
     JsonObject,
@@ -33,6 +34,7 @@ from toolcrib.interfaces.server.openai.agent_replies import (
     run_of_response,
     waiting_run,
 )
+from toolcrib.interfaces.server.openai.content_files import newest_files
 from toolcrib.interfaces.server.openai.error_bodies import UnknownModel, UnknownResponse
 from toolcrib.interfaces.server.openai.request_bodies import ChatBody, Entry, ResponsesBody, refuse
 
@@ -50,6 +52,8 @@ class AgentTask(NamedTuple):
     results: tuple[Entry, ...] = ()
     last_reply: str = ""
     """What the assistant said right before the message."""
+    files: tuple[FileInput, ...] = ()
+    """Of the message, and of the newest of those before it."""
 
 
 def may_execute(crib: ActingCrib, agent: ToolRevision) -> bool:
@@ -120,9 +124,16 @@ def task_of(entries: Sequence[Entry]) -> AgentTask:
     told = "\n\n".join(entry.text for entry in entries if entry.kind == "instructions" and entry.text)
     context: JsonObject = {INSTRUCTIONS: told} if told else {}
     if earlier:
-        context[EARLIER] = [{"role": entry.kind, "text": entry.text} for entry in earlier]
+        context[EARLIER] = [_earlier(entry) for entry in earlier]
     replied = earlier[-1].text if earlier and earlier[-1].kind == "assistant" else ""
-    return AgentTask(last.text, context, last_reply=replied)
+    files = newest_files([entry.files for entry in said])
+    return AgentTask(last.text, context, last_reply=replied, files=tuple(files))
+
+
+def _earlier(entry: Entry) -> JsonObject:
+    """A message as the variable has it: its files are counted, because their bytes come with the last message."""
+    told: JsonObject = {"role": entry.kind, "text": entry.text}
+    return {**told, "files": len(entry.files)} if entry.files else told
 
 
 async def begin_chat(crib: ActingCrib, agent: ToolRevision, task: AgentTask) -> BegunRun:
@@ -168,7 +179,11 @@ async def begin_response(crib: ActingCrib, agent: ToolRevision, task: AgentTask,
         return await _begin_without_conversation(crib, agent, task)
     run_id = before.run_id if before is not None and waits else None
     request = AgentRequest(
-        message=task.message, context={} if waits else task.context, conversation_id=conversation_id, run_id=run_id
+        message=task.message,
+        context={} if waits else task.context,
+        files=task.files,
+        conversation_id=conversation_id,
+        run_id=run_id,
     )
     begun = await crib.executions.submit(agent.name if waits else agent.ref, request)
     return BegunRun(begun.run_id, before.events if before is not None and waits else 0)
@@ -215,7 +230,7 @@ async def _check_continuable(crib: ActingCrib, run: Run, identifier: str) -> Non
 
 async def _begin_without_conversation(crib: ActingCrib, agent: ToolRevision, task: AgentTask) -> BegunRun:
     arguments: JsonObject = {"message": task.message, **({"context": task.context} if task.context else {})}
-    return BegunRun(await crib.submit(agent.ref, arguments))
+    return BegunRun(await crib.submit(agent.ref, arguments, files=task.files))
 
 
 async def _give_results(crib: ActingCrib, agent: ToolRevision, results: Sequence[Entry]) -> BegunRun:

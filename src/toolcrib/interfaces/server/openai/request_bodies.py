@@ -1,8 +1,8 @@
 """Bodies of requests in OpenAI's formats, and the messages in them as a common list.
 
 Fields that are not here are ignored, because clients send many: the definition of the agent decides on its model,
-temperature and limits. What would change the meaning of the answer and cannot be done is refused: content that is not
-text, more than one choice.
+temperature and limits. What would change the meaning of the answer and cannot be done is refused: files that are named
+and not sent, more than one choice.
 """
 
 from collections.abc import Iterator, Mapping, Sequence
@@ -10,7 +10,9 @@ from typing import Any, Final, Literal, NamedTuple, NoReturn, TypeAlias, cast
 
 from pydantic import BaseModel, ConfigDict, Field
 
-from toolcrib.contracts import InvalidInput, JsonObject
+from toolcrib.contracts import FileInput, InvalidInput, JsonObject
+from toolcrib.interfaces.server.openai.content_files import KINDS as FILE_KINDS
+from toolcrib.interfaces.server.openai.content_files import file_of_part
 
 Content: TypeAlias = str | tuple[JsonObject, ...] | None
 """A text, or parts of content."""
@@ -109,6 +111,8 @@ class Entry(NamedTuple):
     text: str
     call_id: str = ""
     """Of a result."""
+    files: tuple[FileInput, ...] = ()
+    """Of a message of the user."""
 
 
 def refuse(message: str, path: str) -> NoReturn:
@@ -160,15 +164,16 @@ def entries_of_input(body: ResponsesBody) -> list[Entry]:
 
 
 def _of_message(message: ChatMessage, path: str) -> Iterator[Entry]:
-    text = _text_of(message.content, f"{path}.content")
-    if message.role == "tool":
+    kind = "result" if message.role == "tool" else _KINDS[message.role]
+    text, files = _content_of(message.content, f"{path}.content", takes_files=kind == "user")
+    if kind == "result":
         if not message.tool_call_id:
             refuse("a message of a tool needs the tool_call_id of the call that it has the result of", path)
         yield Entry("result", text, message.tool_call_id)
         return
     calls = message.tool_calls or ()
     if text or not calls:
-        yield Entry(_KINDS[message.role], text)
+        yield Entry(kind, text, files=files)
     for call in calls:
         function = _object(call.get("function"))
         yield Entry("call", f"{function.get('name')}({function.get('arguments')})")
@@ -180,7 +185,9 @@ def _of_item(item: JsonObject, path: str) -> Iterator[Entry]:
             role = str(item.get("role"))
             if role not in _KINDS:
                 refuse(f"the role {role[:100]!r} is unknown; use one of: {', '.join(_KINDS)}", f"{path}.role")
-            yield Entry(_KINDS[role], _text_of(item.get("content"), f"{path}.content"))
+            kind = _KINDS[role]
+            text, files = _content_of(item.get("content"), f"{path}.content", takes_files=kind == "user")
+            yield Entry(kind, text, files=files)
         case "function_call":
             yield Entry("call", f"{item.get('name')}({item.get('arguments')})")
         case "function_call_output":
@@ -198,23 +205,32 @@ def _of_item(item: JsonObject, path: str) -> Iterator[Entry]:
 
 
 def _text_of(content: Any, path: str) -> str:
+    return _content_of(content, path, takes_files=False)[0]
+
+
+def _content_of(content: Any, path: str, *, takes_files: bool) -> tuple[str, tuple[FileInput, ...]]:
+    """The text and the files of a content."""
     if content is None or isinstance(content, str):
-        return content or ""
+        return content or "", ()
     if not isinstance(content, Sequence):
         refuse("the content is neither a text nor a list of parts", path)
-    return "".join(_text_of_part(part, f"{path}.{place}") for place, part in enumerate(cast("Sequence[Any]", content)))
+    texts: list[str] = []
+    files: list[FileInput] = []
+    for place, each in enumerate(cast("Sequence[Any]", content)):
+        part = _object(each)
+        if takes_files and part.get("type") in FILE_KINDS:
+            files.append(file_of_part(part, f"{path}.{place}"))
+        else:
+            texts.append(_text_of_part(part, f"{path}.{place}"))
+    return "".join(texts), tuple(files)
 
 
-def _text_of_part(part: Any, path: str) -> str:
-    found = _object(part)
-    kind = str(found.get("type"))
-    text = found.get(_TEXTS.get(kind, ""))
+def _text_of_part(part: JsonObject, path: str) -> str:
+    kind = str(part.get("type"))
+    text = part.get(_TEXTS.get(kind, ""))
     if isinstance(text, str):
         return text
-    msg = (
-        f"an agent takes text, and this part of the content is of type {kind[:100]!r}; send its text, or let a tool of "
-        "the agent read the file"
-    )
+    msg = f"this part of the content is of type {kind[:100]!r}; send text, and images and files in messages of the user"
     return refuse(msg, path)
 
 

@@ -75,16 +75,16 @@ ERRORS: Final[dict[int | str, dict[str, Any]]] = {
 }
 
 
-@router.get("/models", name="list_openai_models", response_class=Response)
-async def list_models(crib: CribDep) -> Response:
+@router.get("/models", response_class=Response)
+async def list_agents_as_models(crib: CribDep) -> Response:
     """The agents that the key may execute."""
     await crib.authorize(newest=True)
     page = await crib.listing.page(limit=_ALL, facets={"kind": "agent"}, fits=lambda agent: may_execute(crib, agent))
     return _json({"object": "list", "data": [_model(agent) for agent in page.items]})
 
 
-@router.get("/models/{model}", name="get_openai_model", response_class=Response)
-async def get_model(model: str, crib: CribDep) -> Response:
+@router.get("/models/{model}", response_class=Response)
+async def get_agent_as_model(model: str, crib: CribDep) -> Response:
     """An agent that the key may execute."""
     return _json(_model(await agent_of(crib, model)))
 

@@ -179,7 +179,7 @@ async def list_approvals(
     status: ApprovalStatus | None = None,
     tool: str | None = None,
     run_id: str | None = None,
-    filter: Filter = None,  # noqa: A002 - the name of the parameter
+    filter: Filter = None,
     sort: Sort = None,
     after: After = None,
     limit: Limit = 50,

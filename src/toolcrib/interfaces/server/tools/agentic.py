@@ -95,7 +95,7 @@ async def list_agentic_tools(
     mode: AgenticMode | None = None,
     status: AgenticStatus | None = None,
     q: str = "",
-    filter: Filter = None,  # noqa: A002 - the name of the parameter
+    filter: Filter = None,
     sort: Sort = None,
     after: str = "",
     limit: Limit = 50,
@@ -285,7 +285,7 @@ async def _find(crib: ActingCrib, caller: Principal, name: str) -> ToolRevision:
 def _inside(definition: ToolDefinition) -> AgenticImplementation:
     if isinstance(definition.implementation, AgenticImplementation):
         return definition.implementation
-    msg = f"tool {definition.name!r} is no agentic tool; GET /api/v1/ai/tools/{definition.name} shows it"
+    msg = f"tool {definition.name!r} is not an agentic tool; GET /api/v1/ai/tools/{definition.name} shows it"
     raise NotFound(msg)
 
 
@@ -337,7 +337,7 @@ async def list_ai_tools(
     crib: CribDep,
     level: Annotated[ToolType | None, Query(alias="type")] = None,
     status: ListedStatus | None = None,
-    filter: Filter = None,  # noqa: A002 - the name of the parameter
+    filter: Filter = None,
     sort: Sort = None,
     after: str = "",
     limit: Limit = 50,
@@ -380,7 +380,7 @@ async def list_tool_executions(
     crib: CribDep,
     caller: Caller,
     status: RunStatus | None = None,
-    filter: Filter = None,  # noqa: A002 - the name of the parameter
+    filter: Filter = None,
     sort: Sort = None,
     after: After = None,
     before: Annotated[str | None, Query(description="The same as `after`.")] = None,

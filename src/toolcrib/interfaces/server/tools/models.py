@@ -23,7 +23,7 @@ class ModelPage(PageView[ModelInfo]):
 
 
 @router.get("")
-async def list_models(
+async def list_known_models(
     *,
     request: Request,
     crib: CribDep,
@@ -51,7 +51,7 @@ async def list_model_providers(request: Request, crib: CribDep) -> ModelProvider
 
 
 @router.get("/{reference:path}")
-async def get_model(reference: str, request: Request, crib: CribDep) -> ModelInfo:
+async def get_known_model(reference: str, request: Request, crib: CribDep) -> ModelInfo:
     """One model by its reference, `provider:model`, also one that no list has."""
     return _as_over_http(await crib.model_catalog.get(reference), request)
 

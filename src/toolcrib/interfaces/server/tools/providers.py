@@ -9,13 +9,14 @@ from typing import Annotated, Final
 
 from fastapi import Body, Request, Response
 from fastapi.responses import HTMLResponse
-from pydantic import SecretStr
+from pydantic import AwareDatetime, SecretStr
 
 from toolcrib.contracts import (
     Consent,
     ConsentRequest,
     Contract,
     Discovery,
+    InvalidDefinition,
     PermissionDenied,
     ProviderCheck,
     ProviderDefinition,
@@ -26,6 +27,7 @@ from toolcrib.contracts import (
     SecretScope,
     ToolcribError,
 )
+from toolcrib.contracts.tools.provider_use import ProviderImpact, ProviderRemoval, ProviderUsage, ToolsOfProvider
 from toolcrib.core.policy import permits
 from toolcrib.core.registry import all_references_of
 from toolcrib.interfaces.server.http.caller_rights import Caller, CribDep, WholeCrib, demand, demand_secrets
@@ -52,6 +54,10 @@ class ProviderPage(PageView[ProviderDefinition]):
     """Providers by name."""
 
 
+class ProviderUsageList(ListView[ProviderUsage]):
+    """The use of providers by name."""
+
+
 class ConsentPage(ListView[Consent]):
     """Connections by provider."""
 
@@ -76,7 +82,7 @@ add_queries(providers, "providers", ProviderPage)
 @providers.get("")
 async def list_providers(
     crib: CribDep,
-    filter: Filter = None,  # noqa: A002 - the name of the parameter
+    filter: Filter = None,
     sort: Sort = None,
     after: After = None,
     limit: ListLimit = None,
@@ -101,6 +107,56 @@ async def get_provider(name: str, crib: CribDep, caller: Caller) -> ProviderDefi
     """A provider's definition."""
     demand(caller, f"ai://providers/{name}/read")
     return await crib.connections.provider(name)
+
+
+@providers.put("/{name}")
+async def replace_provider(name: str, body: ProviderBody, crib: CribDep, caller: Caller) -> ProviderDefinition:
+    """Create or replace a provider under its name. The caller needs a grant for each secret that it names."""
+    if body.name != name:
+        msg = f"the provider is named {body.name!r} and the path {name!r}; a provider cannot be renamed"
+        raise InvalidDefinition(msg)
+    return await define_provider(body, crib, caller)
+
+
+@providers.delete("/{name}")
+async def remove_provider(
+    name: str, crib: CribDep, caller: Caller, tools: ToolsOfProvider = "refuse"
+) -> ProviderRemoval:
+    """Remove a provider that nothing depends on; any other with `tools=remove` (its tools too) or `tools=keep`."""
+    demand(caller, f"ai://providers/{name}/write")
+    return await crib.connections.remove(name, tools=tools)
+
+
+@providers.get("/{name}/impact")
+async def get_provider_impact(name: str, crib: CribDep, caller: Caller) -> ProviderImpact:
+    """What depends on a provider: its tools, agentic tools with its lists, and what is bound to these."""
+    demand(caller, f"ai://providers/{name}/read")
+    return await crib.connections.impact(name)
+
+
+@providers.get("/{name}/usage")
+async def get_provider_usage(
+    name: str, crib: CribDep, caller: Caller, since: AwareDatetime | None = None, until: AwareDatetime | None = None
+) -> ProviderUsage:
+    """Calls, errors, latencies and costs of a provider in the runs that began in a time; the last 30 days."""
+    demand(caller, f"ai://providers/{name}/read")
+    [found] = await crib.connections.usage(name, since=since, until=until)
+    return found
+
+
+usage_router = Routes(prefix="/usage", tags=("providers",))
+
+
+@usage_router.get("/providers")
+async def list_provider_usage(
+    crib: CribDep, caller: Caller, since: AwareDatetime | None = None, until: AwareDatetime | None = None
+) -> ProviderUsageList:
+    """The same of all providers that the caller may read."""
+    await crib.authorize(newest=True)
+    names = [each.name for each in crib.providers.current(caller.realm)]
+    visible = [name for name in names if permits(caller.grants, f"ai://providers/{name}/read")]
+    found = await crib.connections.usage(*visible, since=since, until=until) if visible else ()
+    return ProviderUsageList(items=tuple(found))
 
 
 @providers.post("/{name}/test")
@@ -262,7 +318,7 @@ add_queries(secrets_router, "secrets", SecretPage)
 @secrets_router.get("")
 async def list_secrets(
     crib: CribDep,
-    filter: Filter = None,  # noqa: A002 - the name of the parameter
+    filter: Filter = None,
     sort: Sort = None,
     after: After = None,
     limit: ListLimit = None,

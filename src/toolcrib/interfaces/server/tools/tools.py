@@ -73,7 +73,7 @@ async def list_tools(
     q: str | None = None,
     search: str | None = None,
     access: Access = False,
-    filter: Filter = None,  # noqa: A002 - the name of the parameter
+    filter: Filter = None,
     sort: Sort = None,
     after: str = "",
     limit: Limit = 50,
@@ -247,6 +247,6 @@ def _document(body: ImportBody) -> JsonObject | str:
         inline = cast("JsonObject | str", body.document)
         return inline if isinstance(inline, dict) else "\n" + inline  # a text is never taken for an address
     if not body.url.startswith(("http://", "https://")):
-        msg = f"url {body.url[:200]!r} is no http, https, grpc or grpcs address; give an absolute one"
+        msg = f"url {body.url[:200]!r} is not an http, https, grpc or grpcs address; give an absolute one"
         raise InvalidInput(msg)
     return body.url

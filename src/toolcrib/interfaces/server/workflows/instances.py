@@ -61,7 +61,7 @@ async def list_instances(
     crib: CribDep,
     workflow: str | None = None,
     status: RunStatus | None = None,
-    filter: Filter = None,  # noqa: A002 - the name of the parameter
+    filter: Filter = None,
     sort: Sort = None,
     after: After = None,
     before: Annotated[str | None, Query(description="The same as `after`.")] = None,

@@ -7,6 +7,7 @@ from fastapi import Body, Query, Response
 from toolcrib.contracts import ImpactReport, Principal, ToolRevision
 from toolcrib.contracts.workflows import (
     Materialized,
+    MaterializePreview,
     WorkflowDefinition,
     WorkflowDraft,
     WorkflowGraph,
@@ -55,7 +56,7 @@ async def list_workflows(
     q: str | None = None,
     category: str | None = None,
     tag: str | None = None,
-    filter: Filter = None,  # noqa: A002 - the name of the parameter
+    filter: Filter = None,
     sort: Sort = None,
     after: str = "",
     limit: Limit = 50,
@@ -171,6 +172,16 @@ async def materialize_call(name: str, body: MaterializeBody, crib: CribDep, call
     return await crib.workflows.materialize(name, **dict(body))
 
 
+@router.post("/{name}/materialize/preview")
+async def preview_materialized_call(
+    name: str, body: MaterializeBody, crib: CribDep, caller: Caller
+) -> MaterializePreview:
+    """What turning a call into a step would change, with the difference and all problems. Nothing is written."""
+    workflow = await find_workflow(crib, caller, name)
+    demand(caller, workflow.definition.security("write"))
+    return await crib.workflows.preview_materialize(name, **dict(body))
+
+
 @router.delete("/{name}")
 async def remove_workflow(name: str, crib: CribDep, caller: Caller) -> RemovalView:
     """Remove a workflow from the catalogue. Active runs keep their revision; publishing restores it."""
@@ -212,7 +223,7 @@ add_queries(drafts_router, "drafts", DraftPage)
 @drafts_router.get("")
 async def list_drafts(
     crib: CribDep,
-    filter: Filter = None,  # noqa: A002 - the name of the parameter
+    filter: Filter = None,
     sort: Sort = None,
     after: After = None,
     limit: ListLimit = None,

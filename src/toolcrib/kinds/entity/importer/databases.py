@@ -73,7 +73,7 @@ class Databases:
             return bound
         connection = provider.connection
         if not isinstance(connection, DatabaseConnection):
-            msg = f"provider {provider.name!r} is reached as {connection.kind!r} and is no database"
+            msg = f"provider {provider.name!r} is reached as {connection.kind!r} and is not a database"
             raise InvalidDefinition(msg)
         if connection.url is None:
             msg = f"no engine is bound for provider {provider.name!r}; call crib.add_entities({provider.name!r}, …)"

@@ -285,7 +285,7 @@ def provider_of(name: str, url: str | None) -> ProviderDefinition:
     try:
         return ProviderDefinition(name=name, connection=DatabaseConnection(url=url))
     except ValidationError as problem:
-        msg = f"{name[:200]!r} is no name of a provider: {problem.errors()[0]['msg']}"
+        msg = f"{name[:200]!r} is not a valid provider name: {problem.errors()[0]['msg']}"
         raise InvalidDefinition(msg) from None
 
 

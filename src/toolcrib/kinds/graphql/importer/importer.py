@@ -163,7 +163,7 @@ class _SchemaReader:
         for name in owner.fields if owner is not None else ():
             losses = Losses()
             place = f"{owner.name if owner else ''}.{name}"
-            losses.add_dropped(place, "operation", "operation", "left out: a subscription is no call with one answer")
+            losses.add_dropped(place, "operation", "operation", "left out: a subscription has more than one answer")
             self.operations.append(
                 OperationImport(operation=f"subscription {name}", place=place, tool=None, losses=losses.report())
             )

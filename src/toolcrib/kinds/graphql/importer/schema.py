@@ -211,7 +211,7 @@ def check_schema(schema: GraphQLSchema) -> GraphQLSchema:
         if len(name) > MAX_NAME_LENGTH:
             raise _too_large(f"the name {name[:40]!r}… in {place[:40]} has", len(name), "characters", MAX_NAME_LENGTH)
         if not _NAME.fullmatch(name):
-            raise _not_valid([f"{name[:40]!r} in {place[:40]} is no name of GraphQL"])
+            raise _not_valid([f"{name[:40]!r} in {place[:40]} is not a valid GraphQL name"])
         wrappers = _wrappers(type_)
         if wrappers > MAX_WRAPPERS:
             what = f"the type of {place[:80]}.{name} has"

@@ -22,7 +22,7 @@ from toolcrib.contracts import (
     SecurityRequirement,
     Unavailable,
 )
-from toolcrib.contracts.base.media import attachment_of, input_of
+from toolcrib.contracts.base.media import attachment_of, input_of, is_true
 from toolcrib.core.executor import BlobSink, CallFailed, Clock, Dispatch, Outcome
 from toolcrib.core.providers import Credentials, ProviderAccess
 from toolcrib.core.providers.request_errors import count_request, network_failure, request_limit_s
@@ -214,18 +214,17 @@ class Exchange:
         )
 
     async def _file(self, response: HttpResponse, data: bytes, warnings: Sequence[str]) -> Outcome:
-        """Bytes: in the output as base64 if they fit in there, else in a blob, as an attachment.
+        """Bytes: in the output as base64 if they fit in there, for other tools, else in a blob, as an attachment.
 
-        Images and what else a model can be shown are always attachments.
+        What models can be shown is an attachment in any case.
         """
         file = describe_file(response)
-        if (
-            input_of(file.media_type) in {None, "text"}
-            and len(data) * 4 / 3 + _ABOUT_A_FILE <= self.target.tool.max_output_bytes
-        ):
-            whole = file.model_copy(update={"base64": base64.b64encode(data).decode()})
-            return self.make_outcome(response, whole.model_dump(mode="json"), warnings=warnings)
+        fits = len(data) * 4 / 3 + _ABOUT_A_FILE <= self.target.tool.max_output_bytes
+        if fits:
+            file = file.model_copy(update={"base64": base64.b64encode(data).decode()})
         output = file.model_dump(mode="json")
+        if fits and (input_of(file.media_type) == "text" or not is_true(data, file.media_type)):
+            return self.make_outcome(response, output, warnings=warnings)
         kind = "image" if file.media_type.startswith("image/") else "blob"
         try:
             kept = await self._keep(OversizedPayload(kind, data, file.media_type), file.filename)

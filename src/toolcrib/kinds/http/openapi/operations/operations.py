@@ -275,7 +275,7 @@ class OpenApi2:
     def _collection(self, source: Node, losses: Losses) -> tuple[ParameterStyle, bool]:
         written = source.text("collectionFormat") or "csv"
         if written not in _COLLECTIONS:
-            why = f"{written!r} is no format; written with commas"
+            why = f"{written!r} is not a format; written with commas"
             losses.add_changed(child(source.place, "collectionFormat"), "style", "collectionFormat", why)
         return _COLLECTIONS.get(written, _COLLECTIONS["csv"])
 
@@ -340,7 +340,7 @@ class OpenApi2:
         found = node.get(key) if key in node.object else self._root.get(key)
         for entry in found.entries():
             if not isinstance(entry.value, str):
-                losses.add_dropped(entry.place, "invalid", key, "is no media type")
+                losses.add_dropped(entry.place, "invalid", key, "is not a media type")
         return [
             Node(entry.value.strip(), entry.place, "")
             for entry in found.entries()

@@ -99,7 +99,7 @@ def _first(document: Document, losses: Losses) -> ServerAddress | None:
     found = None if chosen is None else read_server(chosen, uri, losses)
     for node in servers:
         if node is not chosen:
-            why = "is no absolute address" if found is None else f"calls go to {found.url}"
+            why = "is not an absolute address" if found is None else f"calls go to {found.url}"
             losses.add_dropped(node.place, "server", f"server {node.text('url')[:200]}", why)
     if found is None and not document.root.get("servers").value and origin_of(document.root.base):
         return ServerAddress(urljoin(document.root.base, "/").rstrip("/"))

@@ -94,7 +94,7 @@ RESPONSE: Final = Fields(
     "response",
     {"description": TEXT, "content": dict, "schema": ANY, "headers": dict},
     _SHOWN,
-    {"links": ("incoming", "a link is no call; the tool that it names is one")},
+    {"links": ("incoming", "a link is not a call; the tool that it names is one")},
 )
 DOCUMENT: Final = Fields(
     "document",
@@ -132,7 +132,7 @@ COMPONENTS: Final = Fields(
         **dict.fromkeys(("pathItems", "securitySchemes", "mediaTypes"), dict),
     },
     frozenset({"examples"}),
-    {"callbacks": _NO_REQUESTS, "links": ("incoming", "a link is no call; the tool that it names is one")},
+    {"callbacks": _NO_REQUESTS, "links": ("incoming", "a link is not a call; the tool that it names is one")},
 )
 SERVER: Final = Fields("server", {"url": TEXT, "variables": dict}, frozenset({"description", "name"}))
 VARIABLE: Final = Fields("server variable", {"default": ANY, "enum": list, "description": TEXT})

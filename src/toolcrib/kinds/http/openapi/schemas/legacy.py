@@ -85,7 +85,7 @@ def _repair(source: JsonObject, keyword: str, node: Node, losses: Losses) -> Non
     better = repair_value(keyword, value)
     if better is None:
         why = (
-            "does not match in linear time, or is no regular expression"
+            "does not match in linear time, or is not a regular expression"
             if keyword == "pattern"
             else "has no valid value"
         )
@@ -110,7 +110,7 @@ def _type(source: JsonObject, node: Node, losses: Losses) -> None:
             return
     keywords = other_type(written) if isinstance(written, str) else None
     if keywords is None:
-        losses.add_dropped(place, "invalid", "keyword type", f"{_short(written)} is no type; any value is taken")
+        losses.add_dropped(place, "invalid", "keyword type", f"{_short(written)} is not a type; any value is taken")
         return
     source.update({key: value for key, value in keywords.items() if key not in source})
     losses.add_changed(

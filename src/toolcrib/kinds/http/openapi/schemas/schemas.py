@@ -133,7 +133,7 @@ def tell_apart(node: Node, result: JsonSchema, library: Library, losses: Losses)
             )
     for values in by_place.values():
         losses.add_dropped(
-            child(discriminator.place, "mapping"), "invalid", f"mapping {values[0]}", "is no alternative"
+            child(discriminator.place, "mapping"), "invalid", f"mapping {values[0]}", "is not an alternative"
         )
     for name in discriminator.object.keys() - {"propertyName", "mapping"}:
         losses.add_dropped(child(discriminator.place, name), "extension", name, "no meaning known")
@@ -286,7 +286,7 @@ class SchemaConverter:
         if isinstance(value, bool):
             return value
         if not isinstance(value, dict):
-            why = f"{type(value).__name__} is no schema; any value is taken"
+            why = f"{type(value).__name__} is not a schema; any value is taken"
             losses.add_dropped(node.place, "invalid", "schema", why)
             return {}
         if "$id" in node.object:
@@ -335,7 +335,7 @@ class SchemaConverter:
         found: JsonSchema = {}
         for name, member in node.members():
             if keyword == "patternProperties" and not compiles(name):
-                why = "does not match in linear time, or is no regular expression"
+                why = "does not match in linear time, or is not a regular expression"
                 losses.add_dropped(member.place, "unsupported", "keyword patternProperties", why)
             elif keyword == "properties" and name.startswith("x-") and not isinstance(member.value, dict):
                 losses.add_dropped(member.place, "extension", name, "no meaning known")

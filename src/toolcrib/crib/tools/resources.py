@@ -26,7 +26,7 @@ from toolcrib.contracts.providers.connections import SecretEntry, SecretScope
 from toolcrib.contracts.workflows import WorkflowDraft
 from toolcrib.infrastructure.queries.grammar import Condition, Every, OrderKey, equal, read_filter, read_order
 from toolcrib.infrastructure.queries.rows import Field, compile_test, sort_page, types_of, values_of
-from toolcrib.infrastructure.store.ports.queries import (
+from toolcrib.infrastructure.store.ports.queried_fields import (
     APPROVAL_FIELDS,
     CONVERSATION_FIELDS,
     EVERYTHING,
@@ -95,7 +95,7 @@ class QueryPage(Generic[T]):
     """`after` of the next page; null on the last."""
 
 
-class Query(Generic[T]):
+class ResourceQuery(Generic[T]):
     """A filter and a sort over a resource, as they were read.
 
     Args:
@@ -108,7 +108,7 @@ class Query(Generic[T]):
         InvalidInput: One of them is not valid; the message lists the fields.
     """
 
-    def __init__(self, resource: QueriedResource[T], filter: str | None, sort: str | None, *, now: datetime) -> None:  # noqa: A002 - as in REST
+    def __init__(self, resource: QueriedResource[T], filter: str | None, sort: str | None, *, now: datetime) -> None:
         types = types_of(resource.fields)
         given = (filter or "").strip()
         self.resource = resource
@@ -200,7 +200,7 @@ class Query(Generic[T]):
         )
 
 
-class Stored(Protocol[T_co]):
+class QueriedStore(Protocol[T_co]):
     """What a store finds and counts."""
 
     async def find(self, realm: str, query: StoreQuery) -> Sequence[T_co]:
@@ -213,7 +213,7 @@ class Stored(Protocol[T_co]):
 
 
 async def stored_page(
-    stored: Stored[T], realm: str, query: Query[T], visible: Condition, *, after: str | None, limit: int
+    stored: QueriedStore[T], realm: str, query: ResourceQuery[T], visible: Condition, *, after: str | None, limit: int
 ) -> QueryPage[T]:
     """A page of what the store has.
 

@@ -23,50 +23,51 @@ _INSTALL_S: Final = 600
 _MOST_SHOWN: Final = 2_000
 
 
-def node_command(script: str, *arguments: str) -> list[str]:
+def node_command(script: str, *arguments: str, home: Path = _HERE) -> list[str]:
     """The command that runs a program of the locked packages.
 
     Args:
         script: Its JavaScript file below `node_modules/`, such as `@scope/package/dist/index.js`.
         *arguments: Of the program.
+        home: The folder whose lock file names the packages.
 
     Raises:
         RuntimeError: The packages cannot be installed; the message holds what npm said.
         FileNotFoundError: The locked packages have no such file.
     """
-    path = installed() / "node_modules" / script
+    path = installed(home) / "node_modules" / script
     if not path.is_file():
-        msg = f"the packages of tests/node/package-lock.json have no {script!r}; look into {path.parent}"
+        msg = f"the packages of {home / 'package-lock.json'} have no {script!r}; look into {path.parent}"
         raise FileNotFoundError(msg)
     return [*_nodejs("node"), str(path), *arguments]
 
 
 @cache
-def installed() -> Path:
-    """The folder that holds `node_modules/`; installs it if it is not there, also when several processes ask at once.
+def installed(home: Path = _HERE) -> Path:
+    """The folder that holds the `node_modules/` of a lock file; installs it if it is not there, also when several processes ask at once.
 
     Raises:
         RuntimeError: npm failed; the message holds what it said.
     """
-    contents = b"".join((_HERE / name).read_bytes() for name in _FILES)
+    contents = b"".join((home / name).read_bytes() for name in _FILES)
     folder = _KEPT / hashlib.sha256(contents).hexdigest()[:16]
     ready = folder / ".ready"
     folder.mkdir(parents=True, exist_ok=True)
     with (folder / ".lock").open("w") as lock:
         fcntl.flock(lock, fcntl.LOCK_EX)
         if not ready.exists():
-            _install(folder)
+            _install(home, folder)
             ready.touch()
     return folder
 
 
-def _install(folder: Path) -> None:
+def _install(home: Path, folder: Path) -> None:
     for name in _FILES:
-        shutil.copy(_HERE / name, folder)
+        shutil.copy(home / name, folder)
     command = [*_nodejs("npm"), "ci"]
     answer = subprocess.run(command, cwd=folder, capture_output=True, text=True, timeout=_INSTALL_S, check=False)
     if answer.returncode:
-        msg = f"tests/node: `npm ci` failed with {answer.returncode}; is the npm registry reachable?"
+        msg = f"{home}: `npm ci` failed with {answer.returncode}; is the npm registry reachable?"
         raise RuntimeError(f"{msg}\n{answer.stderr[-_MOST_SHOWN:]}")
 
 

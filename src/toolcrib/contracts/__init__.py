@@ -46,6 +46,8 @@ if TYPE_CHECKING:
         EgressDenied,
         ErrorCode,
         Fenced,
+        IdempotencyConflict,
+        IdempotencyMismatch,
         InvalidDefinition,
         InvalidExpression,
         InvalidInput,
@@ -372,7 +374,8 @@ else:
                 "PinnedHandle SideEffects Timings ToolEnvelope"
             ),
             "toolcrib.contracts.base.errors": (
-                "Conflict EgressDenied ErrorCode Fenced InvalidDefinition InvalidExpression InvalidInput "
+                "Conflict EgressDenied ErrorCode Fenced IdempotencyConflict IdempotencyMismatch InvalidDefinition "
+                "InvalidExpression InvalidInput "
                 "InvalidSettings JournalDivergence MODEL_ERROR_KINDS ModelError ModelErrorKind NotFound "
                 "PermissionDenied RETRYABLE_MODEL_ERRORS Reason ReconnectRequired RunNotCompleted ToolError "
                 "ToolcribError Unauthenticated Unavailable"
@@ -601,6 +604,8 @@ __all__ = [
     "HandoffStatus",
     "HandoffStep",
     "HttpConnection",
+    "IdempotencyConflict",
+    "IdempotencyMismatch",
     "ImpactReport",
     "Implementation",
     "ImportOutcome",

@@ -131,7 +131,11 @@ def _field_docs(model: type[Any]) -> dict[str, str]:
 
 @cache
 def _own_docs(model: type[Any]) -> dict[str, str]:
-    tree = ast.parse(dedent(inspect.getsource(model))).body[0]
+    try:
+        source = inspect.getsource(model)
+    except OSError:  # a class that was made at run time
+        return {}
+    tree = ast.parse(dedent(source)).body[0]
     body = tree.body if isinstance(tree, ast.ClassDef) else []
     docs: dict[str, str] = {}
     for field, text in pairwise(body):

@@ -142,8 +142,13 @@ class Crib(ActingCrib, Definer):
             sharing=container.sharing_of(settings, blobs=settings.blobs if store is None else None),
         )
 
-    def acting_as(self, principal: Principal) -> ActingCrib:
+    def acting_as(self, principal: Principal, *, start: container.StartRecord | None = None) -> ActingCrib:
         """This crib for one principal: it acts in the principal's realm and with the principal's permissions.
+
+        Args:
+            principal: In whose realm and name everything is done.
+            start: Remembers the run that is begun, for the one request that this crib is for: a request that is sent
+                again gets the same run.
 
         Example:
             ann = crib.acting_as(Principal(id="ann", grants=("ai://tools/crm/*/execute",)))
@@ -151,7 +156,8 @@ class Crib(ActingCrib, Definer):
 
         The crib itself acts as the application, which needs no grant to see and decide.
         """
-        return ActingCrib(self._parts, container.Actor(self._catalogue, self.principal.realm, principal))
+        actor = container.Actor(self._catalogue, self.principal.realm, principal, start=start)
+        return ActingCrib(self._parts, actor)
 
     @property
     def additions(self) -> Sequence[tuple[Addition, Principal]]:

@@ -175,8 +175,13 @@ class Crib(ActingCrib):
         )
         return cls._around(crib, loop)
 
-    def acting_as(self, principal: Principal) -> ActingCrib:
+    def acting_as(self, principal: Principal, *, start: container.StartRecord | None = None) -> ActingCrib:
         """This crib for one principal: it acts in the principal's realm and with the principal's permissions.
+
+        Args:
+            principal: In whose realm and name everything is done.
+            start: Remembers the run that is begun, for the one request that this crib is for: a request that is sent
+                again gets the same run.
 
         Example:
             ann = crib.acting_as(Principal(id="ann", grants=("ai://tools/crm/*/execute",)))
@@ -184,7 +189,7 @@ class Crib(ActingCrib):
 
         The crib itself acts as the application, which needs no grant to see and decide.
         """
-        return ActingCrib(self._loop.call(self._crib.acting_as, principal), self._loop)
+        return ActingCrib(self._loop.call(self._crib.acting_as, principal, start=start), self._loop)
 
     @property
     def additions(self) -> Sequence[tuple[Addition, Principal]]:

@@ -416,10 +416,18 @@ class Triggers(Facade):
         super().__init__(asynchronous, loop)
         self._triggers = asynchronous
 
-    def save(self, trigger: TriggerDefinition) -> None:
+    def save(self, trigger: TriggerDefinition, *, after: int | None = None) -> int:
         """Store a trigger, in place of the one with its name. It counts from now on: nothing earlier is caught up.
 
+        Args:
+            trigger: The trigger.
+            after: Number of the revision that the author has changed, 0 for none; null to save over whatever is there.
+
+        Returns:
+            The number of the new revision.
+
         Raises:
+            Conflict: Another revision has been saved since `after`.
             InvalidDefinition: Its times, its time zone or an expression of its input cannot be used.
             NotFound: There is no such account, or nothing with the name that it starts or waits for.
             PermissionDenied: The caller may not have runs act as the account.
@@ -436,7 +444,19 @@ class Triggers(Facade):
             )
             print(crib.triggers.state("review").next_at)
         """
-        return self._loop.run(self._triggers.save, trigger)
+        return self._loop.run(self._triggers.save, trigger, after=after)
+
+    def revision(self, name: str) -> int:
+        """The number of the newest revision.
+
+        Raises:
+            NotFound: The name is unknown.
+
+        Example:
+            for trigger in crib.triggers.list():
+                print(trigger.name, crib.triggers.revision(trigger.name))
+        """
+        return self._loop.run(self._triggers.revision, name)
 
     def get(self, name: str) -> TriggerDefinition:
         """A trigger as it was saved.

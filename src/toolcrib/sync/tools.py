@@ -433,10 +433,15 @@ class NamedThings(Facade, Generic[ItemT]):
         super().__init__(asynchronous, loop)
         self._named_things = asynchronous
 
-    def save(self, item: ItemT) -> None:
-        """Store a new revision, which is used from now on.
+    def save(self, item: ItemT, *, after: int | None = None) -> int:
+        """Store a new revision, which is used from now on; returns its number.
+
+        Args:
+            item: What is stored, in place of the one with its name.
+            after: Number of the revision that the author has changed, 0 for none; null to save over whatever is there.
 
         Raises:
+            Conflict: Another revision has been saved since `after`.
             PermissionDenied: It is an account with a grant that the caller does not have.
             InvalidDefinition: It is a word of the workflow vocabulary that no step could use.
             NotFound: It names a tool that does not exist.
@@ -446,7 +451,21 @@ class NamedThings(Facade, Generic[ItemT]):
 
             crib.fragments.save(PromptFragment(name="tone", text="Answer briefly and kindly."))
         """
-        return self._loop.run(self._named_things.save, item)
+        return self._loop.run(self._named_things.save, item, after=after)
+
+    def revision(self, name: str) -> int:
+        """The number of the newest revision.
+
+        Raises:
+            NotFound: The name is unknown.
+
+        Example:
+            from toolcrib.contracts import PromptFragment
+
+            first = crib.fragments.save(PromptFragment(name="tone", text="Answer briefly."))
+            assert crib.fragments.revision("tone") == first
+        """
+        return self._loop.run(self._named_things.revision, name)
 
     def get(self, name: str) -> ItemT:
         """The newest revision.

@@ -76,8 +76,8 @@ async def test_the_card_of_the_host_is_that_of_the_only_agent() -> None:
         several = await owner.get(host)
 
     assert (found.status_code, found.json()) == (200, own.json())
-    assert "no agent" in checked(none, 404)["error"]["message"]
-    assert "more than one agent" in checked(several, 404)["error"]["message"]
+    assert "no agent" in checked(none, 404)["detail"]
+    assert "more than one agent" in checked(several, 404)["detail"]
 
 
 @pytest.mark.requirement("a2a.refusals")
@@ -179,4 +179,4 @@ async def test_a_missing_package_is_named_with_what_to_install(monkeypatch: pyte
     async with endpoint("Hi.") as served, http(served) as client:
         refused = await client.get(address(served) + CARD)
 
-    assert "pip install 'toolcrib[a2a]'" in checked(refused, 503)["error"]["message"]
+    assert "pip install 'toolcrib[a2a]'" in checked(refused, 503)["detail"]

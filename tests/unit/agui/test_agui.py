@@ -205,9 +205,9 @@ async def test_an_agent_that_a_key_may_not_execute_is_as_unknown_as_one_that_is_
 
     assert [("404" in (each.failure or ""), each.events) for each in (hidden, unknown)] == [(True, []), (True, [])]
     assert "401" in (strange.failure or "")
-    assert "threadId" in checked(wrong, 422)["error"]["message"]
-    assert "the last message is missing" in checked(empty, 422)["error"]["message"]
-    assert "agents fetch none" in checked(pictured, 422)["error"]["message"]
+    assert "threadId" in checked(wrong, 422)["detail"]
+    assert "the last message is missing" in checked(empty, 422)["detail"]
+    assert "agents fetch none" in checked(pictured, 422)["detail"]
 
 
 @pytest.mark.requirement("packaging.extras")
@@ -219,4 +219,4 @@ async def test_a_missing_package_is_named_with_what_to_install(monkeypatch: pyte
     async with endpoint("Hello.") as served:
         refused = await served.server.client.post("http://crib/ag-ui/clerk", json={"threadId": "t", "runId": "r"})
 
-    assert "pip install 'toolcrib[ag-ui]'" in checked(refused, 503)["error"]["message"]
+    assert "pip install 'toolcrib[ag-ui]'" in checked(refused, 503)["detail"]

@@ -5,11 +5,14 @@ from collections.abc import AsyncGenerator, Callable, Mapping
 from contextlib import asynccontextmanager
 from dataclasses import dataclass
 from datetime import UTC, datetime
+from functools import cache
+from pathlib import Path
 from time import monotonic
 from typing import Any
 
 import httpx2
 from fastapi import FastAPI
+from starlette.types import Message, Receive, Scope, Send
 
 from tests.twins import make_definition
 from toolcrib import Crib, DefinitionOptions, ScriptedModel, tool
@@ -20,6 +23,7 @@ from toolcrib.interfaces.server import create_app
 from toolcrib.kinds.http.shape import HttpImplementation
 from toolcrib.llm import LanguageModel
 
+OPERATIONS = Path(__file__).parents[3] / "docs" / "operations.txt"
 STRANGER = Principal(id="stranger", realm="elsewhere")
 READER = Principal(id="reader", grants=("ai://tools/utility/search/execute",))
 BOSS = Principal(id="boss")
@@ -165,4 +169,29 @@ async def serving(
 
 def _client(app: FastAPI, token: str | None) -> httpx2.AsyncClient:
     headers = {"Authorization": f"Bearer {token}"} if token else {}
-    return httpx2.AsyncClient(transport=httpx2.ASGITransport(app), base_url="http://crib", headers=headers)
+    transport = httpx2.ASGITransport(_Documented(app))
+    return httpx2.AsyncClient(transport=transport, base_url="http://crib", headers=headers)
+
+
+class _Documented:
+    """The application, held to `docs/operations.txt`: it gives no status that the OpenAPI document does not have."""
+
+    def __init__(self, app: FastAPI) -> None:
+        self._app = app
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        async def check(message: Message) -> None:
+            route = scope.get("route")
+            if message["type"] == "http.response.start" and getattr(route, "include_in_schema", False):
+                operation = f"{scope['method']} {scope['route'].path_format}"
+                assert str(message["status"]) in documented_statuses()[operation], (operation, message["status"])
+            await send(message)
+
+        await self._app(scope, receive, check)
+
+
+@cache
+def documented_statuses() -> Mapping[str, tuple[str, ...]]:
+    """The statuses of each operation, by method and path."""
+    lines = (line.split() for line in OPERATIONS.read_text(encoding="utf-8").splitlines())
+    return {f"{method} {path}": tuple(statuses) for _, method, path, *statuses in lines}

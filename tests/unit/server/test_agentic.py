@@ -84,8 +84,8 @@ async def test_a_change_is_a_new_revision_unless_another_came_first(server: Serv
     blind = await server.client.patch(f"{PATH}/finder", json={"status": "disabled"}, headers={"If-Match": "*"})
 
     assert (checked(first, 200)["revision"], first.headers["ETag"]) == (2, '"2"')
-    assert "read it again" in checked(late, 409)["error"]["message"]
-    assert "If-Match" in checked(wrong, 422)["error"]["message"]
+    assert "read it again" in checked(late, 409)["detail"]
+    assert "If-Match" in checked(wrong, 422)["detail"]
     assert (checked(blind, 200)["title"], blind.json()["status"]) == ("Finder", "disabled")
 
 
@@ -114,14 +114,14 @@ async def test_a_prompt_that_is_taken_away_becomes_the_default_one(server: Serve
 async def test_a_change_that_is_not_valid_says_what_is_wrong(server: Server, patch: JsonObject, said: str) -> None:
     await made(server)
 
-    assert said in checked(await server.client.patch(f"{PATH}/finder", json=patch), 422)["error"]["message"]
+    assert said in checked(await server.client.patch(f"{PATH}/finder", json=patch), 422)["detail"]
 
 
 @pytest.mark.requirement("server.agentic_tools")
 async def test_a_name_that_is_none_is_refused_with_its_form(server: Server) -> None:
     refused = await server.post("/agentic-tools", {**BODY, "name": "x y"}, status=422)
 
-    assert "body.name: String should match pattern" in refused["error"]["message"]
+    assert "body.name: String should match pattern" in refused["detail"]
 
 
 @pytest.mark.requirement("server.agentic_tools")
@@ -155,7 +155,7 @@ async def test_runs_under_way_are_named_when_their_tool_is_removed() -> None:
 async def test_a_tool_of_another_kind_is_none_here(server: Server) -> None:
     answer = await server.get("/agentic-tools/search", status=404)
 
-    assert "GET /api/v1/ai/tools/search" in answer["error"]["message"]
+    assert "GET /api/v1/ai/tools/search" in answer["detail"]
 
 
 @pytest.mark.requirement("server.prompts")
@@ -247,7 +247,7 @@ async def test_executions_are_listed_and_read_with_all_that_happened(server: Ser
 
 @pytest.mark.requirement("server.tool_executions")
 async def test_a_tool_that_never_was_has_no_list_of_executions(server: Server) -> None:
-    assert "no tool 'deels'" in (await server.get("/agentic-tools/deels/executions", status=404))["error"]["message"]
+    assert "no tool 'deels'" in (await server.get("/agentic-tools/deels/executions", status=404))["detail"]
     assert (await server.get("/agentic-tools/deals/executions"))["items"] == []
 
 
@@ -296,7 +296,7 @@ async def test_a_model_on_the_server_s_own_machine_needs_the_operator(server: Se
     hosts = {**BODY, "llm": {"model": "openai:gpt-4o", "base_url": "http://localhost:1234/v1"}}
     for body in (local, named, hosts):
         answer = await server.post("/agentic-tools", body, status=403)
-        assert "only if the operator allows local models" in answer["error"]["message"]
+        assert "only if the operator allows local models" in answer["detail"]
     await server.post("/agentic-tools/deals/test-prompt", {"params": TASK, "llm": local["llm"]}, status=403)
 
     server.app.state.allow_local_models = create_app(
@@ -344,7 +344,7 @@ async def test_a_caller_sees_and_does_what_its_scopes_say(server: Server, monkey
     assert [item["name"] for item in listed] == [item["name"] for item in everything] == ["assistant", "deals"]
     assert [item["definition"]["name"] for item in tools] == ["assistant", "deals"]
     assert [answer.status_code for answer in denied] == [403] * len(denied)
-    assert "ai://runs/deals/execute" in refused["error"]["message"]
+    assert "ai://runs/deals/execute" in refused["detail"]
 
 
 @pytest.mark.requirement("server.newest")

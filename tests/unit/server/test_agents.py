@@ -48,13 +48,13 @@ async def test_an_agent_is_created_read_changed_and_removed(server: Server) -> N
     patched = await server.client.patch(path, json={"title": "The desk", "limits": {"max_iterations": 3}})
     assert (patched.json()["title"], patched.json()["limits"]["max_iterations"]) == ("The desk", 3)
     stale = await server.client.put(path, json=DESK, headers={"If-Match": '"1"'})
-    assert "has revision 2" in checked(stale, 409)["error"]["message"]
+    assert "has revision 2" in checked(stale, 409)["detail"]
     replaced = await server.client.put(path, json={**DESK, "title": "Desk"}, headers={"If-Match": '"2"'})
     assert (replaced.json()["title"], replaced.json()["limits"]["max_iterations"]) == ("Desk", 10)
     renamed = await server.client.patch(path, json={"name": "table"})
-    assert "cannot be renamed" in checked(renamed, 422)["error"]["message"]
+    assert "cannot be renamed" in checked(renamed, 422)["detail"]
     wrong = checked(await server.client.patch(path, json={"limits": {"max_iterations": "many"}}), 422)
-    assert wrong["error"]["details"]["problems"][0]["path"] == "/limits/max_iterations"
+    assert wrong["details"]["problems"][0]["path"] == "/limits/max_iterations"
 
     removal = checked(await server.client.delete(path), 200)
     assert removal["message"].startswith("desk is gone")
@@ -64,7 +64,7 @@ async def test_an_agent_is_created_read_changed_and_removed(server: Server) -> N
 @pytest.mark.requirement("server.agents")
 async def test_a_name_is_taken_by_a_tool_of_any_kind_and_other_tools_are_no_agents(server: Server) -> None:
     taken = await server.client.post("/api/v1/ai/agents", json={**DESK, "name": "search"})
-    assert "exists" in checked(taken, 409)["error"]["message"]
+    assert "exists" in checked(taken, 409)["detail"]
     for path in ("", "/tools"):
         await server.get(f"/ai/agents/search{path}", status=404)
     await server.post("/ai/agents/search/execute", {"message": "hello"}, status=404)
@@ -143,7 +143,7 @@ async def test_who_may_not_sees_and_changes_no_agent(server: Server) -> None:
 async def test_an_agent_over_http_names_no_local_model(server: Server) -> None:
     refused = await server.client.post("/api/v1/ai/agents", json={**DESK, "llm": {"model": "ollama:qwen3"}})
 
-    assert "only if the operator allows local models" in checked(refused, 403)["error"]["message"]
+    assert "only if the operator allows local models" in checked(refused, 403)["detail"]
 
 
 @pytest.mark.requirement("server.agent_executions")
@@ -230,7 +230,7 @@ async def test_a_subscriber_that_was_cut_off_comes_back_with_the_id_that_it_has(
     assert messages((await server.client.get(path, params={"after": found[0][0]})).text)
     for wrong in ("soon", "99", "1~1.1.1"):
         refused = checked(await server.client.get(path, headers={"Last-Event-ID": wrong}), 422)
-        assert " place" in refused["error"]["message"]
+        assert " place" in refused["detail"]
 
 
 @pytest.mark.requirement("server.agent_stream", "server.realms", "server.grants")

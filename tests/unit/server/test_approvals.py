@@ -30,13 +30,13 @@ async def test_a_call_is_decided_by_somebody_else_than_who_started_the_run() -> 
     async with serving() as server:
         found = await waiting(server)
         own = await decided(server, "owner", found["approval_id"], {"approved": True}, 403)
-        assert "takes part in the run" in own["error"]["message"]
+        assert "takes part in the run" in own["detail"]
         answered = await decided(server, "boss", found["approval_id"], {"approved": True, "reason": "fine"}, 200)
         late = await decided(server, "boss", found["approval_id"], {"approved": False}, 409)
         run = await server.finished(found["run_id"])
 
     assert (answered["status"], answered["decided_by"], answered["reason"]) == ("approved", "boss", "fine")
-    assert "approved already, by 'boss'" in late["error"]["message"]
+    assert "approved already, by 'boss'" in late["detail"]
     assert (run["run"]["status"], run["run"]["output"]) == ("completed", {"stage": "won"})
 
 
@@ -58,7 +58,7 @@ async def test_who_has_no_grant_neither_sees_nor_decides() -> None:
         for who in ("reader", "stranger"):
             checked(await server.client_of(who).get(path), 404)
         refused = await decided(server, "reader", found["approval_id"], {"approved": True}, 403)
-        assert "'ai://approvals/update/write'" in refused["error"]["message"]
+        assert "'ai://approvals/update/write'" in refused["detail"]
         await decided(server, "stranger", found["approval_id"], {"approved": True}, 404)
         assert (await server.get(f"/approvals/{found['approval_id']}"))["approval"]["status"] == "waiting"
 
@@ -77,7 +77,7 @@ async def test_arguments_that_do_not_fit_are_refused_with_their_problems_and_the
         )
         run = await server.finished(found["run_id"])
 
-    assert [problem["path"] for problem in wrong["error"]["details"]["problems"]] == ["/stage"]
+    assert [problem["path"] for problem in wrong["details"]["problems"]] == ["/stage"]
     assert (edited["status"], edited["edited_input"]) == ("edited", {"stage": "lost"})
     assert run["run"]["output"] == {"stage": "lost"}
 

@@ -116,7 +116,7 @@ async def test_f3_nobody_reads_an_attachment_without_a_right_to_its_run(server: 
     async with server.client_of(None) as nobody:
         unknown = await nobody.get(kept["url"])
 
-    assert checked(elsewhere, 404)["error"]["message"].startswith(f"run {other['run_id']} has no attachment")
+    assert checked(elsewhere, 404)["detail"].startswith(f"run {other['run_id']} has no attachment")
     assert [found.status_code for found in (nothing, of_others, of_another_realm, listed, unknown)] == [
         404,
         403,

@@ -134,11 +134,11 @@ async def test_a_caller_without_the_grant_is_refused_with_403_and_has_no_run(
 ) -> None:
     async with server.client_of("reader") as reader:
         allowed = checked(await reader.post("/api/v1/ai/tools/search/execute", json=ACME), 200)
-        refused = checked(await reader.post(f"/api/v1{path}", json=body), 403)["error"]
+        refused = checked(await reader.post(f"/api/v1{path}", json=body), 403)
         runs = checked(await reader.get("/api/v1/executions"), 200)["items"]
     assert allowed["status"] == "success"
     assert refused["code"] == "permission_denied"
-    assert "has no grant for 'ai://tools/" in refused["message"]
+    assert "has no grant for 'ai://tools/" in refused["detail"]
     assert [run["request"]["tool"] for run in runs] == ["search@1.0.0"]
 
 
@@ -180,7 +180,7 @@ async def test_a_tool_of_another_realm_does_not_exist(server: Server) -> None:
     async with server.client_of("stranger") as stranger:
         for path in ("invoke", "execute", "validate"):
             response = await stranger.post(f"/api/v1/ai/tools/search/{path}", json=ACME)
-            assert checked(response, 404)["error"]["code"] == "not_found"
+            assert checked(response, 404)["code"] == "not_found"
         assert checked(await stranger.get("/api/v1/ai/tools"), 200) == {"items": [], "next": None}
 
 

@@ -18,7 +18,7 @@ async def test_a_waiting_run_is_cancelled_with_a_reason_that_the_record_keeps(se
     assert (run["stop_reason"], run["error"]["details"]["reason"]) == ("cancelled", "cancelled")
     assert "by 'owner': not this one" in run["error"]["message"]
     again = await server.post(f"/executions/{run_id}/cancel", status=409)
-    assert "is cancelled and cannot be cancelled any more" in again["error"]["message"]
+    assert "is cancelled and cannot be cancelled any more" in again["detail"]
 
 
 async def test_a_second_wish_to_cancel_a_run_that_still_goes_on_is_told_of_the_first() -> None:
@@ -31,7 +31,7 @@ async def test_a_second_wish_to_cancel_a_run_that_still_goes_on_is_told_of_the_f
         second = await server.post(f"/executions/{run_id}/cancel", status=409)
 
     assert first["status"] == "running"
-    assert "is being cancelled already" in second["error"]["message"]
+    assert "is being cancelled already" in second["detail"]
 
 
 async def test_cancelling_needs_a_grant_and_a_run_of_the_same_realm(server: Server) -> None:
@@ -41,5 +41,5 @@ async def test_cancelling_needs_a_grant_and_a_run_of_the_same_realm(server: Serv
     async with server.client_of("stranger") as stranger:
         checked(await stranger.post(f"/api/v1/executions/{run_id}/cancel", json={}), 404)
 
-    assert "ai://runs/update/execute" in refused["error"]["message"]
+    assert "ai://runs/update/execute" in refused["detail"]
     assert (await server.get(f"/executions/{run_id}"))["run"]["status"] == "awaiting_approval"

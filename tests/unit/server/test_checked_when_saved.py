@@ -32,7 +32,7 @@ async def server(tmp_path: Path) -> AsyncGenerator[Server]:
 
 
 def problems_of(refused: JsonObject) -> dict[str, str]:
-    found = refused["error"]["details"]["problems"]
+    found = refused["details"]["problems"]
     return {problem["path"]: problem["problem"] for problem in found}
 
 
@@ -88,7 +88,7 @@ async def test_finding_13_a_tool_with_nothing_to_work_with_is_saved_as_a_draft_o
     kept = await server.post("/agentic-tools", {**body, "status": "draft"}, status=201)
     activated = await server.client.patch("/api/v1/agentic-tools/finder", json={"status": "active"})
 
-    assert said in refused["error"]["message"]
+    assert said in refused["detail"]
     assert kept["status"] == "draft"
     assert (activated.status_code, said in activated.text) == (422, True)
 

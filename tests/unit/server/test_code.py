@@ -39,4 +39,4 @@ async def test_who_may_not_write_tools_may_not_write_code(server: Server) -> Non
     async with server.client_of("reader") as reader:
         answer = await reader.post("/api/v1/ai/tools", json=body_of(DEFINITION))
 
-    assert checked(answer, 403)["error"]["code"] == "permission_denied"
+    assert checked(answer, 403)["code"] == "permission_denied"

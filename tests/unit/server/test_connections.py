@@ -83,7 +83,7 @@ async def test_what_is_refused_is_not_repeated(body: dict[str, Any], status: int
 async def test_without_master_keys_the_setting_is_named() -> None:
     async with serving(environment={}) as server:
         refused = checked(await server.client.put("/api/v1/secrets/KEY", json={"value": SECRET}), 422)
-        assert "TOOLCRIB_MASTER_KEYS" in refused["error"]["message"]
+        assert "TOOLCRIB_MASTER_KEYS" in refused["detail"]
 
 
 @pytest.mark.requirement("server.secrets", "server.providers")
@@ -133,7 +133,7 @@ async def test_no_way_to_save_a_definition_takes_a_secret_without_a_grant_for_it
         ]
         for method, path, body in attempts:
             refused = checked(await client.request(method, f"/api/v1{path}", json=body), 403)
-            assert "ai://secrets/KEY/execute" in refused["error"]["message"]
+            assert "ai://secrets/KEY/execute" in refused["detail"]
         assert (await server.get("/providers/crm"))["base_url"] == "https://api.test"
         checked(await client.post("/api/v1/ai/tools", json=body_of(http_tool("thief"))), 201)
 
@@ -143,7 +143,7 @@ async def test_who_may_not_write_a_tool_does_not_learn_whether_it_exists() -> No
     async with serving() as server, server.client_of("reader") as client:
         for name in ("update", "nothing"):
             refused = await client.post("/api/v1/ai/tools", json=body_of(http_tool(name)))
-            assert "ai://tools" in checked(refused, 403)["error"]["message"]
+            assert "ai://tools" in checked(refused, 403)["detail"]
 
 
 @pytest.mark.requirement("server.providers")
@@ -157,7 +157,7 @@ async def test_a_provider_is_defined_read_and_listed_and_no_value_of_a_secret_is
         for wrong in ({"auth": {"kind": "bearer", "token": SECRET}}, {"headers": {"X-Api-Key": SECRET}}):
             refused = await server.post("/providers", body | wrong, 422)
             assert SECRET not in str(refused)
-            assert "${env:CRM_TOKEN}" in refused["error"]["message"]
+            assert "${env:CRM_TOKEN}" in refused["detail"]
 
 
 @pytest.mark.requirement("server.providers")
@@ -178,7 +178,7 @@ async def consent(server: Server, authority: Authority) -> tuple[str, dict[str, 
     here = "http://127.0.0.1:8700/api/v1/connections/callback"
     answer = await server.client.post("/api/v1/providers/crm/connect", json={"redirect_uri": here})
     begun = checked(answer, 200)
-    assert (await server.post("/providers/crm/connect", status=422))["error"]["message"].startswith(
+    assert (await server.post("/providers/crm/connect", status=422))["detail"].startswith(
         "the redirect URI 'http://crib/api/v1/connections/callback' must be https"
     )
     assert "HttpOnly" in answer.headers["set-cookie"]

@@ -25,7 +25,8 @@ async def test_every_path_but_the_open_ones_needs_a_key(server: Server) -> None:
                 if path in OPEN_PATHS:
                     assert response.status_code == 200
                 else:
-                    assert checked(response, 401)["error"]["code"] == "unauthenticated"
+                    problem = checked(response, 401)
+                    assert problem.get("error", problem)["code"] == "unauthenticated"  # OpenAI's clients have theirs
                     assert response.headers["www-authenticate"] == 'Bearer realm="toolcrib"'
         assert (await nobody.get("/docs")).status_code == 200
         assert (await nobody.get("/not/there")).status_code == 401
@@ -36,25 +37,31 @@ async def test_every_path_but_the_open_ones_needs_a_key(server: Server) -> None:
 @pytest.mark.parametrize("header", ["Basic b3duZXI6", "Bearer", "Bearer  ", "owner", "Bearer nobody"])
 async def test_other_credentials_are_refused(server: Server, header: str) -> None:
     response = await server.client.get("/api/v1/ai/tools", headers={"Authorization": header})
-    assert "send" in checked(response, 401)["error"]["message"]
+    assert "send" in checked(response, 401)["detail"]
 
 
 @pytest.mark.requirement("server.errors")
 async def test_unknown_paths_and_methods_say_where_the_paths_are(server: Server) -> None:
-    missing = checked(await server.client.get("/api/v1/nothing"), 404)["error"]
+    missing = checked(await server.client.get("/api/v1/nothing"), 404)
     assert missing["code"] == "not_found"
-    assert "/openapi.json" in missing["message"]
+    assert "/openapi.json" in missing["detail"]
     response = await server.client.put("/health")
-    assert checked(response, 405)["error"]["code"] == "method_not_allowed"
+    assert checked(response, 405)["code"] == "method_not_allowed"
     assert response.headers["allow"] == "GET"
 
 
 @pytest.mark.requirement("server.errors")
 async def test_errors_of_the_tree_keep_code_and_status(server: Server) -> None:
-    error = (await server.get("/ai/tools/serch", status=404))["error"]
-    assert error == {
+    response = await server.client.get("/api/v1/ai/tools/serch")
+    assert response.headers["content-type"] == "application/problem+json"
+    assert checked(response, 404) == {
+        "type": "troubleshooting.html#not_found",
+        "title": "Not found",
+        "status": 404,
+        "detail": "no tool 'serch' in realm 'default'; did you mean 'search'?",
+        "instance": "/api/v1/ai/tools/serch",
         "code": "not_found",
-        "message": "no tool 'serch' in realm 'default'; did you mean 'search'?",
+        "reason": None,
         "details": None,
     }
 
@@ -69,7 +76,7 @@ async def test_an_unexpected_failure_is_logged_under_an_id_and_shows_nothing_int
     monkeypatch.setattr(server.crib.registry, "index", fail)
     with caplog.at_level(logging.ERROR):
         response = await server.client.get("/api/v1/ai/tools")
-    error = checked(response, 500)["error"]
+    error = checked(response, 500)
     assert error["code"] == "internal_error"
     assert "swordfish" not in response.text
     assert error["details"]["incident"] in caplog.text
@@ -103,7 +110,7 @@ async def test_a_stopping_server_says_where_the_run_is_found(*, started: bool) -
     if started:
         assert (response.status_code, response.content) == (200, b"")
     else:
-        assert "GET /api/v1/executions" in checked(response, 503)["error"]["message"]
+        assert "GET /api/v1/executions" in checked(response, 503)["detail"]
         assert response.headers["retry-after"] == "1"
 
 
@@ -115,7 +122,7 @@ async def test_a_store_that_is_not_there_is_503_also_while_authenticating() -> N
     app = create_app(Crib("memory://"), no_store)
     server = Server(app, app.state.crib, None)  # pyright: ignore[reportArgumentType] - only makes a client
     async with server.client_of("owner") as client:
-        assert checked(await client.get("/api/v1/ai/tools"), 503)["error"]["code"] == "unavailable"
+        assert checked(await client.get("/api/v1/ai/tools"), 503)["code"] == "unavailable"
 
 
 @pytest.mark.requirement("repository.start_up")
@@ -137,7 +144,7 @@ async def test_a_body_that_is_announced_too_large_is_refused_unread(server: Serv
     response = await server.client.post(
         "/api/v1/ai/tools", content=b"{", headers={"Content-Length": str(MAX_BODY_BYTES + 1)}
     )
-    assert "5242880 bytes" in checked(response, 413)["error"]["message"]
+    assert "5242880 bytes" in checked(response, 413)["detail"]
 
 
 @pytest.mark.requirement("server.bodies")
@@ -148,7 +155,7 @@ async def test_a_body_that_grows_too_large_is_cut_off(server: Server) -> None:
 
     headers = {"Content-Type": "application/json"}
     response = await server.client.post("/api/v1/ai/tools", content=endless(), headers=headers)
-    assert checked(response, 413)["error"]["code"] == "content_too_large"
+    assert checked(response, 413)["code"] == "content_too_large"
 
 
 @pytest.mark.requirement("server.bodies")
@@ -165,9 +172,9 @@ async def test_a_body_that_grows_too_large_is_cut_off(server: Server) -> None:
 async def test_what_is_not_plain_json_is_refused_with_the_place(server: Server, body: bytes, reason: str) -> None:
     headers = {"Content-Type": "application/json"}
     response = await server.client.post("/api/v1/ai/tools/search/invoke", content=body, headers=headers)
-    error = checked(response, 422)["error"]
+    error = checked(response, 422)
     assert error["code"] == "invalid_input"
-    assert reason in error["message"]
+    assert reason in error["detail"]
     assert [problem["path"] for problem in error["details"]["problems"]] == ["body"]
 
 
@@ -193,14 +200,14 @@ async def test_large_integers_stay_exact(server: Server) -> None:
 async def test_a_body_of_another_type_is_refused(server: Server) -> None:
     for headers in ({"Content-Type": "text/plain"}, {}):
         response = await server.client.post("/api/v1/ai/tools", content=b"{}", headers=headers)
-        assert "Content-Type: application/json" in checked(response, 415)["error"]["message"]
+        assert "Content-Type: application/json" in checked(response, 415)["detail"]
 
 
 @pytest.mark.requirement("server.bodies")
 async def test_problems_with_a_body_name_the_fields_and_never_repeat_what_was_sent(server: Server) -> None:
     body = {"name": "x y", "secret": "swordfish", "implementation": {"kind": "http", "method": "GOT", "url": 5}}
     response = await server.client.post("/api/v1/ai/tools", json=body)
-    problems = {found["path"] for found in checked(response, 422)["error"]["details"]["problems"]}
+    problems = {found["path"] for found in checked(response, 422)["details"]["problems"]}
     assert problems == {"body.name", "body.secret", "body.implementation.http.method", "body.implementation.http.url"}
     assert "swordfish" not in response.text
 
@@ -213,7 +220,7 @@ async def test_schemas_and_an_openapi_document_are_served(server: Server) -> Non
     assert document["openapi"].startswith("3.1")
     operation = document["paths"]["/api/v1/ai/tools/{name}/invoke"]["post"]
     assert operation["security"] == [{"HTTPBearer": []}]
-    assert operation["responses"]["404"]["content"]["application/json"]["schema"]["$ref"].endswith("/ErrorView")
+    assert operation["responses"]["404"] == {"$ref": "#/components/responses/NotFound"}
 
 
 @pytest.mark.requirement("server.authentication")

@@ -43,7 +43,7 @@ async def test_runs_are_listed_newest_first_by_tool_and_status(server: Server) -
     assert second["next"] is None
     assert len((await server.get("/executions", {"status": "awaiting_approval"}))["items"]) == 1
     wrong = await server.get("/executions", {"status": "asleep"}, status=422)
-    assert "query.status" in wrong["error"]["message"]
+    assert "query.status" in wrong["detail"]
 
 
 @pytest.mark.requirement("server.executions")
@@ -81,9 +81,9 @@ async def test_a_run_of_another_realm_cannot_be_told_from_none(server: Server) -
         answers = [await stranger.get(f"/api/v1/executions/{run_id}{path}") for path in paths]
         for path, body in (("resume", {}), ("approvals/call", {"approved": True}), ("client-results/call", {})):
             answers.append(await stranger.post(f"/api/v1/executions/{run_id}/{path}", json=body))
-        none = checked(await stranger.get("/api/v1/executions/run_0"), 404)["error"]["message"]
+        none = checked(await stranger.get("/api/v1/executions/run_0"), 404)["detail"]
         assert checked(await stranger.get("/api/v1/executions"), 200)["items"] == []
-    messages = {checked(answer, 404)["error"]["message"] for answer in answers}
+    messages = {checked(answer, 404)["detail"] for answer in answers}
     assert messages == {none.replace("run_0", run_id)}
     assert (await server.get(f"/executions/{run_id}"))["run"]["status"] == "awaiting_approval"
 
@@ -114,7 +114,7 @@ async def test_a_subscriber_re_attaches_with_the_last_number_it_saw(server: Serv
     at_end = await server.client.get(path, params={"after": 4})
     assert [kind for _, kind, _ in parse(at_end.text)] == ["done"]
     wrong = await server.client.get(path, headers={"Last-Event-ID": "soon"})
-    assert "header.last-event-id" in checked(wrong, 422)["error"]["message"]
+    assert "header.last-event-id" in checked(wrong, 422)["detail"]
 
 
 @pytest.mark.requirement("server.stream")
@@ -177,7 +177,7 @@ async def test_a_decision_counts_once_and_only_where_a_call_waits() -> None:
     async with serving(driven=False) as server:
         run_id = await waiting(server)
         elsewhere = await server.decide(run_id, "t1.c1", {"approved": True}, status=409)
-        assert "waiting: call" in elsewhere["error"]["message"]
+        assert "waiting: call" in elsewhere["detail"]
         await server.decide(run_id, "call", {"approved": False}, status=202)
         await server.decide(run_id, "call", {"approved": True}, status=409)
         ended = await server.post(f"/executions/{run_id}/resume")
@@ -189,7 +189,7 @@ async def test_deciding_needs_a_grant(server: Server) -> None:
     run_id = await waiting(server)
     async with server.client_of("reader") as reader:
         refused = await reader.post(f"/api/v1/executions/{run_id}/approvals/call", json={"approved": True})
-    assert "'ai://approvals/update/write'" in checked(refused, 403)["error"]["message"]
+    assert "'ai://approvals/update/write'" in checked(refused, 403)["detail"]
 
 
 @pytest.mark.requirement("server.decisions")
@@ -227,7 +227,7 @@ async def test_of_two_answers_at_the_same_moment_the_first_counts(
         route = f"/api/v1/executions/{run_id}/{path}/call"
         checked(await client.post(route, json=answer), 202)
         second = checked(await client.post(route, json=answer), 409)
-    assert re.search("the first (one|answer) counts", second["error"]["message"])
+    assert re.search("the first (one|answer) counts", second["detail"])
 
 
 @pytest.mark.requirement("server.resume")

@@ -38,9 +38,9 @@ async def test_what_is_wrong_with_a_fork_is_told(server: Server) -> None:
     gone = await server.post("/executions/run_none/fork", status=404)
     local = await server.post(f"/executions/{run_id}/fork", {"changes": {"model": "ollama:x"}}, status=403)
 
-    assert "did you mean 'model'" in unknown["error"]["message"]
-    assert "run_none" in gone["error"]["message"]
-    assert "local" in local["error"]["message"]
+    assert "did you mean 'model'" in unknown["detail"]
+    assert "run_none" in gone["detail"]
+    assert "local" in local["detail"]
 
 
 async def test_forking_needs_to_read_the_run_and_comparing_both(server: Server) -> None:
@@ -51,5 +51,5 @@ async def test_forking_needs_to_read_the_run_and_comparing_both(server: Server) 
     async with server.client_of("stranger") as stranger:
         checked(await stranger.post(f"/api/v1/executions/{run_id}/fork", json={}), 404)
 
-    assert "ai://runs/search/read" in refused["error"]["message"]
-    assert "ai://runs/search/read" in unseen["error"]["message"]
+    assert "ai://runs/search/read" in refused["detail"]
+    assert "ai://runs/search/read" in unseen["detail"]

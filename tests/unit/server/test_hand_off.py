@@ -73,9 +73,9 @@ async def test_results_that_do_not_fit_are_refused_as_a_whole() -> None:
         by_run = {**brought(waiting, "red", "today"), "conversation_id": None, "run_id": run_id}
         late = await server.post(path, by_run, status=409)
 
-    assert "'t9.c9' is not a call that a client was given" in refused["error"]["message"]
+    assert "'t9.c9' is not a call that a client was given" in refused["detail"]
     assert still["tool_calls"] == waiting["tool_calls"]
-    assert "no longer waits: run" in late["error"]["message"]
+    assert "no longer waits: run" in late["detail"]
 
 
 @pytest.mark.requirement("handoff.stateless", "executions.queued")

@@ -315,7 +315,7 @@ async def test_a_cost_limit_for_a_model_without_a_price_is_refused_when_it_is_sa
         allowed = {"max_cost_usd": "0.5", "allow_unpriced": True}
         await server.post(path, {**body, "limits": allowed}, status=201)
 
-    message = refused["error"]["message"]
+    message = refused["detail"]
     assert "has a cost limit of 0.5 US dollars" in message
     assert "'scripted:new' has no known price (unknown: nobody sells it)" in message
     assert "limits.allow_unpriced" in message
@@ -361,5 +361,5 @@ async def test_a_model_that_its_provider_does_not_have_is_refused_under_the_defa
         refused = await server.post("/ai/agents", {**_AGENT, "llm": {"model": "openai:gpt-99"}}, status=422)
         own = await server.crib.agents.save(AgentDefinition(name="own", llm=LLMConfig(model="ollama:mine")))
 
-    assert "'openai:gpt-99' has no known price" in refused["error"]["message"]
+    assert "'openai:gpt-99' has no known price" in refused["detail"]
     assert own.warnings == ()

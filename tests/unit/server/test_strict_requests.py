@@ -17,7 +17,7 @@ from tests.unit.server.client import serving
 async def test_an_unknown_query_parameter_is_refused_with_those_that_there_are(path: str, name: str, has: str):
     async with serving() as server:
         refused = await server.get(path, {name: "5"}, 422)
-    assert f"there is no query parameter '{name}' here; {has}" in refused["error"]["message"]
+    assert f"there is no query parameter '{name}' here; {has}" in refused["detail"]
 
 
 @pytest.mark.requirement("server.query_parameters")

@@ -77,7 +77,7 @@ async def test_a_tool_is_created_once(server: Server) -> None:
     assert (stored["revision"], stored["made_by"], stored["definition"]) == (1, "owner", body)
     assert response.headers["location"] == "/api/v1/ai/tools/deals_api"
     again = await server.post("/ai/tools", body, status=409)
-    assert "PUT or PATCH" in again["error"]["message"]
+    assert "PUT or PATCH" in again["detail"]
 
 
 @pytest.mark.requirement("server.unique")
@@ -127,7 +127,7 @@ async def test_a_tool_cannot_be_renamed_and_an_unknown_one_not_be_put(server: Se
     body = body_of(http_tool("deals_api"))
     await server.post("/ai/tools", body, status=201)
     renamed = await server.client.put("/api/v1/ai/tools/deals_api", json={**body, "name": "other"})
-    assert "cannot be renamed" in checked(renamed, 422)["error"]["message"]
+    assert "cannot be renamed" in checked(renamed, 422)["detail"]
     checked(await server.client.put("/api/v1/ai/tools/other", json={**body, "name": "other"}), 404)
 
 
@@ -146,7 +146,7 @@ async def test_a_merge_patch_changes_what_it_names(server: Server) -> None:
     assert definition["retry"] == {"count": 2, "backoff": "exponential", "base_s": 0.5, "max_s": 30.0}
     assert definition["implementation"]["headers"] == {"Accept": "text/csv"}
     wrong = await server.client.patch("/api/v1/ai/tools/deals_api", json={"timeout_s": -1, "nmae": "x"})
-    problems = {found["path"] for found in checked(wrong, 422)["error"]["details"]["problems"]}
+    problems = {found["path"] for found in checked(wrong, 422)["details"]["problems"]}
     assert problems == {"body.timeout_s", "body.nmae"}
 
 
@@ -193,10 +193,10 @@ async def test_a_definition_is_checked_and_not_stored(server: Server, changes: J
 @pytest.mark.requirement("server.no_code")
 async def test_python_code_is_refused(server: Server) -> None:
     body = body_of(make_definition("shell"))
-    assert "crib.add" in (await server.post("/ai/tools", body, status=422))["error"]["message"]
+    assert "crib.add" in (await server.post("/ai/tools", body, status=422))["detail"]
     assert (await server.post("/ai/tools/validate", body))["valid"] is False
     changed = await server.client.patch("/api/v1/ai/tools/search", json={"description": "other"})
-    assert checked(changed, 422)["error"]["code"] == "invalid_definition"
+    assert checked(changed, 422)["code"] == "invalid_definition"
 
 
 @pytest.mark.requirement("server.no_reach")
@@ -209,7 +209,7 @@ async def test_python_code_is_refused(server: Server) -> None:
 )
 async def test_a_clients_model_gets_no_variable_that_is_not_released(server: Server, llm: dict[str, str]) -> None:
     refused = await server.post("/ai/tools", agentic(**llm), status=422)
-    assert "not released" in refused["error"]["message"]
+    assert "not released" in refused["detail"]
 
 
 @pytest.mark.requirement("server.no_reach")
@@ -248,7 +248,7 @@ async def test_changing_tools_needs_a_grant_that_is_named(server: Server) -> Non
             await reader.post(f"{path}/status", json={"status": "blocked"}),
             await reader.post("/api/v1/ai/tools/import", json={"name": "pages", "document": DOCUMENT}),
         ]
-    messages = [checked(answer, 403)["error"]["message"] for answer in answers]
+    messages = [checked(answer, 403)["detail"] for answer in answers]
     assert "'ai://tools/utility/mine/write'" in messages[0]
     assert all("'ai://tools/utility/deals_api/write'" in message for message in messages[1:5])
     assert "'ai://providers/pages/write'" in messages[5]
@@ -275,7 +275,7 @@ async def test_a_document_becomes_tools_of_the_callers_realm(server: Server, for
 async def test_the_bounds_of_an_import_are_given_over_rest(server: Server) -> None:
     body = {"name": "pages", "document": DOCUMENT, "bounds": {"max_values": 2}}
     refused = await server.post("/ai/tools/import", body, status=422)
-    assert "more than 2 values" in refused["error"]["message"]
+    assert "more than 2 values" in refused["detail"]
     await server.post("/ai/tools/import", body | {"bounds": {"max_values": 5_000_000}}, status=201)
 
 
@@ -300,4 +300,4 @@ async def test_a_document_is_fetched_under_the_egress_policy(server: Server) -> 
 )
 async def test_an_import_that_cannot_be_read_says_what_to_give(server: Server, source: Json, advice: str) -> None:
     refused = await server.post("/ai/tools/import", {"name": "pages", **source}, status=422)
-    assert advice in refused["error"]["message"]
+    assert advice in refused["detail"]

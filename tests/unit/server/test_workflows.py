@@ -97,7 +97,7 @@ async def test_everything_that_is_wrong_is_told_with_its_place(server: Server):
     assert all(problem["message"] for problem in found["problems"])
 
     refused = checked(await server.client.post(f"{PATH}/publish", json={"definition": wrong}), 422)
-    assert refused["error"]["details"]["problems"]
+    assert refused["details"]["problems"]
 
 
 @pytest.mark.requirement("workflow_server.problems")
@@ -111,7 +111,7 @@ async def test_what_has_not_the_shape_of_a_definition_is_told_as_well(server: Se
         await server.client.put(DRAFT, json={"definition": shapeless}),
         await server.client.post(f"{PATH}/publish", json={"definition": shapeless}),
     ):
-        problems = checked(refused, 422)["error"]["details"]["problems"]
+        problems = checked(refused, 422)["details"]["problems"]
         assert {problem["path"] for problem in problems} >= {"/steps/0/tol", "/colour"}
     await server.post("/ai/workflows/find/publish", {"definition": {}}, status=422)
 
@@ -119,7 +119,7 @@ async def test_what_has_not_the_shape_of_a_definition_is_told_as_well(server: Se
 @pytest.mark.requirement("workflow_server.problems")
 async def test_a_definition_is_not_sent_to_the_path_of_another(server: Server):
     for path, body in ((DRAFT, {"definition": {**FIND, "name": "other"}}),):
-        assert "send it to its own name" in checked(await server.client.put(path, json=body), 422)["error"]["message"]
+        assert "send it to its own name" in checked(await server.client.put(path, json=body), 422)["detail"]
     await server.post("/ai/workflows/other/publish", {"definition": FIND}, status=422)
 
 
@@ -181,7 +181,7 @@ async def test_who_publishes_takes_no_tool_of_another_kind_away(server: Server, 
         "/api/v1/ai/workflows/search/publish", json={"definition": definition}, headers=publisher
     )
 
-    assert "ai://tools/utility/search/write" in checked(refused, 403)["error"]["message"]
+    assert "ai://tools/utility/search/write" in checked(refused, 403)["detail"]
 
 
 @pytest.mark.requirement("workflow_server.grants")
@@ -228,7 +228,7 @@ async def test_a_check_tells_nothing_of_tools_that_the_caller_may_not_see(
         assert not any("company" in answer.text for answer in answers)
     reader = as_principal(monkeypatch, "reader", "ai://workflows/*/read", "ai://tools/*")
     asked = await server.client.post("/api/v1/ai/workflows/validate", json=FIND, headers=reader)
-    assert "ai://workflows/find/write" in checked(asked, 403)["error"]["message"]
+    assert "ai://workflows/find/write" in checked(asked, 403)["detail"]
 
 
 @pytest.mark.requirement("workflow_server.grants")

@@ -6,7 +6,8 @@ The failure of a tool is no exception: it is a `ToolError` in the envelope. Exce
     ├── InvalidInput            the caller's data is wrong
     │   ├── InvalidDefinition   a tool, provider or agentic tool is not well formed
     │   ├── InvalidExpression   a template or expression does not parse or evaluate
-    │   └── InvalidSettings     the configuration: a missing key, an unknown model
+    │   ├── InvalidSettings     the configuration: a missing key, an unknown model
+    │   └── IdempotencyMismatch an idempotency key was sent with another request
     ├── Unauthenticated         no or wrong credentials of the caller
     ├── PermissionDenied        known caller, not allowed
     │   └── EgressDenied        the address is not one this realm may reach
@@ -14,7 +15,8 @@ The failure of a tool is no exception: it is a `ToolError` in the envelope. Exce
     │   └── UnknownName         no tool or other definition of this name; says which names there are
     ├── Conflict                the state does not allow it: a taken name, an ended run
     │   ├── RunNotCompleted     the output of a run was asked for that did not complete
-    │   └── JournalDivergence   replayed code asked for another call than the journal recorded
+    │   ├── JournalDivergence   replayed code asked for another call than the journal recorded
+    │   └── IdempotencyConflict a request with the same idempotency key is being carried out
     ├── Fenced                  another process owns the run now; this one must stop
     ├── ReconnectRequired       a provider refuses the credentials that there are, or there are none
     ├── Unavailable             store or network is not there; trying again may help
@@ -183,6 +185,12 @@ class InvalidSettings(InvalidInput):
     code = "invalid_settings"
 
 
+class IdempotencyMismatch(InvalidInput):
+    """An idempotency key was sent with another request before; the message says what to do."""
+
+    code = "idempotency_mismatch"
+
+
 class Unauthenticated(ToolcribError):
     """No or wrong credentials of the caller."""
 
@@ -268,6 +276,13 @@ class JournalDivergence(Conflict):
     """Replayed code made a different call at a position than the journal has recorded."""
 
     code = "journal_divergence"
+
+
+class IdempotencyConflict(Conflict):
+    """A request with the same idempotency key is being carried out; the same request succeeds later."""
+
+    code = "idempotency_conflict"
+    retryable = True
 
 
 class Fenced(ToolcribError):

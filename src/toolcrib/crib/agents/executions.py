@@ -27,7 +27,7 @@ from toolcrib.contracts import (
     ToolDefinition,
     Unavailable,
 )
-from toolcrib.core.engines import DriveResult
+from toolcrib.core.engines import DriveResult, new_run_id
 from toolcrib.core.runs import (
     BEGINNING,
     CallTraceback,
@@ -327,6 +327,9 @@ class Executions:
 
     async def _take(self, agent: str, request: AgentRequest, who: Principal) -> str:
         """Store a request; returns the id of the run that executes it."""
+        earlier = await self._actor.earlier_run()
+        if earlier is not None:
+            return earlier
         asking = await self._asking(agent, request, who) if request.message is not None else None
         if request.files and (asking is not None or request.tool_results):
             msg = "an answer or results bring no files; send them with the message that begins the next turn"
@@ -362,8 +365,10 @@ class Executions:
         if request.files:
             wanted = await self.with_files(wanted, tool.definition, request.files)
         if wanted.kind != "agent":
-            return await parts.engine.create(wanted)
-        return await self._conversations.create(await self._conversations.begin(tool, request, who), wanted)
+            return await parts.engine.create(wanted, run_id=await self._actor.begin_run(new_run_id()))
+        turn = await self._conversations.begin(tool, request, who)
+        await self._actor.begin_run(turn.run_id)
+        return await self._conversations.create(turn, wanted)
 
     async def with_files(self, request: RunRequest, tool: ToolDefinition, files: Sequence[FileInput]) -> RunRequest:
         """The request of a run with files, which are kept.

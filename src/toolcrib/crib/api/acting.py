@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 from toolcrib import contracts
 from toolcrib.contracts import Conflict, Unavailable
 from toolcrib.contracts import workflows as workflow_contracts
-from toolcrib.core import runs
+from toolcrib.core import engines, runs
 from toolcrib.crib import agents as agent_parts
 from toolcrib.crib import container
 from toolcrib.crib import providers as provider_parts
@@ -326,6 +326,9 @@ class ActingCrib:
             result = await crib.invoke("search_deals", {"company": "Acme"})
             print(result.error or result.output, result.cost_usd)
         """
+        earlier = await self._actor.earlier_run()
+        if earlier is not None:
+            return await self.resume(earlier)
         request, tool, refusal = await self._admit(
             ref,
             arguments,
@@ -335,8 +338,17 @@ class ActingCrib:
             as_call=as_call,
             test=test,
         )
-        driven = self._parts.start(request) if refusal is None else self.engine.refuse(request, refusal)
+        driven = self._start(request) if refusal is None else self.engine.refuse(request, refusal)
         return await self._parts.result(await driven, tool)
+
+    async def _start(self, request: RunRequest) -> engines.DriveResult:
+        """Have a run driven until it ends or waits; one whose request is remembered is in the journal first."""
+        if self._actor.start is None:
+            return await self._parts.start(request)
+        return await self._parts.resume(await self._create(request))
+
+    async def _create(self, request: RunRequest) -> str:
+        return await self.engine.create(request, run_id=await self._actor.begin_run(engines.new_run_id()))
 
     async def submit(
         self,
@@ -361,6 +373,9 @@ class ActingCrib:
         Example:
             run_id = await crib.submit("search_deals", {"company": "Acme"})
         """
+        earlier = await self._actor.earlier_run()
+        if earlier is not None:
+            return earlier
         request, tool, refusal = await self._admit(
             ref,
             arguments,
@@ -372,7 +387,7 @@ class ActingCrib:
             return (await self.engine.refuse(request, refusal)).result.run_id
         if files:
             request = await self.executions.with_files(request, tool.definition, files)
-        return await self.engine.create(request)
+        return await self._create(request)
 
     async def _admit(
         self,

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 from toolcrib.contracts.base import names_on_use
 
 if TYPE_CHECKING:
-    from toolcrib.crib.container.access import Actor, RunVerb
+    from toolcrib.crib.container.access import Actor, RunVerb, StartRecord
     from toolcrib.crib.container.container import CribServices
     from toolcrib.crib.container.environment import (
         DefinitionOptions,
@@ -25,7 +25,7 @@ else:
     __getattr__ = names_on_use(
         __name__,
         {
-            "toolcrib.crib.container.access": "Actor RunVerb",
+            "toolcrib.crib.container.access": "Actor RunVerb StartRecord",
             "toolcrib.crib.container.container": "CribServices",
             "toolcrib.crib.container.environment": (
                 "DefinitionOptions Environment SharingOptions definitions_of resolve_store sharing_of"
@@ -43,6 +43,7 @@ __all__ = [
     "Environment",
     "RunVerb",
     "SharingOptions",
+    "StartRecord",
     "definitions_of",
     "llm_of",
     "machine_sandbox",

@@ -6,7 +6,7 @@ A run may be read and acted on by the principal that started it and by those who
 from collections.abc import Sequence
 from collections.abc import Set as AbstractSet
 from dataclasses import dataclass
-from typing import Literal, TypeAlias
+from typing import Literal, Protocol, TypeAlias
 
 from toolcrib.contracts import LOOKS, InvalidInput, Json, NotFound, PermissionDenied, Principal, Run, ToolRevision
 from toolcrib.core.executor.envelope import plain
@@ -22,6 +22,18 @@ RunVerb: TypeAlias = Literal["execute", "read"]
 """What a principal does with a run: act on it, or look at it."""
 
 
+class StartRecord(Protocol):
+    """Remembers which run was begun for a request, so that the request can be sent again without a second run."""
+
+    async def earlier(self) -> str | None:
+        """The run that was begun for the request; null if none was."""
+        ...
+
+    async def begin(self, run_id: str) -> None:
+        """Record the run that is about to be created."""
+        ...
+
+
 @dataclass(frozen=True, slots=True)
 class Actor:
     """The actor of a crib. Each operation authorizes it again, and so sees recent changes of other processes."""
@@ -33,6 +45,9 @@ class Actor:
     """In whose realm and name everything is done."""
     is_application: bool = False
     """Whether no principal was named: the application itself acts, and is responsible for who may see and decide."""
+
+    start: StartRecord | None = None
+    """Remembers the run of the one request that is carried out; null if requests are not remembered."""
 
     @property
     def caller(self) -> Principal | None:
@@ -52,6 +67,16 @@ class Actor:
         if newest:
             await catalogue.renew(realm)
         return self.principal
+
+    async def earlier_run(self) -> str | None:
+        """The run that was begun for the same request before; null for a request that is new or not remembered."""
+        return None if self.start is None else await self.start.earlier()
+
+    async def begin_run(self, run_id: str) -> str:
+        """The id of a run that is about to be created, after the request's record has it."""
+        if self.start is not None:
+            await self.start.begin(run_id)
+        return run_id
 
     async def check_run(self, journal: Journal, run_id: str, verb: RunVerb) -> None:
         """Refuse a caller who may not look at a run, or act on it; the application may.

@@ -32,6 +32,7 @@ from toolcrib.contracts import (
 )
 from toolcrib.contracts.runs.comparisons import RunDiff
 from toolcrib.contracts.runs.forks import Fork, ForkChanges, PolicyChange
+from toolcrib.core.engines import new_run_id
 from toolcrib.core.policy import permits, require_publish
 from toolcrib.core.registry import pins_of
 from toolcrib.core.runs import BEGIN, StoredRun, as_asked, compare, step_at
@@ -189,6 +190,9 @@ class Forks:
             print(fork.status, fork.output)
         """
         who = await self._actor.authorize(newest=True)
+        earlier = await self._actor.earlier_run()
+        if earlier is not None:
+            return await self._driven(earlier, wait=wait)
         run = await self._executions.run_for(run_id, who, "read")
         events = await self._journal.events(run_id)
         wanted = read_changes(changes or {})
@@ -198,10 +202,13 @@ class Forks:
         if refusal is not None:
             refused = await self._parts.engine.refuse(request, refusal)
             return await self._journal.run(refused.result.run_id)
-        made = await self._parts.engine.create(request)
+        made = await self._parts.engine.create(request, run_id=await self._actor.begin_run(new_run_id()))
+        return await self._driven(made, wait=wait)
+
+    async def _driven(self, run_id: str, *, wait: bool) -> Run:
         if wait:
-            await self._parts.resume(made)
-        return await self._journal.run(made)
+            await self._parts.resume(run_id)
+        return await self._journal.run(run_id)
 
     async def compare(self, before: str, after: str) -> RunDiff:
         """How two runs differ, such as a run and its fork.

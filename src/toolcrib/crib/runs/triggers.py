@@ -110,10 +110,18 @@ class Triggers:
         self._known: dict[str, TriggerProgress] = {}
         """How far those have come that wait for runs, as this process knows it, by name."""
 
-    async def save(self, trigger: TriggerDefinition) -> None:
+    async def save(self, trigger: TriggerDefinition, *, after: int | None = None) -> int:
         """Store a trigger, in place of the one with its name. It counts from now on: nothing earlier is caught up.
 
+        Args:
+            trigger: The trigger.
+            after: Number of the revision that the author has changed, 0 for none; null to save over whatever is there.
+
+        Returns:
+            The number of the new revision.
+
         Raises:
+            Conflict: Another revision has been saved since `after`.
             InvalidDefinition: Its times, its time zone or an expression of its input cannot be used.
             NotFound: There is no such account, or nothing with the name that it starts or waits for.
             PermissionDenied: The caller may not have runs act as the account.
@@ -133,13 +141,26 @@ class Triggers:
         who = await self._actor.authorize(newest=True)
         await self._check(trigger, who)
         before = self._named.find(who.realm, trigger.name)
-        await self._named.save(trigger, realm=who.realm, made_by=who.id, at=self._clock.now())
+        revision = await self._named.save(trigger, realm=who.realm, made_by=who.id, at=self._clock.now(), after=after)
         if before is None or before.when != trigger.when or before.enabled != trigger.enabled:
             progress = await self._progress(who.realm, trigger.name)
             progress.since = progress.through = self._clock.now()
             progress.problem = None
             await self._keep(who.realm, trigger.name, progress)
             self._forget(trigger.name)
+        return revision
+
+    async def revision(self, name: str) -> int:
+        """The number of the newest revision.
+
+        Raises:
+            NotFound: The name is unknown.
+
+        Example:
+            for trigger in await crib.triggers.list():
+                print(trigger.name, await crib.triggers.revision(trigger.name))
+        """
+        return self._named.revision((await self._actor.authorize(newest=True)).realm, name)
 
     async def get(self, name: str) -> TriggerDefinition:
         """A trigger as it was saved.

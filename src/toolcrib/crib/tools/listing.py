@@ -188,10 +188,15 @@ class NamedThings(Generic[ItemT]):
         self._clock = clock
         self._check = check
 
-    async def save(self, item: ItemT) -> None:
-        """Store a new revision, which is used from now on.
+    async def save(self, item: ItemT, *, after: int | None = None) -> int:
+        """Store a new revision, which is used from now on; returns its number.
+
+        Args:
+            item: What is stored, in place of the one with its name.
+            after: Number of the revision that the author has changed, 0 for none; null to save over whatever is there.
 
         Raises:
+            Conflict: Another revision has been saved since `after`.
             PermissionDenied: It is an account with a grant that the caller does not have.
             InvalidDefinition: It is a word of the workflow vocabulary that no step could use.
             NotFound: It names a tool that does not exist.
@@ -203,7 +208,21 @@ class NamedThings(Generic[ItemT]):
         """
         who = await self._actor.authorize(newest=True)
         self._check(item, who)
-        await self._named.save(item, realm=who.realm, made_by=who.id, at=self._clock.now())
+        return await self._named.save(item, realm=who.realm, made_by=who.id, at=self._clock.now(), after=after)
+
+    async def revision(self, name: str) -> int:
+        """The number of the newest revision.
+
+        Raises:
+            NotFound: The name is unknown.
+
+        Example:
+            from toolcrib.contracts import PromptFragment
+
+            first = await crib.fragments.save(PromptFragment(name="tone", text="Answer briefly."))
+            assert await crib.fragments.revision("tone") == first
+        """
+        return self._named.revision((await self._actor.authorize(newest=True)).realm, name)
 
     async def get(self, name: str) -> ItemT:
         """The newest revision.

@@ -85,6 +85,9 @@ class Instances:
             print(instance.status, instance.output)
         """
         who = await self._actor.authorize()
+        earlier = await self._actor.earlier_run()
+        if earlier is not None:
+            return await self._standing(earlier, wait=wait)
         tool = await self._parts.catalogue.require(who.realm, ref)
         _workflow_of(tool)
         return await self._run(tool, arguments, who, new_run_id(), dry_run=dry_run, wait=wait)
@@ -179,6 +182,9 @@ class Instances:
             print(instance.status)
         """
         who = await self._actor.authorize(newest=True)
+        earlier = await self._actor.earlier_run()
+        if earlier is not None:
+            return await self._standing(earlier, wait=wait)
         run = await self._successors.last(await self._run_for(run_id, who, "execute", "read"))
         if not run.ended:
             return await self._go_on(run, requested_id=run_id, wait=wait)
@@ -210,6 +216,9 @@ class Instances:
             print(again.run_id, again.status)
         """
         who = await self._actor.authorize(newest=True)
+        earlier = await self._actor.earlier_run()
+        if earlier is not None:
+            return await self._standing(earlier, wait=wait)
         run = await self._run_for(run_id, who, "execute", "read")
         if not run.ended:
             msg = f"instance {run_id} is {run.status}; wait for its end, or cancel it, then rerun it from a step"
@@ -289,17 +298,20 @@ class Instances:
         wait: bool,
         rerun: Rerun | None = None,
     ) -> WorkflowInstance:
-        parts, warnings = self._parts, tuple[str, ...]()
+        parts = self._parts
         request = request_of(tool, arguments, who, parts.registry, dry_run=dry_run, rerun=rerun)
         refusal = refusal_of_run(parts.executor, tool, request)
         if refusal is not None:
-            run_id = (await parts.engine.refuse(request, refusal)).result.run_id
-        else:
-            if rerun is not None:
-                run_id = await self._successors.announce(rerun, run_id, who)
-            await parts.engine.create(request, run_id=run_id)
-            if wait:
-                warnings = (await parts.resume(run_id)).result.warnings
+            refused = (await parts.engine.refuse(request, refusal)).result.run_id
+            return await self._standing(refused, wait=False)
+        if rerun is not None:
+            run_id = await self._successors.announce(rerun, run_id, who)
+        await parts.engine.create(request, run_id=await self._actor.begin_run(run_id))
+        return await self._standing(run_id, wait=wait)
+
+    async def _standing(self, run_id: str, *, wait: bool) -> WorkflowInstance:
+        """An instance as it stands; after it was driven until it ends or waits, if that is wanted."""
+        warnings = (await self._parts.resume(run_id)).result.warnings if wait else ()
         return _with(await self._read(await self._journal.run(run_id)), warnings)
 
     async def _take_up(self, run: Run, rerun: Rerun, who: Principal, *, wait: bool) -> WorkflowInstance:

@@ -27,7 +27,8 @@ from toolcrib.interfaces.server.agents import agents, executions, named, trigger
 from toolcrib.interfaces.server.agui import endpoint as agui
 from toolcrib.interfaces.server.http.access_tokens import WELL_KNOWN, AccessTokens
 from toolcrib.interfaces.server.http.caller_rights import BEARER
-from toolcrib.interfaces.server.http.errors import ErrorView, on_http_error, on_invalid_request, on_toolcrib_error
+from toolcrib.interfaces.server.http.document import API, complete
+from toolcrib.interfaces.server.http.errors import on_http_error, on_invalid_request, on_toolcrib_error
 from toolcrib.interfaces.server.http.keys import Authenticator
 from toolcrib.interfaces.server.http.middleware import Authentication, BodyCap, Failures
 from toolcrib.interfaces.server.http.requests import OtherPath
@@ -77,17 +78,23 @@ _PARTS: Final = (
     instances.runs,
     instances.router,
 )
-_PREFIX: Final = "/api/v1"
 _OTHER_PATHS: Final = {
     "/ai/tool-providers{rest:path}": "/providers",
     "/ai/tools/import/mcp": "/ai/tools/import-mcp",
 }
 """Paths of the specifications, and the paths that they have here."""
 _RESTART_S: Final = 1.0
-_ERRORS: Final[dict[int | str, dict[str, Any]]] = {
-    status: {"model": ErrorView} for status in (401, 403, 404, 409, 413, 422, 500)
-}
 _logger = logging.getLogger(__name__)
+
+
+class _Application(FastAPI):
+    """FastAPI with the whole OpenAPI document."""
+
+    def openapi(self) -> dict[str, Any]:
+        """The document, which is made when it is first asked for."""
+        if self.openapi_schema is None:
+            self.openapi_schema = complete(super().openapi())
+        return self.openapi_schema
 
 
 def create_app(
@@ -111,7 +118,7 @@ def create_app(
         drain_s: Seconds for active calls to end when the application stops.
         tokens: Recognises the access tokens of an authorization server, which MCP clients may use besides keys.
     """
-    app = FastAPI(
+    app = _Application(
         title="Toolcrib",
         version=release(),
         summary="Governed, observable, durable tools for AI agents.",
@@ -133,12 +140,12 @@ def create_app(
     app.state.mcp = McpEndpoint(crib, self_approval=self_approval)
     needs_key = Security(BEARER)
     for part in _PARTS:
-        part.add_to(app.router, _PREFIX, needs_key, _ERRORS)
+        part.add_to(app.router, API, needs_key)
     openai.router.add_to(app.router, openai.PREFIX, needs_key, openai.ERRORS)
     app.state.error_dialects = {f"{openai.PREFIX}/": openai_error}
-    app.add_api_route(f"{_PREFIX}/schemas", _schemas, tags=["schemas"], dependencies=[needs_key], responses=_ERRORS)
-    agui.router.add_to(app.router, "", needs_key, _ERRORS)
-    triggers.hooks.add_to(app.router, "", None, _ERRORS)
+    app.add_api_route(f"{API}/schemas", _schemas, tags=["schemas"], dependencies=[needs_key])
+    agui.router.add_to(app.router, "", needs_key)
+    triggers.hooks.add_to(app.router, "", None)
     for path in PATHS:
         app.router.routes.append(Route(path, app.state.mcp))
     if tokens is not None:
@@ -147,7 +154,7 @@ def create_app(
     for path in PATTERNS:
         app.router.routes.append(Route(path, by_a2a))
     for other, path in _OTHER_PATHS.items():
-        app.router.routes.append(Route(f"{_PREFIX}{other}", OtherPath(app.router, f"{_PREFIX}{path}")))
+        app.router.routes.append(Route(f"{API}{other}", OtherPath(app.router, f"{API}{path}")))
     app.add_api_route("/health", _health, tags=["health"])
     return app
 

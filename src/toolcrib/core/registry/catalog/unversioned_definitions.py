@@ -97,6 +97,7 @@ class Named(Generic[ItemT]):
         self._kind: DefinitionKind = kind
         self._contract = contract
         self._items: dict[str, dict[str, ItemT]] = {}
+        self._revisions: dict[tuple[str, str], int] = {}
         self._unreadable: dict[tuple[str, str], str] = {}
         """Why there is nothing under a realm and a name, though something is stored."""
         self._seen: dict[str, int] = {}
@@ -119,6 +120,7 @@ class Named(Generic[ItemT]):
             self._forget(realm, stored.name)
             try:
                 items[stored.name] = self._contract.model_validate(stored.body)
+                self._revisions[realm, stored.name] = stored.revision
             except ValidationError as problem:
                 self._unreadable[realm, stored.name] = why_unreadable(problem)
         self._seen[realm] = last
@@ -127,13 +129,19 @@ class Named(Generic[ItemT]):
         self._items[realm].pop(name, None)
         self._unreadable.pop((realm, name), None)
 
-    async def save(self, item: ItemT, *, realm: str, made_by: str, at: datetime) -> None:
-        """Store a new revision, which is used from now on."""
+    async def save(self, item: ItemT, *, realm: str, made_by: str, at: datetime, after: int | None = None) -> int:
+        """Store a new revision, which is used from now on; returns its number.
+
+        Raises:
+            Conflict: Another revision has been saved since `after`.
+        """
         new = _stored(self._kind, item, realm=realm, made_by=made_by, at=at)
         async with self._changing:
-            await self._definitions.save(new)
+            saved = await self._definitions.save(new, after=after)
             self._unreadable.pop((realm, item.name), None)
             self._items.setdefault(realm, {})[item.name] = item
+            self._revisions[realm, item.name] = saved.revision
+        return saved.revision
 
     async def remove(self, realm: str, name: str) -> None:
         """Take a name out; what is saved under it later brings it back.
@@ -169,6 +177,15 @@ class Named(Generic[ItemT]):
             missing = f"there is no {spoken} {name!r} in realm {realm!r}"
             raise UnknownName(missing, hint, kind=self._kind, names=near)
         return found
+
+    def revision(self, realm: str, name: str) -> int:
+        """The number of the newest revision.
+
+        Raises:
+            NotFound: There is none of this name.
+        """
+        self.require(realm, name)
+        return self._revisions[realm, name]
 
     def current(self, realm: str) -> Sequence[ItemT]:
         """All of a realm, by name."""

@@ -9,6 +9,7 @@ from toolcrib.contracts import AgentDefinition, JsonObject, Principal, ResolvedT
 from toolcrib.core.registry import Facet, means_many
 from toolcrib.crib import ActingCrib
 from toolcrib.interfaces.server.http.caller_rights import Author, Caller, CribDep, demand_sight, demand_write, may_see
+from toolcrib.interfaces.server.http.document import REVISION
 from toolcrib.interfaces.server.http.errors import merge_patch
 from toolcrib.interfaces.server.http.requests import (
     IfMatch,
@@ -69,7 +70,7 @@ async def create_agent(body: AgentDocument, author: Author, response: Response) 
     return _to_view(await author.create(agent.tool(), response, path=router.prefix), response)
 
 
-@router.get("/{name}")
+@router.get("/{name}", responses=REVISION)
 async def get_agent(name: str, crib: CribDep, caller: Caller, response: Response) -> AgentView:
     """An agent as a request without a version gets it; the header `ETag` names the revision."""
     return _to_view(await find_agent(crib, caller, name), response)

@@ -21,6 +21,7 @@ from toolcrib.contracts import (
 from toolcrib.core.runs import BEGINNING
 from toolcrib.interfaces.server.agents.agents import find_agent
 from toolcrib.interfaces.server.http.caller_rights import Caller, CribDep, run_of
+from toolcrib.interfaces.server.http.document import RUN_STREAM
 from toolcrib.interfaces.server.http.requests import Routes
 from toolcrib.interfaces.server.http.streaming import start_stream
 from toolcrib.interfaces.server.queries import After, Filter, Limit, Sort, add_queries, conditions, to_page
@@ -35,7 +36,6 @@ LastEventId: TypeAlias = Annotated[
 ]
 
 _WAITS: Final[dict[int | str, dict[str, Any]]] = {202: {"model": AgentAnswer}}
-_STREAM: Final[dict[int | str, dict[str, Any]]] = {200: {"content": {"text/event-stream": {}}}}
 
 
 @agent_runs_router.post("/ai/agents/{name}/execute", responses=_WAITS)
@@ -57,7 +57,7 @@ async def execute_agent_durably(
     return answers.to_accepted(await crib.executions.submit(name, body))
 
 
-@agent_runs_router.post("/ai/agents/{name}/execute/stream", response_class=StreamingResponse, responses=_STREAM)
+@agent_runs_router.post("/ai/agents/{name}/execute/stream", response_class=StreamingResponse, responses=RUN_STREAM)
 async def execute_agent_streaming(
     name: str, body: AskBody, crib: CribDep, caller: Caller, last_event_id: LastEventId = None
 ) -> StreamingResponse:
@@ -92,7 +92,9 @@ async def continue_conversation(
     return answers.standing(await crib.executions.respond(continued.run_id))
 
 
-@agent_runs_router.get("/executions/{run_id}/stream", response_class=StreamingResponse, responses=_STREAM)
+@agent_runs_router.get(
+    "/executions/{run_id}/stream", tags=["executions"], response_class=StreamingResponse, responses=RUN_STREAM
+)
 async def stream_execution(
     run_id: str,
     crib: CribDep,

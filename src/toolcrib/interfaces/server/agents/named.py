@@ -4,7 +4,7 @@ from collections.abc import Awaitable, Callable
 from dataclasses import dataclass
 from typing import Annotated, Any, Final, Generic, NamedTuple, Protocol
 
-from fastapi import Body, Depends
+from fastapi import Body, Depends, Response
 
 from toolcrib.contracts import InvalidInput, McpServerDefinition, PromptFragment, ServiceAccount, TriggerDefinition
 from toolcrib.contracts.workflows import ConditionBinding, StepRegistration
@@ -12,7 +12,8 @@ from toolcrib.core.registry import ItemT
 from toolcrib.crib import ActingCrib
 from toolcrib.crib.tools.resources import ResourceName
 from toolcrib.interfaces.server.http.caller_rights import Caller, CribDep, demand
-from toolcrib.interfaces.server.http.requests import Routes
+from toolcrib.interfaces.server.http.document import REVISION
+from toolcrib.interfaces.server.http.requests import IfMatch, Routes, expected_revision, name_revision
 from toolcrib.interfaces.server.queries import ALL, After, Filter, ListLimit, Sort, add_queries, to_page
 from toolcrib.interfaces.server.views.base import PageView
 
@@ -35,8 +36,12 @@ class Things(Protocol[ItemT]):
         """The newest revision."""
         ...
 
-    async def save(self, item: ItemT, /) -> None:
-        """Store a new revision."""
+    async def revision(self, name: str) -> int:
+        """The number of the newest revision."""
+        ...
+
+    async def save(self, item: ItemT, /, *, after: int | None = None) -> int:
+        """Store a new revision; returns its number."""
         ...
 
     async def remove(self, name: str) -> None:
@@ -99,21 +104,30 @@ def routes_over(resource: NamedResource[ItemT]) -> Routes:
         "/{name}",
         name=f"get_{one}",
         response_model=resource.contract,
-        description=f"The {one} in its newest revision.",
+        responses=REVISION,
+        description=f"The {one} in its newest revision, which the header `ETag` names.",
     )
-    async def read(name: str, crib: CribDep, caller: Caller) -> ItemT:
+    async def read(name: str, crib: CribDep, caller: Caller, response: Response) -> ItemT:
         demand(caller, resource.uri(name, "read"))
-        return await resource.things(crib).get(name)
+        things = resource.things(crib)
+        name_revision(response, await things.revision(name))  # before reading: a later body is newer than its ETag
+        return await things.get(name)
 
     @router.put("/{name}", name=f"save_{one}", response_model=resource.contract, description=resource.texts.save)
     async def save(
-        name: str, body: Annotated[ItemT, Depends(_reader(resource.body()))], crib: CribDep, caller: Caller
+        name: str,
+        body: Annotated[ItemT, Depends(_reader(resource.body()))],
+        *,
+        crib: CribDep,
+        caller: Caller,
+        response: Response,
+        if_match: IfMatch = None,
     ) -> ItemT:
         demand(caller, resource.uri(name, "write"))
         if name != body.name:
             raise InvalidInput(f"the body is named {body.name!r} and the path {name!r}; send it to its own name")
         item = resource.contract.model_validate(body.model_dump(mode="json"))
-        await resource.things(crib).save(item)
+        name_revision(response, await resource.things(crib).save(item, after=expected_revision(if_match)))
         return item
 
     @router.delete("/{name}", name=f"remove_{one}", status_code=204, description=resource.texts.remove)

@@ -8,14 +8,14 @@ from pydantic import Field
 from toolcrib.contracts import Contract, JsonObject, Principal, TriggerStart, TriggerState, Unauthenticated
 from toolcrib.crib import Crib
 from toolcrib.interfaces.server.http.caller_rights import Caller, CribDep, demand
-from toolcrib.interfaces.server.http.requests import Routes
+from toolcrib.interfaces.server.http.requests import ForeignRoute, Routes
 
 HOOKS: Final = "/hooks/"
 """Where the addresses of webhooks begin. They need no API key."""
 _STATUSES: Final = {"started": 202, "known": 200, "skipped": 200, "failed": 422}
 
 router: Final = Routes(prefix="/ai/triggers", tags=("triggers",))
-hooks: Final = Routes(prefix="/hooks", tags=("triggers",))
+hooks: Final = Routes(prefix="/hooks", tags=("triggers",), route=ForeignRoute)
 
 
 class FireBody(Contract):

@@ -8,13 +8,13 @@ from toolcrib.contracts import JsonObject, NotFound, ToolRevision, Unavailable
 from toolcrib.contracts.base.errors import missing_extra
 from toolcrib.crib import ActingCrib
 from toolcrib.interfaces.server.http.caller_rights import CribDep
-from toolcrib.interfaces.server.http.requests import Routes
+from toolcrib.interfaces.server.http.requests import ForeignRoute, Routes
 from toolcrib.interfaces.server.http.streaming import event_stream
 from toolcrib.interfaces.server.openai.agent_tasks import agent_of
 from toolcrib.interfaces.server.openai.error_bodies import RUN_HEADER, UnknownModel
 from toolcrib.interfaces.server.runs.calls import SelfApproval
 
-router: Final = Routes(prefix="/ag-ui", tags=("ag-ui",))
+router: Final = Routes(prefix="/ag-ui", tags=("ag-ui",), route=ForeignRoute)
 _STREAM: Final[dict[int | str, dict[str, Any]]] = {200: {"content": {"text/event-stream": {}}}}
 
 

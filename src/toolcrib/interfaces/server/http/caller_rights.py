@@ -60,7 +60,7 @@ async def _whole_crib(request: Request) -> Crib:
 
 async def _crib(request: Request) -> ActingCrib:
     crib = cast("Crib", request.app.state.crib)
-    return crib.acting_as(cast("Principal", request.state.principal))
+    return crib.acting_as(cast("Principal", request.state.principal), start=getattr(request.state, "keyed", None))
 
 
 Caller = Annotated[Principal, Depends(_caller)]

@@ -1,11 +1,12 @@
-"""The error response, `{"error": {"code", "message", "details"}}`, with the status of each error; and JSON Merge Patch.
+"""The error response, a problem document (RFC 9457), with the status of each error; and JSON Merge Patch.
 
 A merge patch (RFC 7396) removes fields that are null, replaces other fields, and merges objects.
 """
 
 from collections.abc import Callable, Mapping
 from http import HTTPStatus
-from typing import Any, Final, TypeAlias, TypeVar, cast
+from typing import Any, Final, Self, TypeAlias, TypeVar, cast
+from urllib.parse import quote
 
 from fastapi.exceptions import RequestValidationError
 from fastapi.responses import Response
@@ -14,25 +15,73 @@ from starlette.exceptions import HTTPException
 from starlette.requests import Request
 from starlette.types import Receive, Scope, Send
 
-from toolcrib.contracts import Contract, InvalidInput, JsonObject, ModelError, ToolcribError
+from toolcrib.contracts import (
+    Contract,
+    EgressDenied,
+    InvalidInput,
+    JsonObject,
+    ModelError,
+    Reason,
+    ReconnectRequired,
+    RunNotCompleted,
+    ToolcribError,
+)
 from toolcrib.contracts.base.errors import UnknownName
 from toolcrib.interfaces.server.http.caller_rights import sees_names
 
+PROBLEM_TYPE: Final = "application/problem+json"
+"""The media type of errors."""
+
 
 class ErrorDetail(Contract):
-    """What went wrong and what to do."""
+    """What went wrong and what to do, before it has the shape of a protocol."""
 
     code: str
     """Stable; of the error tree, or the name of the HTTP status."""
     message: str
     details: JsonObject | None = None
-    """`problems`: a list of `{path, problem}` for a request that is not valid."""
+    reason: str | None = None
 
 
-class ErrorView(Contract):
-    """The body of each response with a status of 400 or more."""
+class ProblemDocument(Contract):
+    """The body of each response with a status of 400 or more (RFC 9457)."""
 
-    error: ErrorDetail
+    type: str
+    """The place in the documentation of Toolcrib that says what to do: `troubleshooting.html#not_found`."""
+    title: str
+    """The code in words; the same for each occurrence."""
+    status: int
+    """The HTTP status."""
+    detail: str
+    """What went wrong here, and the next step."""
+    instance: str
+    """The path of the request."""
+    code: str
+    """Stable; of the error tree, or the name of the HTTP status."""
+    reason: str | None = None
+    """The finer cause, of the vocabulary of failed calls; null if there is none."""
+    details: JsonObject | None = None
+    """`problems`: a list of `{path, problem}` for a request that is not valid. `incident`: the id in the log."""
+
+    @classmethod
+    def of(cls, status: int, error: ErrorDetail, path: str) -> Self:
+        """The document of an error.
+
+        Args:
+            status: Of the response.
+            error: What went wrong.
+            path: Of the request.
+        """
+        return cls(
+            type=f"troubleshooting.html#{error.code}",
+            title=error.code.replace("_", " ").capitalize(),
+            status=status,
+            detail=error.message,
+            instance=quote(path),
+            code=error.code,
+            reason=error.reason,
+            details=error.details,
+        )
 
 
 _ADVICE: Final[Mapping[int, str]] = {
@@ -55,8 +104,7 @@ class ErrorResponse(Response):
     """
 
     def __init__(self, status: int, detail: ErrorDetail, headers: Mapping[str, str] | None = None) -> None:
-        body = ErrorView(error=detail).model_dump_json()
-        super().__init__(body, status_code=status, media_type="application/json", headers=headers)
+        super().__init__(status_code=status, media_type=PROBLEM_TYPE, headers=headers)
         self._detail = detail
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
@@ -65,10 +113,13 @@ class ErrorResponse(Response):
         dialects = {} if application is None else getattr(application.state, "error_dialects", {})
         path = scope["path"].removeprefix(scope.get("root_path", ""))  # where the application is mounted
         found = next((dialects[start] for start in dialects if path.startswith(start)), None)
-        if found is None:
-            await super().__call__(scope, receive, send)
-        else:
+        if found is not None:
             await found(self.status_code, self._detail, self.headers)(scope, receive, send)
+            return
+        problem = ProblemDocument.of(self.status_code, self._detail, scope["path"])
+        self.body = problem.model_dump_json().encode()
+        self.headers["content-length"] = str(len(self.body))
+        await super().__call__(scope, receive, send)
 
 
 def error_response(
@@ -88,7 +139,8 @@ def explain(error: ToolcribError, challenge: str | None = None) -> Response:
     if challenge is None and error.http_status == 401:
         challenge = 'Bearer realm="toolcrib"'
     headers = None if challenge is None else {"WWW-Authenticate": challenge}
-    return error_response(error.http_status, error.code, str(error), _details(error), headers)
+    detail = ErrorDetail(code=error.code, message=str(error), details=_details(error), reason=_reason(error))
+    return ErrorResponse(error.http_status, detail, headers)
 
 
 def _details(error: ToolcribError) -> JsonObject | None:
@@ -97,6 +149,18 @@ def _details(error: ToolcribError) -> JsonObject | None:
             return {"kind": error.kind}
         case InvalidInput() if error.problems:
             return {"problems": list(error.problems)}
+        case _:
+            return None
+
+
+def _reason(error: ToolcribError) -> str | None:
+    match error:
+        case RunNotCompleted() if error.error is not None:
+            return error.error.reason
+        case ReconnectRequired():
+            return Reason.RECONNECT_REQUIRED
+        case EgressDenied():
+            return Reason.SSRF_BLOCKED
         case _:
             return None
 

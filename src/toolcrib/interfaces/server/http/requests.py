@@ -6,6 +6,7 @@ and keeps large integers exact.
 
 import json
 from collections.abc import Callable, Coroutine, Iterator, Mapping, Sequence
+from types import MappingProxyType
 from typing import Annotated, Any, ClassVar, TypeAlias, get_type_hints
 
 from fastapi import Header, Request, Response
@@ -20,6 +21,8 @@ from starlette.types import ASGIApp, Receive, Scope, Send
 
 from toolcrib.contracts import InvalidDefinition, InvalidInput, Json, ToolRevision
 from toolcrib.contracts.base.base import infinite_number
+from toolcrib.contracts.workflows import WorkflowDraft
+from toolcrib.interfaces.server.http.idempotency import HEADER, carry_out
 
 
 class _JsonRequest(Request):
@@ -49,6 +52,7 @@ class JsonRoute(APIRoute):
     """
 
     refuses_unknown_queries: ClassVar[bool] = True
+    takes_idempotency_keys: ClassVar[bool] = True
 
     def __init__(
         self, path: str, endpoint: Callable[..., Any], *, methods: Sequence[str] | None = None, **options: Any
@@ -86,12 +90,30 @@ class JsonRoute(APIRoute):
             kind = request.headers.get("content-type", "").partition(";")[0].strip().lower()
             if self.body_field is not None and kind != "application/json" and await request.body():
                 raise HTTPException(415, "send the body as JSON, with the header 'Content-Type: application/json'")
-            return await handle(request)
+            if self.takes_idempotency_keys and request.method == "POST" and HEADER in request.headers:
+                return await carry_out(request, handle)
+            return _unless_known(request, await handle(request))
 
         return read
 
 
-class LenientJsonRoute(JsonRoute):
+def _unless_known(request: Request, response: Response) -> Response:
+    """The response; 304 without a body where `If-None-Match` names its `ETag` (RFC 9110, section 13.1.2)."""
+    tag, known = response.headers.get("etag"), request.headers.get("if-none-match")
+    if tag is None or known is None or request.method != "GET" or response.status_code != 200:
+        return response
+    if known.strip() != "*" and tag not in {each.strip().removeprefix("W/") for each in known.split(",")}:
+        return response
+    return Response(status_code=304, headers={"ETag": tag})
+
+
+class ForeignRoute(JsonRoute):
+    """A route of another protocol, which has its own way to repeat a request."""
+
+    takes_idempotency_keys = False
+
+
+class LenientJsonRoute(ForeignRoute):
     """A route for clients of another API, which may send query parameters that mean nothing here."""
 
     refuses_unknown_queries = False
@@ -119,7 +141,11 @@ class Routes(APIRouter):
         self._declared.append((path, endpoint, options))
 
     def add_to(
-        self, app: APIRouter, prefix: str, dependency: Depends | None, responses: Mapping[int | str, dict[str, Any]]
+        self,
+        app: APIRouter,
+        prefix: str,
+        dependency: Depends | None,
+        responses: Mapping[int | str, dict[str, Any]] = MappingProxyType({}),
     ) -> None:
         """Make the routes.
 
@@ -127,7 +153,7 @@ class Routes(APIRouter):
             app: The application's router.
             prefix: What all paths of the application begin with.
             dependency: What all routes depend on; nothing if null.
-            responses: Responses that all routes may give.
+            responses: Responses that all routes may give, beside those of `document`.
         """
         for path, endpoint, options in self._declared:
             more: dict[str, Any] = {
@@ -169,12 +195,15 @@ def _query_names(dependant: Dependant) -> Iterator[str]:
         yield from _query_names(part)
 
 
-IfMatch: TypeAlias = Annotated[str | None, Header(description="The ETag of the tool that the change was made to.")]
+IfMatch: TypeAlias = Annotated[
+    str | None, Header(description="The ETag of the revision that the change was made to; 409 if there is a newer one.")
+]
 
 
-def name_revision(response: Response, tool: ToolRevision) -> None:
+def name_revision(response: Response, revised: ToolRevision | WorkflowDraft | int) -> None:
     """Set the `ETag` of a response to its revision."""
-    response.headers["ETag"] = f'"{tool.revision}"'
+    revision = revised if isinstance(revised, int) else revised.revision
+    response.headers["ETag"] = f'"{revision}"'
 
 
 def refuse_new_name(current: ToolRevision, name: str) -> None:
@@ -202,6 +231,6 @@ def expected_revision(if_match: str | None, otherwise: int | None = None) -> int
         return otherwise
     text = if_match.strip().removeprefix("W/").strip('"')
     if not text.isdecimal():
-        msg = f'the header If-Match is {if_match[:100]!r}; send the ETag of the tool as it was read, e.g. "3"'
+        msg = f'the header If-Match is {if_match[:100]!r}; send the ETag as it was read, e.g. "3"'
         raise InvalidInput(msg)
     return int(text)

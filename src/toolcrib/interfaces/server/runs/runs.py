@@ -26,6 +26,7 @@ from toolcrib.interfaces.server.http.caller_rights import (
     may_see_kept,
     run_of,
 )
+from toolcrib.interfaces.server.http.document import JOURNAL_STREAM
 from toolcrib.interfaces.server.http.requests import Routes
 from toolcrib.interfaces.server.http.streaming import PARTIAL, RangeRequest, event_stream, file_response, follow
 from toolcrib.interfaces.server.queries import After, Filter, Limit, Sort, add_queries, conditions, to_page
@@ -148,7 +149,7 @@ async def get_sent_prompt(run_id: str, position: str, crib: CribDep, caller: Cal
     return prompt_at(await crib.sent_prompts(run_id), run_id, position)
 
 
-@router.get("/{run_id}/events/stream", response_class=StreamingResponse)
+@router.get("/{run_id}/events/stream", response_class=StreamingResponse, responses=JOURNAL_STREAM)
 async def stream_events(
     run_id: str,
     crib: CribDep,

@@ -44,6 +44,7 @@ from toolcrib.interfaces.server.http.caller_rights import (
     demand_write,
     run_of,
 )
+from toolcrib.interfaces.server.http.document import REVISION
 from toolcrib.interfaces.server.http.errors import apply_patch
 from toolcrib.interfaces.server.http.requests import (
     IfMatch,
@@ -123,7 +124,7 @@ async def create_agentic_tool(body: AgenticBody, author: Author, crib: CribDep, 
     return _to_view(saved, response)
 
 
-@router.get("/{name}")
+@router.get("/{name}", responses=REVISION)
 async def get_agentic_tool(name: str, crib: CribDep, caller: Caller, response: Response) -> AgenticView:
     """A tool as a call without a version gets it; the header `ETag` names the revision."""
     return _to_view(await _find(crib, caller, name), response)

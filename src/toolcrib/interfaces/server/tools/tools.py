@@ -25,6 +25,7 @@ from toolcrib.interfaces.server.http.caller_rights import (
     demand_sight,
     demand_write,
 )
+from toolcrib.interfaces.server.http.document import REVISION
 from toolcrib.interfaces.server.http.errors import apply_patch
 from toolcrib.interfaces.server.http.requests import (
     IfMatch,
@@ -141,7 +142,7 @@ async def import_document(body: ImportBody, crib: CribDep, caller: Caller) -> Im
     return ImportView.of(imported)
 
 
-@router.get("/{name}")
+@router.get("/{name}", responses=REVISION)
 async def get_tool(name: str, crib: CribDep, caller: Caller, response: Response, *, access: Access = False) -> ToolView:
     """A tool as a call without a version gets it; the header `ETag` names the revision."""
     tool = await _find(crib, caller, name)

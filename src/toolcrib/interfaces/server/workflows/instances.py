@@ -10,6 +10,7 @@ from toolcrib.contracts.workflows import InstancePage, WorkflowInstance
 from toolcrib.core.runs import BEGINNING
 from toolcrib.interfaces.server.agents.executions import LastEventId
 from toolcrib.interfaces.server.http.caller_rights import Caller, CribDep
+from toolcrib.interfaces.server.http.document import RUN_STREAM
 from toolcrib.interfaces.server.http.requests import Routes
 from toolcrib.interfaces.server.http.streaming import start_stream
 from toolcrib.interfaces.server.queries import After, Filter, Limit, Sort, add_queries
@@ -22,7 +23,6 @@ runs = Routes(prefix="/ai/workflows", tags=("workflows",))
 router = Routes(prefix="/ai/instances", tags=("workflows",))
 
 _GOES_ON: Final[dict[int | str, dict[str, Any]]] = {202: {"model": WorkflowInstance}}
-_STREAM: Final[dict[int | str, dict[str, Any]]] = {200: {"content": {"text/event-stream": {}}}}
 
 
 @runs.post("/{name}/run", responses=_GOES_ON)
@@ -84,7 +84,7 @@ async def get_instance(
     return await crib.instances.get(run_id, outputs=outputs)
 
 
-@router.get("/{run_id}/stream", response_class=StreamingResponse, responses=_STREAM)
+@router.get("/{run_id}/stream", response_class=StreamingResponse, responses=RUN_STREAM)
 async def stream_instance(
     run_id: str,
     crib: CribDep,

@@ -17,6 +17,7 @@ from toolcrib.core.policy import permits
 from toolcrib.core.registry import Facet
 from toolcrib.crib import ActingCrib
 from toolcrib.interfaces.server.http.caller_rights import Author, Caller, CribDep, demand, demand_sight, demand_write
+from toolcrib.interfaces.server.http.document import REVISION
 from toolcrib.interfaces.server.http.requests import IfMatch, Routes, expected_revision, name_revision
 from toolcrib.interfaces.server.queries import ALL, After, Filter, Limit, ListLimit, Sort, add_queries, to_page
 from toolcrib.interfaces.server.views.agent_views import RemovalView, remove_tool
@@ -79,7 +80,7 @@ async def validate_workflow(definition: Annotated[Document, Body()], author: Aut
     return WorkflowValidity.of(await author.crib.workflows.check(definition))
 
 
-@router.get("/{name}")
+@router.get("/{name}", responses=REVISION)
 async def get_workflow(
     name: str, crib: CribDep, caller: Caller, response: Response, version: _Version = None
 ) -> WorkflowView:
@@ -233,7 +234,7 @@ async def list_drafts(
     )
 
 
-@drafts_router.get("/{name}")
+@drafts_router.get("/{name}", responses=REVISION)
 async def get_draft(name: str, crib: CribDep, caller: Caller, response: Response) -> WorkflowDraft:
     """A draft, with what is wrong with it by now; the header `ETag` names its revision."""
     if not _may_see(caller, name):
@@ -267,7 +268,7 @@ async def discard_draft(name: str, crib: CribDep, caller: Caller) -> None:
 
 
 def _with_etag(draft: WorkflowDraft, response: Response) -> WorkflowDraft:
-    response.headers["ETag"] = f'"{draft.revision}"'
+    name_revision(response, draft)
     return draft
 
 

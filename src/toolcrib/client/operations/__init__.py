@@ -1,0 +1,1 @@
+"""The groups of operations of the asynchronous client."""

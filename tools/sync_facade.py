@@ -31,9 +31,9 @@ MODULES: Final = {
     "conversations": ("agents.conversations", "agents.evaluations", "agents.questions"),
     "crib": ("crib",),
     "handles": ("api.handles", "api.run_streams"),
+    "imports": ("providers.imports",),
     "providers": (
         "providers.connections",
-        "providers.imports",
         "providers.model_catalog",
         "providers.reference_data",
         "providers.secrets",

@@ -11,7 +11,8 @@ from typing import TYPE_CHECKING
 from toolcrib.sync.agents import Agents, Executions
 from toolcrib.sync.conversations import Conversations, Evaluations, Questions
 from toolcrib.sync.event_loop import EventLoopThread, Facade
-from toolcrib.sync.providers import Connections, Imports, ModelCatalog, ReferenceData, Secrets
+from toolcrib.sync.imports import Imports
+from toolcrib.sync.providers import Connections, ModelCatalog, ReferenceData, Secrets
 from toolcrib.sync.runs import Approvals, Forks, Settlements, Triggers
 from toolcrib.sync.tools import NamedThings, Prompts, Queries, ToolLife, ToolListing
 from toolcrib.sync.workflows import Instances, Workflows

@@ -24,7 +24,7 @@ async def sample(context: Any, params: types.CreateMessageRequestParams) -> type
 
 async def roots(context: Any) -> types.ListRootsResult:
     del context
-    return types.ListRootsResult(roots=[types.Root(uri="file:///work", name="work")])
+    return types.ListRootsResult(roots=[types.Root.model_validate({"uri": "file:///work", "name": "work"})])
 
 
 def add_tools(crib: Crib) -> None:

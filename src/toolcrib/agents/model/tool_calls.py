@@ -54,11 +54,14 @@ def result_text(envelope: ToolEnvelope, limit: int = 20_000) -> str:
 
 def _without_bytes(envelope: ToolEnvelope) -> Json:
     """The output, without the bytes of a file of HTTP that is an attachment too: the model is shown that."""
-    output = envelope.output
-    text = cast("JsonObject", output).get("base64") if isinstance(output, dict) else None
+    whole: Json = envelope.output
+    if not isinstance(whole, dict):
+        return whole
+    output = cast("JsonObject", whole)
+    text = output.get("base64")
     if not isinstance(text, str) or _digest_of(text) not in {kept.digest for kept in envelope.attachments}:
         return output
-    return {**cast("JsonObject", output), "base64": None}
+    return {**output, "base64": None}
 
 
 def _digest_of(text: str) -> str | None:

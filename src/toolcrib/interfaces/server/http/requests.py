@@ -180,7 +180,7 @@ class OtherPath:
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         """Route the request anew; what follows the path is kept."""
         path = scope.get("root_path", "") + self._path + scope["path_params"].get("rest", "")
-        own = {**scope, "path": path, "raw_path": path.encode(), "path_params": {}}
+        own: Scope = {**scope, "path": path, "raw_path": path.encode(), "path_params": {}}
         await self._router(own, receive, send)
 
 

@@ -99,7 +99,7 @@ async def test_a_model_that_writes_its_calls_answers_in_the_format_of_its_page()
 
 async def test_the_agents_of_their_page_answer_and_are_saved():
     looks = Message("assistant", (ToolCall("a", "search_deals", '{"company": "Acme"}'),))
-    model = ScriptedModel([looks, "One.", "That one.", '{"company": "Acme", "amount": 5}', "Two."])
+    model = ScriptedModel([looks, "One.", "That one.", '{"company": "Acme", "amount": 5}', "An open one.", "Two."])
     async with Crib("memory://", models={"anthropic:claude-sonnet-4": model}) as crib:
         crib.add(search_people)
         await crib.workflows.draft({"name": "restock", "steps": [{"name": "look", "output": 1}]}, authored_by="scribe")
@@ -108,6 +108,7 @@ async def test_the_agents_of_their_page_answer_and_are_saved():
 
     assert (names["answer"].output, names["again"].output) == ("One.", "That one.")
     assert names["deal"] == names["Deal"](company="Acme", amount=5)
+    assert names["seen"].output == "An open one."
     assert (names["state"].status, names["done"].output) == ("queued", "Two.")
     assert restock.revision == 1
     assert names["saved"].definition.side_effects == "reads"

@@ -23,6 +23,8 @@ from toolcrib.contracts import (
     RunFinished,
     RunRequest,
     RunResult,
+    RunStatus,
+    StopReason,
     ToolError,
     Usage,
 )
@@ -34,7 +36,7 @@ pytestmark = pytest.mark.requirement("queries.agreement", "queries.pages")
 
 TEXTS: Final = ("Acme", "acme, 50%", "it's_", "Zoë", "", "\x00\ud7ff", "\U0001f600")
 TOOLS: Final = ("desk", "search", "Search")
-ENDS: Final = (
+ENDS: Final[tuple[tuple[RunStatus, StopReason, ErrorCode | None, str | None, bool], ...]] = (
     ("completed", "final_answer", None, "0.25", False),
     ("failed", "error", ErrorCode.PROVIDER_ERROR, None, True),
     ("incomplete", "max_cost", None, "1.5", True),

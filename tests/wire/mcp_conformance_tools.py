@@ -263,6 +263,49 @@ async def input_capabilities(context: ToolContext) -> str:
     )
 
 
+@tool(side_effects="none")
+async def greet(name: str) -> str:
+    """Greets."""
+    return f"Hello, {name}!"
+
+
+@tool(side_effects="none")
+async def slow_compute(seconds: float, label: str = "") -> str:
+    """Takes its time."""
+    await asyncio.sleep(seconds)
+    return f"computed {label}"
+
+
+@tool(side_effects="none")
+async def failing_job() -> str:
+    """Fails after a while."""
+    await asyncio.sleep(1)
+    raise ValueError("This job always fails")
+
+
+@tool(side_effects="none")
+async def confirm_delete(context: ToolContext, filename: str = "") -> str:
+    """Asks after a while."""
+    await asyncio.sleep(0.6)
+    return f"{filename}: {await context.ask('Delete it?', form(confirm={'type': 'boolean'}))}"
+
+
+@tool(side_effects="none")
+async def multi_input(context: ToolContext) -> str:
+    """Asks for two things after a while."""
+    await asyncio.sleep(0.6)
+    wanted: JsonObject = {"type": "object", "properties": {}}
+    return str(await context.ask_all(Ask("First?", wanted, name="first"), Ask("Second?", wanted, name="second")))
+
+
+@tool(name="test_tool_with_task", side_effects="none")
+async def tool_with_task(context: ToolContext) -> str:
+    """Asks at once, and then takes its time."""
+    answer = await context.ask("What is your name?", form(name=TEXT), name="user_name")
+    await asyncio.sleep(0.6)
+    return f"Hello, {answer['name']}!"
+
+
 @tool(name="other_tool", side_effects="none")
 async def other_tool() -> str:
     """Is changed."""
@@ -300,6 +343,12 @@ def triggers(crib: Crib) -> tuple[Any, ...]:
 
 
 TOOLS: tuple[Any, ...] = (
+    greet,
+    slow_compute,
+    failing_job,
+    confirm_delete,
+    multi_input,
+    tool_with_task,
     other_tool,
     other_prompt,
     with_logging,

@@ -13,28 +13,45 @@ from toolcrib.contracts import (
     AgenticStep,
     AgentMemory,
     AllocatedTool,
+    ApiKeyAuth,
     Attachment,
+    AuthorizationCodeAuth,
+    AutoDiscover,
+    BasicAuth,
+    BearerAuth,
     ContentFilter,
     CustomGuardrail,
+    DatabaseConnection,
     ErrorRule,
     Example,
+    GrpcConnection,
+    HttpConnection,
     Json,
     JsonObject,
     Limits,
     LLMConfig,
     MaxCost,
+    McpConnection,
+    MutualTlsAuth,
+    NoAuth,
     NoDelete,
+    OAuth2Auth,
     OpenQuestion,
     PinnedHandle,
+    ProtectedResourceAuth,
+    ProviderSync,
     RateLimit,
     RealmBoundary,
+    ReferenceSource,
     RequireConfirmation,
     RetryPolicy,
     SecretReference,
+    ServerVariable,
     Timings,
     ToolDefinition,
     ToolError,
     Trace,
+    TwoStepAuth,
     UntrustedContent,
 )
 from toolcrib.contracts.providers.tool_access import ToolAccess
@@ -497,6 +514,67 @@ class ToolView(Answer):
     """Of the moment in which it was saved, and not stored: deprecated tools that it is bound to."""
     access: ToolAccess | None = None
     """What stands between the caller and the system behind the tool, where it was asked for."""
+
+
+class ProviderView(Answer):
+    """A provider's definition, and how its syncs stand."""
+
+    name: str
+    title: str | None = None
+    enabled: bool | None = None
+    """Its tools are not called while it is not."""
+    connection: HttpConnection | McpConnection | GrpcConnection | DatabaseConnection | None = None
+    base_url: str | None = None
+    """Absolute, with `{name}` for variables; empty for a program, and for a database."""
+    variables: dict[str, ServerVariable] | None = None
+    auth: (
+        NoAuth
+        | BearerAuth
+        | ApiKeyAuth
+        | BasicAuth
+        | OAuth2Auth
+        | AuthorizationCodeAuth
+        | ProtectedResourceAuth
+        | TwoStepAuth
+        | MutualTlsAuth
+        | None
+    ) = None
+    """The one way to authenticate, where `security` is null and the operation names no other."""
+    schemes: (
+        dict[
+            str,
+            NoAuth
+            | BearerAuth
+            | ApiKeyAuth
+            | BasicAuth
+            | OAuth2Auth
+            | AuthorizationCodeAuth
+            | ProtectedResourceAuth
+            | TwoStepAuth
+            | MutualTlsAuth,
+        ]
+        | None
+    ) = None
+    """Ways to authenticate by name, for `security` here and in operations."""
+    security: tuple[dict[str, tuple[str, ...]], ...] | None = None
+    """For operations that say nothing: alternatives of which one is met, in order of preference."""
+    headers: dict[str, str] | None = None
+    timeout_s: float | None = None
+    """Seconds of one request; a tool's own `timeout_s` bounds all of its call."""
+    retry: RetryPolicy | None = None
+    """For tools whose own `retry` has a count of 0."""
+    reference_data: tuple[ReferenceSource, ...] | None = None
+    """Lists of valid values that agentic tools may name, read by tools of this provider."""
+    metadata: JsonObject | None = None
+    """Where it came from: document title, version, digest."""
+    imported_from: JsonObject | None = None
+    """What an import has read and a sync reads again: the kind of its tools, and the fields of its import source.
+    Null for what a sync asks without it, such as an MCP server, and for what cannot be asked again, such as a
+    file."""
+    auto_discover: AutoDiscover | None = None
+    """When a serving process syncs it; null for never."""
+    last_sync: ProviderSync | None = None
+    """Its last sync or import, and the next one; null if there was none and no schedule wants one."""
 
 
 class WorkflowView(Answer):

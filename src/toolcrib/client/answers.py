@@ -16,6 +16,7 @@ from toolcrib.client.answer_parts import (
     InvokeMeta,
     LLMCallView,
     Problem,
+    ProviderView,
     RunUnderWay,
     ToolCallView,
     ToolView,
@@ -55,8 +56,8 @@ from toolcrib.contracts import (
 )
 from toolcrib.contracts.specs.model_listing import ModelInfo, ModelProviderInfo
 from toolcrib.contracts.specs.workflow_steps import ConditionBinding, StepRegistration
-from toolcrib.contracts.tools.provider_use import ProviderUsage
 from toolcrib.contracts.workflows.graphs import WorkflowDraft, WorkflowGraph, WorkflowProblem
+from toolcrib.contracts.workflows.provider_use import ProviderUsage
 
 
 class InvokeView(Answer):
@@ -393,7 +394,7 @@ class ReadingPage(Answer):
 class ProviderPage(Answer):
     """Providers by name."""
 
-    items: tuple[ProviderDefinition, ...]
+    items: tuple[ProviderView, ...]
     next: str | None
     """`after`, or `before`, of the next page; null on the last."""
 

@@ -134,14 +134,17 @@ if TYPE_CHECKING:
     )
     from toolcrib.contracts.providers.providers import (
         NAME_PATTERN,
+        AutoDiscover,
         PromptFragment,
         ProviderData,
         ProviderDefinition,
+        ProviderSync,
         ReferenceReading,
         ReferenceSnapshot,
         ReferenceSource,
         ServerVariable,
         ServiceAccount,
+        SyncResult,
         account_of,
     )
     from toolcrib.contracts.runs.approvals import (
@@ -398,8 +401,9 @@ else:
                 "SecretScope"
             ),
             "toolcrib.contracts.providers.providers": (
-                "NAME_PATTERN PromptFragment ProviderData ProviderDefinition ReferenceReading ReferenceSnapshot "
-                "ReferenceSource ServerVariable ServiceAccount account_of"
+                "AutoDiscover NAME_PATTERN PromptFragment ProviderData ProviderDefinition ProviderSync "
+                "ReferenceReading ReferenceSnapshot ReferenceSource ServerVariable ServiceAccount SyncResult "
+                "account_of"
             ),
             "toolcrib.contracts.runs.approvals": (
                 "Approval ApprovalPage ApprovalPreview ApprovalStatus ApprovalView approval_id approval_signal "
@@ -522,6 +526,7 @@ __all__ = [
     "Attachment",
     "AttachmentKind",
     "AuthorizationCodeAuth",
+    "AutoDiscover",
     "Backoff",
     "Baseline",
     "BasicAuth",
@@ -676,6 +681,7 @@ __all__ = [
     "ProviderCheck",
     "ProviderData",
     "ProviderDefinition",
+    "ProviderSync",
     "Purpose",
     "RateLimit",
     "RealmBoundary",
@@ -729,6 +735,7 @@ __all__ = [
     "StreamFailed",
     "Surface",
     "SuspensionStep",
+    "SyncResult",
     "TextDelta",
     "TextProposal",
     "ThinkingDelta",

@@ -166,6 +166,11 @@ class ImportSource(Contract):
         """Whether it reads a part of what the other system offers, so that tools which are not there are not gone."""
         return False
 
+    @property
+    def is_repeatable(self) -> bool:
+        """Whether reading it again asks the other system again, instead of repeating what a caller has given."""
+        return True
+
     @classmethod
     def of_options(cls, options: Mapping[str, Any]) -> Self:
         """The source that the options of the command mean.

@@ -1,4 +1,4 @@
-"""The periodic work of a serving process besides driving runs: sync reference data, delete what has expired, prune.
+"""The periodic work of a serving process besides driving runs: triggers, syncs of providers and their data, pruning.
 
 `toolcrib up` and `toolcrib worker` both do it. If several processes serve a store, each piece of work is done by one
 of them. Correct calls do not depend on it.
@@ -7,7 +7,7 @@ of them. Correct calls do not depend on it.
 import asyncio
 import contextlib
 import logging
-from collections.abc import AsyncGenerator, Awaitable, Callable
+from collections.abc import AsyncGenerator, Awaitable, Callable, Collection
 from typing import Final
 
 from toolcrib.crib.api.acting import ActingCrib
@@ -17,8 +17,10 @@ _TRIGGER_S: Final = 1.0
 _LOOK_S: Final = 5.0
 _PURGE_S: Final = 600.0
 _PRUNE_S: Final = 3600.0
+_FIRST_WAIT_S: Final = 60.0
+_LONGEST_WAIT_S: Final = 3600.0
 _REALMS_S: Final = 60.0
-"""Seconds between looks for realms whose triggers this process does not know."""
+"""Seconds between looks for realms that this process does not know."""
 _logger = logging.getLogger(__name__)
 
 
@@ -26,13 +28,17 @@ _logger = logging.getLogger(__name__)
 async def maintenance_loop(crib: Crib) -> AsyncGenerator[None]:
     """Do the periodic work while the block runs."""
     keeping = [
-        asyncio.create_task(by_the_clock(crib, every_s, work))
-        for every_s, work in (
-            (_TRIGGER_S, TriggerLoop().start_due),
-            (_LOOK_S, sync_reference_data),
-            (_PURGE_S, forget_what_has_expired),
-            (_PRUNE_S, prune_what_is_old),
-        )
+        asyncio.create_task(import_at_start(crib)),
+        *(
+            asyncio.create_task(by_the_clock(crib, every_s, work))
+            for every_s, work in (
+                (_TRIGGER_S, TriggerLoop().start_due),
+                (_LOOK_S, SyncLoop().sync_due),
+                (_LOOK_S, sync_reference_data),
+                (_PURGE_S, forget_what_has_expired),
+                (_PRUNE_S, prune_what_is_old),
+            )
+        ),
     ]
     try:
         yield
@@ -42,23 +48,58 @@ async def maintenance_loop(crib: Crib) -> AsyncGenerator[None]:
         await asyncio.gather(*keeping, return_exceptions=True)
 
 
-class TriggerLoop:
-    """Starts what triggers are due to start, in every realm of the store."""
+class RealmLoop:
+    """Does some work in every realm of the store, as the crib's own principal."""
 
     def __init__(self) -> None:
         self._acting: dict[str, ActingCrib] = {}
         self._read_at: float | None = None
         """When the realms were read."""
 
-    async def start_due(self, crib: Crib) -> None:
-        """Start it, as the accounts of the triggers."""
+    async def realms(self, crib: Crib) -> Collection[ActingCrib]:
+        """A crib for each realm; the same ones each time."""
         now = crib.clock.monotonic()
         if self._read_at is None or now - self._read_at > _REALMS_S:
             self._read_at = now
-            for realm in {crib.principal.realm, *await crib.store.retention.realms()} - self._acting.keys():
+            found = {crib.principal.realm, *crib.providers.realms, *await crib.store.retention.realms()}
+            for realm in found - self._acting.keys():
                 self._acting[realm] = crib.acting_as(crib.principal.model_copy(update={"realm": realm}))
-        for acting in self._acting.values():
+        return self._acting.values()
+
+
+class TriggerLoop(RealmLoop):
+    """Starts what triggers are due to start."""
+
+    async def start_due(self, crib: Crib) -> None:
+        """Start it, as the accounts of the triggers."""
+        for acting in await self.realms(crib):
             await acting.triggers.start_due()
+
+
+class SyncLoop(RealmLoop):
+    """Syncs the providers whose schedule says so."""
+
+    async def sync_due(self, crib: Crib) -> None:
+        """Ask them what they offer, and adopt it as far as no person has to look at it."""
+        for acting in await self.realms(crib):
+            await acting.imports.sync_due()
+
+
+async def import_at_start(crib: Crib) -> None:
+    """Import what the settings name, again and again until it has worked; the process serves meanwhile."""
+    wait_s = _FIRST_WAIT_S
+    while True:
+        try:
+            problems = await crib.imports.at_start()
+        except Exception:  # the edge of the process, as below
+            _logger.exception("the imports of the settings failed; trying again in %s s", wait_s)
+        else:
+            if not problems:
+                return
+            for problem in problems:
+                _logger.warning("%s; trying again in %s s", problem, wait_s)
+        await crib.clock.sleep(wait_s)
+        wait_s = min(2 * wait_s, _LONGEST_WAIT_S)
 
 
 async def sync_reference_data(crib: Crib) -> None:

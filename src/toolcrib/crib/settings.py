@@ -27,6 +27,7 @@ from pydantic.fields import FieldInfo
 from toolcrib.contracts import Contract, InvalidSettings, Isolation, Json, Limits, LLMConfig
 from toolcrib.core.engines.restate import RestateOptions
 from toolcrib.core.policy import read_caps
+from toolcrib.core.providers import is_protected
 from toolcrib.infrastructure.net import EgressPolicy
 from toolcrib.infrastructure.redis import RedisServer
 from toolcrib.infrastructure.sandbox import Sandbox, machine_sandbox
@@ -47,6 +48,10 @@ _TESTS: Final = "TOOLCRIB_RECORDINGS"
 """Tells our own tests of more recordings; they may run commands with it set."""
 _USER_INFO: Final = re.compile(r"(?<=://)[^/?#]*@")
 
+SigningAlgorithm: TypeAlias = Literal[
+    "RS256", "RS384", "RS512", "PS256", "PS384", "PS512", "ES256", "ES384", "ES512", "EdDSA"
+]
+"""Algorithms with a public key; with a shared one, who checks a token could make one."""
 Origin: TypeAlias = Literal["argument", "environment", "file", "default"]
 """Where a value comes from."""
 
@@ -89,6 +94,55 @@ class ServerSettings(Contract):
     """Whether who has started a run, or acts in it, may decide on its calls that wait for a person."""
     drain_s: float = Field(default=5.0, ge=0, le=3600)
     """Seconds for active calls to end when the process is stopped."""
+
+
+class AuthorizationSettings(Contract):
+    """The authorization server whose access tokens MCP clients may use besides API keys."""
+
+    issuer: str | None = None
+    """Its issuer, as its tokens and its document name it; no access tokens are taken if null."""
+    audience: str | None = Field(default=None, validate_default=True)
+    """This server as the tokens name it: the public address of `/mcp`."""
+    jwks_url: str | None = None
+    """Where its signing keys are; what its document names if null."""
+    algorithms: tuple[SigningAlgorithm, ...] = ("RS256", "ES256", "PS256", "EdDSA")
+    """Those that tokens may be signed with."""
+    scopes: tuple[str, ...] = ()
+    """What scopes grant: the scope and patterns of security URIs, such as `crm.read ai://tools/crm/*/execute`."""
+    realm: str = Field(default="default", min_length=1, max_length=100)
+    """Where those who come with its tokens are."""
+    leeway_s: float = Field(default=30.0, ge=0, le=120)
+    """Seconds by which its clock may differ from ours."""
+
+    @field_validator("issuer", "audience", "jwks_url")
+    @classmethod
+    def _are_protected(cls, url: str | None) -> str | None:
+        if url is not None and not is_protected(url):
+            msg = f"{url[:200]!r} is not https, nor http on this machine"
+            raise ValueError(msg)
+        return url
+
+    @field_validator("scopes")
+    @classmethod
+    def _grant_something(cls, lines: tuple[str, ...]) -> tuple[str, ...]:
+        for line in lines:
+            grants = line.split()[1:]
+            if not grants or not all(grant.startswith("ai://") for grant in grants):
+                msg = f"{line[:200]!r} grants nothing; write a scope and patterns: 'crm.read ai://tools/crm/*/execute'"
+                raise ValueError(msg)
+        return lines
+
+    @field_validator("audience")
+    @classmethod
+    def _is_named(cls, audience: str | None, info: ValidationInfo) -> str | None:
+        if audience is None and info.data.get("issuer") is not None:
+            msg = "an issuer is set, and not for whom its tokens are; set audience to the public address of /mcp"
+            raise ValueError(msg)
+        return audience
+
+    def grants_by_scope(self) -> Mapping[str, tuple[str, ...]]:
+        """The patterns of security URIs that each scope grants."""
+        return {line.split()[0]: tuple(line.split()[1:]) for line in self.scopes}
 
 
 class RetentionSettings(Contract):
@@ -153,6 +207,9 @@ class Settings(Contract):
     """What a run may spend, for agentic tools that are defined in code without limits of their own."""
     mcp_commands: tuple[str, ...] = ()
     """Programs that may be started as MCP servers, word for word; `toolcrib.kinds.mcp.importer.programs` says how."""
+    imports: tuple[str, ...] = ()
+    """What `toolcrib up` and `toolcrib worker` import when they start, as `NAME=FORM:ADDRESS`, such as
+    `shop=database:${env:SHOP_URL}`: `docs/providers.md` says how."""
     plugins: tuple[str, ...] = ()
     """Entry points of other packages that are loaded: runtimes and model providers. They run with our rights."""
     model_services: Path | None = None
@@ -160,6 +217,7 @@ class Settings(Contract):
     egress: EgressSettings = EgressSettings.model_construct()
     sandbox: SandboxSettings = SandboxSettings.model_construct()
     server: ServerSettings = ServerSettings.model_construct()
+    authorization: AuthorizationSettings = AuthorizationSettings.model_construct()
     retention: RetentionSettings = RetentionSettings.model_construct()
     restate: RestateOptions = RestateOptions.model_construct()
     """Where Restate is and how it reaches a worker, if `engine` is `restate`."""
@@ -189,6 +247,18 @@ class Settings(Contract):
     def _are_commands(cls, lines: tuple[str, ...]) -> tuple[str, ...]:
         try:
             AllowedPrograms(lines)
+        except InvalidSettings as problem:
+            raise ValueError(str(problem)) from None
+        return lines
+
+    @field_validator("imports")
+    @classmethod
+    def _are_imports(cls, lines: tuple[str, ...]) -> tuple[str, ...]:
+        from toolcrib.kinds.table import StartImport  # noqa: PLC0415 - loads all kinds, which few settings need
+
+        try:
+            for line in lines:
+                StartImport.read(line)
         except InvalidSettings as problem:
             raise ValueError(str(problem)) from None
         return lines

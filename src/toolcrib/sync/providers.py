@@ -22,6 +22,7 @@ if TYPE_CHECKING:
     from sqlalchemy import Engine
 
     from toolcrib.contracts import (
+        AutoDiscover,
         Consent,
         ConsentRequest,
         Discovery,
@@ -30,6 +31,7 @@ if TYPE_CHECKING:
         ProviderAuth,
         ProviderCheck,
         ProviderDefinition,
+        ProviderSync,
         ReferenceReading,
         ReferenceSnapshot,
         Revocation,
@@ -39,7 +41,12 @@ if TYPE_CHECKING:
     )
     from toolcrib.contracts.providers.tool_access import ToolAccess
     from toolcrib.contracts.specs.model_listing import ModelInfo, ModelProviderInfo
-    from toolcrib.contracts.tools.provider_use import ProviderImpact, ProviderRemoval, ProviderUsage, ToolsOfProvider
+    from toolcrib.contracts.workflows.provider_use import (
+        ProviderImpact,
+        ProviderRemoval,
+        ProviderUsage,
+        ToolsOfProvider,
+    )
     from toolcrib.core.kinds import ImportSource
     from toolcrib.core.providers import ImportedApi
     from toolcrib.crib.providers.connections import Connections as AsynchronousConnections
@@ -423,15 +430,16 @@ class Imports(Facade):
         )
 
     def sync(self, name: str, *, accept: bool = False) -> ImportedApi:
-        """Import a provider again from its server: new tools are added, changes are adopted or held back.
+        """Import a provider again from where it was imported: new tools are added, changes are adopted or held back.
 
         Args:
-            name: Of a provider that is an MCP server, or a gRPC server with reflection.
+            name: Of a provider that can be asked again: an MCP server, a gRPC server with reflection, a database, or
+                what was imported from an address (OpenAPI, GraphQL, A2A).
             accept: Take over also changes that could harm callers, and that a person would have to look at.
 
         Raises:
             NotFound: There is no such provider.
-            InvalidInput: It is of another kind, which cannot be asked.
+            InvalidInput: It cannot be asked again, because it was imported from a file or not at all.
             ToolcribError: As importing it does.
 
         Example:
@@ -439,6 +447,68 @@ class Imports(Facade):
             print([(each.tool, each.adoption) for each in api.outcome.tools])
         """
         return self._loop.run(self._imports.sync, name, accept=accept)
+
+    def schedule(self, name: str, times: AutoDiscover | None) -> ProviderSync:
+        """Have serving processes sync a provider by themselves from now on, or no more.
+
+        Each sync is done by one of the processes that share the store. What passed while none ran is caught up by one
+        sync, and a failed one is tried again after a minute, then two, four, and so on to an hour.
+
+        Args:
+            name: Of a provider that `sync` can ask again.
+            times: An interval, or times; null for no more syncs.
+
+        Raises:
+            NotFound: There is no such provider.
+            InvalidInput: It cannot be asked again.
+            InvalidDefinition: The times or the time zone cannot be used.
+
+        Example:
+            from toolcrib.contracts import AutoDiscover
+
+            planned = crib.imports.schedule("files", AutoDiscover(every_s=3600))
+            print(planned.next_at)
+        """
+        return self._loop.run(self._imports.schedule, name, times)
+
+    def last_sync(self, name: str) -> ProviderSync:
+        """How the syncs of a provider stand: the last one, and when the next one is.
+
+        Raises:
+            NotFound: There is no such provider.
+
+        Example:
+            found = crib.imports.last_sync("files")
+            print(found.at, found.result, found.counts, found.error)
+        """
+        return self._loop.run(self._imports.last_sync, name)
+
+    def sync_due(self) -> Sequence[ProviderSync]:
+        """Sync the providers of the realm whose schedule says so. A serving process does so.
+
+        Example:
+            for found in crib.imports.sync_due():
+                print(found.provider, found.result, found.error)
+        """
+        return self._loop.run(
+            self._imports.sync_due,
+        )
+
+    def at_start(self) -> Sequence[str]:
+        """Import what the setting `imports` names, as far as no other process does so at the moment.
+
+        A serving process does so when it starts. Changes are adopted or held back as by `sync`.
+
+        Returns:
+            Why what could not be imported was not, by its order; each is to be tried again.
+
+        Example:
+            for problem in crib.imports.at_start():
+                print(problem)
+        """
+        return self._loop.run(
+            self._imports.at_start,
+        )
 
     def entities(self, name: str, database: Engine | str, *things: type | Table | Entity) -> ImportedApi:
         """Make tools of the rows of tables that the application maps with SQLAlchemy.

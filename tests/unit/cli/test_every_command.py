@@ -113,6 +113,8 @@ SESSION: Final = """
     tool import-database ${env:TOOLCRIB_SECRET_SHOP_URL} --name shop
     tool import-mcp MCP --name files
     provider sync files
+    provider schedule files --every 6h
+    provider state files
     provider discover files
     tool prompt deals
     tool regenerate deals --description

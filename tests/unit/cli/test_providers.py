@@ -125,6 +125,32 @@ def test_a_provider_that_is_not_reached_fails_its_test(store: str) -> None:
     found = run("provider", "discover", "crm", store=store)
     assert (found.exit_code, "egress denied" in found.stderr) == (1, True)
     assert run("provider", "sync", "crm", store=store).exit_code == 2
+    planned = run("provider", "schedule", "crm", "--every", "6h", store=store)
+    assert (planned.exit_code, "cannot be asked what it offers" in planned.stderr) == (2, True)
+
+
+@pytest.mark.requirement("cli.providers")
+def test_a_schedule_is_set_shown_and_taken_away(store: str) -> None:
+    run(
+        "provider",
+        "add",
+        "-",
+        store=store,
+        given="name: greeter\nbase_url: grpc://127.0.0.1:9\nconnection: {kind: grpc}\n",
+    )
+    planned = run("provider", "schedule", "greeter", "--cron", "0 6 * * *", "--timezone", "Europe/Berlin", store=store)
+    shown = json.loads(run("provider", "show", "greeter", store=store).stdout)
+    failed = run("provider", "sync", "greeter", store=store)
+    state = run("provider", "state", "greeter", store=store)
+
+    assert planned.stdout.startswith("next: 20")
+    assert shown["auto_discover"] == {"every_s": None, "cron": "0 6 * * *", "timezone": "Europe/Berlin"}
+    assert failed.exit_code == 1
+    assert "problem: egress denied" in state.stdout
+    assert "(failed 1 times in a row)" in state.stdout
+    assert "next: -" in run("provider", "schedule", "greeter", "--off", store=store).stdout
+    for options in ((), ("--every", "1h", "--off"), ("--every", "soon"), ("--every", "0m")):
+        assert run("provider", "schedule", "greeter", *options, store=store).exit_code == 2
 
 
 @pytest.fixture

@@ -11,8 +11,20 @@ from tests.unit.cli.command import toolcrib
 from tests.unit.net.servers import serving
 from tests.unit.openapi.documents import document, http, imported, whys
 from toolcrib import Crib, EgressPolicy
-from toolcrib.contracts import ApiKeyAuth, BasicAuth, BearerAuth, NoAuth
+from toolcrib.contracts import (
+    ApiKeyAuth,
+    AuthorizationCodeAuth,
+    BasicAuth,
+    BearerAuth,
+    LoginRequest,
+    MutualTlsAuth,
+    NoAuth,
+    OAuth2Auth,
+    ProviderAuth,
+    TwoStepAuth,
+)
 from toolcrib.core.providers import ImportedApi
+from toolcrib.interfaces.cli.support.inputs import read_auth
 from toolcrib.kinds.http.openapi import import_openapi
 
 pytestmark = pytest.mark.requirement("providers.credential_parameters")
@@ -220,6 +232,10 @@ def test_the_command_line_takes_authentication(tmp_path: Path) -> None:
                 ("--auth", '{"kind": "basic", "username": "${env:U}", "password": "${env:P}"}'),
                 {"kind": "basic", "username": "${env:U}", "password": "${env:P}"},
             ),
+            (
+                ("--auth", "basic:username=${env:U},password=${secret:P}"),
+                {"kind": "basic", "username": "${env:U}", "password": "${secret:P}"},
+            ),
         ]
     ):
         store = f"sqlite:///{tmp_path / f'{number}.db'}"
@@ -233,3 +249,68 @@ def test_the_command_line_takes_authentication(tmp_path: Path) -> None:
     assert "--api-key is not understood" in wrong.output
     both = toolcrib("tool", "import", file, "--name", "crm", "--token", "${env:T}", "--auth", "{}", store=store)
     assert both.exit_code == 2
+
+
+@pytest.mark.parametrize(
+    ("text", "auth"),
+    [
+        ("none", NoAuth()),
+        ("bearer:token=${env:T}", BearerAuth(token="${env:T}")),
+        ("api_key:place=query,name=k,key=${secret:K}", ApiKeyAuth(place="query", name="k", key="${secret:K}")),
+        (
+            "oauth2:token_url=https://a.test/t,client_id=c,client_secret=${secret:S},scopes=read write",
+            OAuth2Auth(
+                token_url="https://a.test/t", client_id="c", client_secret="${secret:S}", scopes=("read", "write")
+            ),
+        ),
+        (
+            "authorization_code:discovery_url=https://a.test/.well-known/openid-configuration,client_id=c,shared=true",
+            AuthorizationCodeAuth(
+                discovery_url="https://a.test/.well-known/openid-configuration", client_id="c", shared=True
+            ),
+        ),
+        (
+            "two_step:login.url=/session,login.body.user=${secret:U},login.body.password=${secret:P},path=$.id",
+            TwoStepAuth(
+                login=LoginRequest(url="/session", body={"user": "${secret:U}", "password": "${secret:P}"}), path="$.id"
+            ),
+        ),
+        (
+            "mutual_tls:certificate=${secret:C},key=${secret:K}",
+            MutualTlsAuth(certificate="${secret:C}", key="${secret:K}"),
+        ),
+    ],
+)
+@pytest.mark.requirement("cli.auth_option")
+def test_every_way_to_authenticate_can_be_written_as_an_option(text: str, auth: ProviderAuth) -> None:
+    assert read_auth(text, "--auth") == auth
+
+
+@pytest.mark.parametrize(
+    ("command", "problem"),
+    [
+        (
+            ("import-mcp", "https://a.test/mcp", "--auth", "bearer:token=sw0rdfish"),
+            "instead of a reference such as",
+        ),
+        (
+            ("import-mcp", "https://a.test/mcp", "--token", "sw0rd,fish"),
+            "instead of a reference such as",
+        ),
+        (("import-graphql", "https://a.test/g", "--auth", "sw0rdfish"), "its kind is not among none, bearer, api_key"),
+        (("import-graphql", "https://a.test/g", "--auth", "bearer:sw0rdfish"), "a part has no '='"),
+        (("import-a2a", "https://a.test", "--auth", "api_key:place=here,name=k,key=${env:K}"), "place Input should be"),
+        (("import-a2a", "https://a.test", "--auth", "basic:a=1,a.b=2"), "'a' is given twice"),
+        (
+            ("import-a2a", "https://a.test", "--auth", "none", "--token", "${env:T}"),
+            "--token and --auth are two ways to give the same",
+        ),
+    ],
+)
+@pytest.mark.requirement("cli.auth_option")
+def test_what_is_no_authentication_is_refused_with_the_right_spelling(
+    tmp_path: Path, command: tuple[str, ...], problem: str
+) -> None:
+    refused = toolcrib("tool", *command, "--name", "crm", store=f"sqlite:///{tmp_path / 'crib.db'}")
+    assert (refused.exit_code, problem in refused.stderr) == (2, True), refused.stderr
+    assert "fish" not in refused.output

@@ -398,7 +398,7 @@ async def test_a_refresh_under_way_does_not_bring_back_an_older_provider(store: 
         ({"security_uri": "crm"}, "tool 'search': security_uri 'crm' is invalid"),
         ({"security_uri": "ai://tools/*/execute"}, "tool 'search': security_uri 'ai://tools/*/execute' is invalid"),
         ({"metadata": {"a": "x" * 16_400}}, "tool 'search': metadata has 16408 bytes of JSON, at most 16384 are kept"),
-        ({"metadata": {"a": float("nan")}}, "tool 'search': metadata is no JSON: "),
+        ({"metadata": {"a": float("nan")}}, "tool 'search': metadata is not JSON: "),
     ],
 )
 async def test_a_definition_that_could_not_run_is_refused_and_not_stored(

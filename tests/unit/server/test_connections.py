@@ -7,11 +7,13 @@ from urllib.parse import urlsplit
 
 import httpx2
 import pytest
+from aiohttp import web
 
 from tests.twins import MASTER_KEYS
 from tests.unit.net.servers import serving as http
 from tests.unit.providers.authority import Authority
 from tests.unit.server.client import PRINCIPALS, Server, body_of, checked, http_tool, serving
+from toolcrib import Crib
 from toolcrib.contracts import Principal
 from toolcrib.infrastructure.net import EgressPolicy
 
@@ -26,7 +28,6 @@ async def connected() -> AsyncGenerator[tuple[Server, Authority]]:
     async with http(authority.handle) as port:
         authority.url = f"http://127.0.0.1:{port}"
         policy = EgressPolicy(allow=(f"127.0.0.1:{port}",))
-        from toolcrib import Crib
 
         def make_crib(*arguments: Any, **keywords: Any) -> Crib:
             return Crib(*arguments, **keywords | {"egress": policy})
@@ -247,3 +248,54 @@ async def test_who_connects_needs_a_grant_for_the_provider() -> None:
             body = {"name": "crm", "base_url": "https://x.test"} if path == "/providers" else None
             answer = await reader.request(method, f"/api/v1{path}", json=body)
             checked(answer, 403)
+
+
+@pytest.mark.requirement("server.provider_syncs")
+async def test_a_provider_is_scheduled_synced_and_shown_with_its_last_sync() -> None:
+    offer: list[str] = ["deals"]
+
+    async def answer(request: Any) -> Any:
+        paths = {f"/{name}": {"get": {"operationId": name}} for name in offer}
+        servers = [{"url": f"http://{request.host}"}]
+        info = {"title": "D", "version": "1"}
+        return web.json_response({"openapi": "3.1.0", "info": info, "servers": servers, "paths": paths})
+
+    async with http(answer) as port:
+
+        def make_crib(*arguments: Any, **keywords: Any) -> Crib:
+            return Crib(*arguments, **keywords | {"egress": EgressPolicy(allow=(f"127.0.0.1:{port}",))})
+
+        async with serving(make_crib=make_crib) as server:
+            document = f"http://127.0.0.1:{port}/openapi.json"
+            await server.post("/ai/tools/import", {"name": "crm", "url": document}, 201)
+            planned = checked(await server.client.put("/api/v1/providers/crm/schedule", json={"every_s": 3600}), 200)
+            offer.append("people")
+            await server.post("/providers/crm/sync")
+            shown = await server.get("/providers/crm")
+            [listed] = (await server.get("/providers"))["items"]
+            await server.post("/providers", shown | {"title": "Deals"}, 201)
+            again = await server.get("/providers/crm")
+            off = checked(await server.client.delete("/api/v1/providers/crm/schedule"), 200)
+            wrong = checked(await server.client.put("/api/v1/providers/crm/schedule", json={"every_s": 5}), 422)
+
+    assert (planned["result"], planned["counts"], planned["next_at"] is None) == ("changed", {"new": 1}, False)
+    assert shown["last_sync"]["counts"] == {"new": 1, "unchanged": 1}
+    assert (shown["auto_discover"]["every_s"], shown["imported_from"]) == (3600, {"kind": "http", "document": document})
+    assert (listed["auto_discover"], again["last_sync"]) == (shown["auto_discover"], shown["last_sync"])
+    assert again["title"] == "Deals"
+    assert (off["next_at"], "every_s" in str(wrong)) == (None, True)
+
+
+@pytest.mark.requirement("server.provider_syncs")
+async def test_who_has_a_provider_synced_may_write_tools(monkeypatch: pytest.MonkeyPatch) -> None:
+    clerk = Principal(id="clerk", grants=("ai://providers/*/write",))
+    source = {"kind": "http", "document": "https://api.test/openapi.json"}
+    monkeypatch.setitem(PRINCIPALS, "clerk", clerk)
+    async with serving() as server, server.client_of("clerk") as client:
+        body = {"name": "crm", "base_url": "https://api.test"}
+        checked(await client.post("/api/v1/providers", json=body), 201)
+        for more in ({"auto_discover": {"every_s": 3600}}, {"imported_from": source}):
+            refused = checked(await client.post("/api/v1/providers", json=body | more), 403)
+            assert "ai://tools/" in str(refused)
+        checked(await client.put("/api/v1/providers/crm/schedule", json={"every_s": 3600}), 403)
+        checked(await client.delete("/api/v1/providers/crm/schedule"), 403)

@@ -71,7 +71,7 @@ async def test_nobody_reads_or_writes_them_without_a_grant(server: Server, kind:
     ann = {"Authorization": "Bearer ann"}
 
     assert (await server.client.get(path, headers=reader)).status_code == 403
-    assert checked(await server.client.get(f"/api/v1/ai/{kind}", headers=reader), 200) == {"items": []}
-    assert checked(await server.client.get(f"/api/v1/ai/{kind}", headers=ann), 200) == {"items": [body]}
+    assert checked(await server.client.get(f"/api/v1/ai/{kind}", headers=reader), 200) == {"items": [], "next": None}
+    assert checked(await server.client.get(f"/api/v1/ai/{kind}", headers=ann), 200) == {"items": [body], "next": None}
     assert (await server.client.put(path, json=body, headers=ann)).status_code == 403
     assert (await server.client.delete(path, headers=ann)).status_code == 403

@@ -161,3 +161,22 @@ async def test_a_tool_may_be_called_count_without_being_taken_for_one(server: Se
     assert (await server.get("/ai/tools/count"))["count"] == 6
     [tool] = (await server.post("/ai/tools/query", {"filter": "name eq 'count'"}))["items"]
     assert tool["definition"]["name"] == "count"
+
+
+@pytest.mark.requirement("queries.crib")
+async def test_the_crib_finds_counts_and_selects_what_rest_does(server: Server):
+    await invoked(server, "Acme", "Broken")
+    queries = server.crib.queries
+
+    page = await queries.page("runs", filter="status eq 'failed'", sort="created_at desc")
+    assert [run.run_id for run in page.items] == [
+        run["run_id"] for run in (await server.get("/executions", {"filter": "status eq 'failed'"}))["items"]
+    ]
+    assert await queries.count("runs", filter="status ne null") == 2
+    tools = await server.crib.listing.visible()
+    chosen = queries.select("tools", tools, filter="kind eq 'python'", sort="name desc")
+    assert [tool.name for tool in chosen] == ["update", "search", "pick"]
+    assert [tool.name for tool in queries.select("tools", chosen, filter="side_effects eq 'reads'")] == [
+        "search",
+        "pick",
+    ]

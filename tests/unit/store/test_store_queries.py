@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import Any, Final, Self
 
 import pytest
-import sqlalchemy as sa
+from sqlalchemy import Engine, event
 
 from tests.unit.store.samples import FIRST, NOON, claimed, entry, later, new_run, opened_at
 from toolcrib.contracts import ErrorCode, Run, RunResult, ToolError
@@ -31,7 +31,7 @@ _STATUS: Final = "CASE n % 500 WHEN 0 THEN 'failed' ELSE 'completed' END"
 def multiply(file: Path, count: int) -> None:
     """Make many runs of the one that a store has: one of 500 has failed, and each of ten principals has a tenth."""
     with closing(sqlite3.connect(file)) as connection:
-        names = [column[1] for column in connection.execute("PRAGMA table_info(runs)")]
+        names: list[str] = [column[1] for column in connection.execute("PRAGMA table_info(runs)")]
         different = {
             "run_id": "printf('run_%06d', n)",
             "created_at": "created_at + n * 1000",
@@ -51,11 +51,11 @@ class Steps:
         self.count = 0
 
     def __enter__(self) -> Self:
-        sa.event.listen(sa.Engine, "connect", self._watch)
+        event.listen(Engine, "connect", self._watch)
         return self
 
     def __exit__(self, *_: object) -> None:
-        sa.event.remove(sa.Engine, "connect", self._watch)
+        event.remove(Engine, "connect", self._watch)
 
     def _watch(self, connection: Any, record: object) -> None:
         del record

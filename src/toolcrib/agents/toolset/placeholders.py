@@ -33,7 +33,7 @@ PLACEHOLDERS: Mapping[str, str] = MappingProxyType(
         "reference_data": "All lists of valid values.",
         "user_task": "The task: the input's `task`, or the whole input.",
         "available_tools": "Names and descriptions of the allotted tools, with their priorities.",
-        "execution_history": "What the run has done so far, filled in anew for each turn.",
+        "execution_history": "What the run has done so far, filled in again for each turn.",
         "documentation": "The documentation of the tool's context.",
         "example_queries": "The examples of tasks of the tool's context.",
         "input": "All parameters of the tool; `input.NAME` is one of them.",

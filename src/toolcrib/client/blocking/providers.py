@@ -7,6 +7,7 @@ from collections.abc import Iterator, Sequence
 from datetime import datetime
 from typing import Literal
 
+from toolcrib.client.answer_parts import ProviderView
 from toolcrib.client.answers import (
     ConsentPage,
     Count,
@@ -26,18 +27,29 @@ from toolcrib.contracts import (
     JsonObject,
     ProviderCheck,
     ProviderDefinition,
+    ProviderSync,
     Revocation,
     SecretEntry,
 )
-from toolcrib.contracts.tools.provider_use import ProviderImpact, ProviderRemoval, ProviderUsage
+from toolcrib.contracts.workflows.provider_use import ProviderImpact, ProviderRemoval, ProviderUsage
 
 
 class ProvidersApi(SyncApi[asynchronous.AsyncProvidersApi]):
     """The operations on providers."""
 
     def sync(self, name: str, *, accept: bool | None = None, idempotency_key: str | None = None) -> ImportView:
-        """Import a provider again from its server (MCP, or gRPC with reflection)."""
+        """Import a provider again from where it was imported: its server, its database, or the address of its document."""
         return self._loop.run(self._api.sync, name, accept=accept, idempotency_key=idempotency_key)
+
+    def schedule(
+        self, name: str, *, every_s: float | None = None, cron: str | None = None, timezone: str | None = None
+    ) -> ProviderSync:
+        """Have serving processes sync a provider by themselves, at an interval or at times."""
+        return self._loop.run(self._api.schedule, name, every_s=every_s, cron=cron, timezone=timezone)
+
+    def unschedule(self, name: str) -> ProviderSync:
+        """Have a provider synced by nobody but people."""
+        return self._loop.run(self._api.unschedule, name)
 
     def list_reference_data(self, name: str) -> SnapshotPage:
         """Every list that a provider declares, with its last snapshot."""
@@ -86,24 +98,22 @@ class ProvidersApi(SyncApi[asynchronous.AsyncProvidersApi]):
 
     def each(
         self, *, filter: str | None = None, sort: str | None = None, limit: int | None = None
-    ) -> Iterator[ProviderDefinition]:
+    ) -> Iterator[ProviderView]:
         """The providers that the caller may read. They contain references to secrets, never values.
 
         All of them: the next page is read when it is needed.
         """
         return self._loop.iterate(self._api.each, filter=filter, sort=sort, limit=limit)
 
-    def define(
-        self, definition: ProviderDefinition | JsonObject, *, idempotency_key: str | None = None
-    ) -> ProviderDefinition:
+    def define(self, definition: JsonObject, *, idempotency_key: str | None = None) -> ProviderDefinition:
         """Create or replace a provider. The caller needs a grant for each secret that it names."""
         return self._loop.run(self._api.define, definition, idempotency_key=idempotency_key)
 
-    def get(self, name: str) -> ProviderDefinition:
-        """A provider's definition."""
+    def get(self, name: str) -> ProviderView:
+        """A provider's definition, with its last sync."""
         return self._loop.run(self._api.get, name)
 
-    def replace(self, name: str, definition: ProviderDefinition | JsonObject) -> ProviderDefinition:
+    def replace(self, name: str, definition: JsonObject) -> ProviderDefinition:
         """Create or replace a provider under its name. The caller needs a grant for each secret that it names."""
         return self._loop.run(self._api.replace, name, definition)
 

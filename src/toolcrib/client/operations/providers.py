@@ -7,6 +7,7 @@ from collections.abc import AsyncGenerator, Sequence
 from datetime import datetime
 from typing import Literal
 
+from toolcrib.client.answer_parts import ProviderView
 from toolcrib.client.answers import (
     ConsentPage,
     Count,
@@ -26,17 +27,18 @@ from toolcrib.contracts import (
     JsonObject,
     ProviderCheck,
     ProviderDefinition,
+    ProviderSync,
     Revocation,
     SecretEntry,
 )
-from toolcrib.contracts.tools.provider_use import ProviderImpact, ProviderRemoval, ProviderUsage
+from toolcrib.contracts.workflows.provider_use import ProviderImpact, ProviderRemoval, ProviderUsage
 
 
 class AsyncProvidersApi(AsyncApi):
     """The operations on providers."""
 
     async def sync(self, name: str, *, accept: bool | None = None, idempotency_key: str | None = None) -> ImportView:
-        """Import a provider again from its server (MCP, or gRPC with reflection)."""
+        """Import a provider again from where it was imported: its server, its database, or the address of its document."""
         return await self._transport.send(
             ImportView,
             ApiRequest(
@@ -46,6 +48,26 @@ class AsyncProvidersApi(AsyncApi):
                 body=given(accept=accept),
                 headers={"Idempotency-Key": idempotency_key},
             ),
+        )
+
+    async def schedule(
+        self, name: str, *, every_s: float | None = None, cron: str | None = None, timezone: str | None = None
+    ) -> ProviderSync:
+        """Have serving processes sync a provider by themselves, at an interval or at times."""
+        return await self._transport.send(
+            ProviderSync,
+            ApiRequest(
+                method="PUT",
+                path="/api/v1/providers/{name}/schedule",
+                place={"name": name},
+                body=given(every_s=every_s, cron=cron, timezone=timezone),
+            ),
+        )
+
+    async def unschedule(self, name: str) -> ProviderSync:
+        """Have a provider synced by nobody but people."""
+        return await self._transport.send(
+            ProviderSync, ApiRequest(method="DELETE", path="/api/v1/providers/{name}/schedule", place={"name": name})
         )
 
     async def list_reference_data(self, name: str) -> SnapshotPage:
@@ -124,7 +146,7 @@ class AsyncProvidersApi(AsyncApi):
 
     def each(
         self, *, filter: str | None = None, sort: str | None = None, limit: int | None = None
-    ) -> AsyncGenerator[ProviderDefinition]:
+    ) -> AsyncGenerator[ProviderView]:
         """The providers that the caller may read. They contain references to secrets, never values.
 
         All of them: the next page is read when it is needed.
@@ -135,9 +157,7 @@ class AsyncProvidersApi(AsyncApi):
             "after",
         )
 
-    async def define(
-        self, definition: ProviderDefinition | JsonObject, *, idempotency_key: str | None = None
-    ) -> ProviderDefinition:
+    async def define(self, definition: JsonObject, *, idempotency_key: str | None = None) -> ProviderDefinition:
         """Create or replace a provider. The caller needs a grant for each secret that it names."""
         return await self._transport.send(
             ProviderDefinition,
@@ -146,13 +166,13 @@ class AsyncProvidersApi(AsyncApi):
             ),
         )
 
-    async def get(self, name: str) -> ProviderDefinition:
-        """A provider's definition."""
+    async def get(self, name: str) -> ProviderView:
+        """A provider's definition, with its last sync."""
         return await self._transport.send(
-            ProviderDefinition, ApiRequest(method="GET", path="/api/v1/providers/{name}", place={"name": name})
+            ProviderView, ApiRequest(method="GET", path="/api/v1/providers/{name}", place={"name": name})
         )
 
-    async def replace(self, name: str, definition: ProviderDefinition | JsonObject) -> ProviderDefinition:
+    async def replace(self, name: str, definition: JsonObject) -> ProviderDefinition:
         """Create or replace a provider under its name. The caller needs a grant for each secret that it names."""
         return await self._transport.send(
             ProviderDefinition,

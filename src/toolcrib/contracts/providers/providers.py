@@ -1,4 +1,4 @@
-"""Providers, their reference data, service accounts and prompt fragments.
+"""Providers, their reference data and syncs, service accounts and prompt fragments.
 
 A reference source says where valid values are listed. A snapshot identifies one reading of them by its content hash;
 the values are stored as a blob. To save an agent that acts as a service account, an author needs
@@ -13,9 +13,9 @@ Example:
 """
 
 import re
-from typing import Final
+from typing import Final, Literal, Self, TypeAlias
 
-from pydantic import Field
+from pydantic import Field, model_validator
 
 from toolcrib.contracts.base.base import Contract, Json, JsonObject, RetryPolicy, Timestamp
 from toolcrib.contracts.base.identity import content_hash
@@ -110,6 +110,50 @@ class ServerVariable(Contract):
     description: str = ""
 
 
+SyncResult: TypeAlias = Literal["unchanged", "changed", "held", "failed"]
+"""unchanged: it offers what it did. changed: its tools were brought up to date. held: some changes wait for a person,
+and the others were adopted. failed: it could not be asked, or nothing of its offer was adopted."""
+
+
+class AutoDiscover(Contract):
+    """When a serving process asks a provider again what it offers: at an interval, or at times."""
+
+    every_s: float | None = Field(default=None, ge=60, le=31_536_000)
+    """Seconds between syncs."""
+    cron: str | None = Field(default=None, min_length=1, max_length=200)
+    """Times, in place of an interval, as triggers have them: `0 6 * * mon-fri`."""
+    timezone: str = "UTC"
+    """Of the times: a name of the IANA database, such as `Europe/Berlin`."""
+
+    @model_validator(mode="after")
+    def _has_one_schedule(self) -> Self:
+        if (self.every_s is None) == (self.cron is None):
+            raise ValueError("give either every_s, the seconds between syncs, or cron, such as '0 6 * * *'")
+        return self
+
+
+class ProviderSync(Contract):
+    """How a provider's syncs stand, whether a schedule or a person began them."""
+
+    provider: str
+    at: Timestamp | None = None
+    """When it was asked last; null if never."""
+    result: SyncResult | None = None
+    """Of that sync."""
+    synced_at: Timestamp | None = None
+    """When the last one was that did not fail."""
+    counts: dict[str, int] = Field(default_factory=dict)
+    """Tools by what became of them in that one: `new`, `unchanged`, `changed`, `held`, `kept`, `gone`, `returned`."""
+    held: tuple[str, ...] = ()
+    """Tools whose change waits for a person; the first 20."""
+    error: str | None = None
+    """Why the last sync failed."""
+    failures: int = 0
+    """Failed syncs in a row."""
+    next_at: Timestamp | None = None
+    """When it is asked next by itself; null if it has no schedule, or is disabled."""
+
+
 class ProviderDefinition(Contract):
     """A system and how to reach it. Secrets only by reference."""
 
@@ -136,6 +180,11 @@ class ProviderDefinition(Contract):
     """Lists of valid values that agentic tools may name, read by tools of this provider."""
     metadata: JsonObject = Field(default_factory=dict)
     """Where it came from: document title, version, digest."""
+    imported_from: JsonObject | None = None
+    """What an import has read and a sync reads again: the kind of its tools, and the fields of its import source. Null
+    for what a sync asks without it, such as an MCP server, and for what cannot be asked again, such as a file."""
+    auto_discover: AutoDiscover | None = None
+    """When a serving process syncs it; null for never."""
 
     @property
     def address(self) -> str:

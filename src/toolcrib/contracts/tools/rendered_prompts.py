@@ -18,7 +18,7 @@ class PromptTokens(Contract):
     """How they were counted; the provider's own count may differ."""
 
 
-class OfferedTool(Contract):
+class PromptTool(Contract):
     """A tool as the model sees it."""
 
     name: str
@@ -34,7 +34,7 @@ class ModelPrompt(Contract):
     system: str
     messages: tuple[JsonObject, ...]
     """`role` and `parts` of each; a part has a `type`: `text`, `tool_call`, `tool_result`…"""
-    tools: tuple[OfferedTool, ...]
+    tools: tuple[PromptTool, ...]
     tool_choice: Json
     """`auto`, `none`, `any`, or the tool that must be called."""
     output_schema: JsonSchema | None

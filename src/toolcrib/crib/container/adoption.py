@@ -52,6 +52,8 @@ from toolcrib.infrastructure.store import Definition, Definitions, VersionState
 
 _ATTEMPTS: Final = 5
 """Of an import in a realm in which others save at the same time."""
+_FEW: Final = 4
+"""Tools of a provider, fewer of which may all be gone at once."""
 _OF_PROVIDER: Final = "provider:"
 """Begins the name of a provider's baseline; no tool has a colon in its name."""
 _CONCERNING: Final = frozenset({"changed", "held", "gone", "returned"})
@@ -95,7 +97,9 @@ class Adoptions:
         self._clock = clock
         self._read: dict[str, _Read] = {}
 
-    async def adopt(self, imported: ImportedApi, who: Principal, *, accept: bool, partial: bool) -> ImportedApi:
+    async def adopt(
+        self, imported: ImportedApi, who: Principal, *, accept: bool, partial: bool, careful: bool = False
+    ) -> ImportedApi:
         """Store what an import has made, as far as it may be stored without a person.
 
         Args:
@@ -103,13 +107,14 @@ class Adoptions:
             who: The principal that acts, in its realm.
             accept: Take over also what a person would have to look at.
             partial: The tools are some of the provider's: of others nothing is said.
+            careful: Refuse an offer that lacks most of the provider's tools.
 
         Returns:
             The import with its outcome.
 
         Raises:
-            Conflict: The provider would be reached in another way, and `accept` is false; or others keep changing the
-                realm.
+            Conflict: The provider would be reached in another way, and `accept` is false; others keep changing the
+                realm; or too much is missing.
             InvalidDefinition: A definition is not well formed; nothing is stored.
         """
         decisions: Sequence[Decision] = ()
@@ -118,6 +123,8 @@ class Adoptions:
             await self._catalogue.refresh(who.realm)
             provider = await self._provider(imported.provider, who, accept=accept)
             decisions = await self._decisions(imported, who, accept=accept, partial=partial)
+            if careful:
+                _refuse_loss(imported, decisions)
             try:
                 await self._store(decisions, who, changes, provider)
             except Conflict:
@@ -329,6 +336,22 @@ class Adoptions:
             msg = f"no change of tool {current.name!r} waits for a person; import its provider again to see one"
             raise NotFound(msg)
         return current, baseline, baseline.proposal
+
+
+def _refuse_loss(imported: ImportedApi, decisions: Sequence[Decision]) -> None:
+    """Refuse an offer that lacks most of the tools that there were: a system in trouble often offers little or nothing.
+
+    Raises:
+        Conflict: It does; the message has the numbers.
+    """
+    gone = sum(decision.report.adoption == "gone" and bool(decision.states) for decision in decisions)
+    there = gone + sum(decision.report.adoption not in {"new", "gone"} for decision in decisions)
+    if there >= _FEW and gone > there / 2:
+        name = imported.provider.name
+        raise Conflict(
+            f"provider {name!r} does not offer {gone} of {there} tools any more, so nothing was adopted; look at it, "
+            f"and sync it yourself if that is right: toolcrib provider sync {name}"
+        )
 
 
 def _state(realm: str, name: str, life: VersionLife) -> VersionState:

@@ -19,6 +19,7 @@ from toolcrib import agents, workflows
 from toolcrib.contracts import (
     AgenticImplementation,
     AgentImplementation,
+    CronSource,
     Implementation,
     InvalidDefinition,
     InvalidInput,
@@ -49,17 +50,20 @@ from toolcrib.core.registry import (
     Registry,
     check_callees,
     check_prices,
+    check_provider,
     concerns,
     warnings_at_start,
     warnings_for,
 )
 from toolcrib.core.runs import check_pins
+from toolcrib.core.triggers import check_schedule
 from toolcrib.infrastructure.store import Definitions, Store
 from toolcrib.kinds.dispatch import check_tool, complete_tool
 from toolcrib.kinds.mcp.importer import AllowedPrograms
 from toolcrib.kinds.plugin.runtime import PluginRuntimes
 from toolcrib.kinds.python.functions import FunctionTool
 from toolcrib.kinds.python.runtime import PythonRuntime
+from toolcrib.kinds.table import source_of
 from toolcrib.llm import ModelPool
 from toolcrib.workflows import checks
 
@@ -458,8 +462,13 @@ class Catalogue:
         return warnings
 
     async def save_provider(self, provider: ProviderDefinition, who: Principal) -> None:
-        """Store a provider, if its program may be started."""
+        """Store a provider, if its program may be started and its schedule can be kept."""
         self._commands.check(provider)
+        auth = getattr(source_of(provider), "auth", None)
+        if auth is not None:
+            check_provider(ProviderDefinition(name=provider.name, base_url="https://any.invalid", auth=auth))
+        if provider.auto_discover is not None and provider.auto_discover.cron is not None:
+            check_schedule(CronSource(cron=provider.auto_discover.cron, timezone=provider.auto_discover.timezone))
         await self._providers.save(provider, realm=who.realm, made_by=who.id, at=self._clock.now())
 
     async def _try_to_save(self, added: Addition, owner: Principal) -> None:

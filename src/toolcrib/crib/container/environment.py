@@ -44,6 +44,8 @@ class DefinitionOptions:
     """Where code tools run; what this machine has if null."""
     mcp_commands: tuple[str, ...] = ()
     """Programs that may be started as MCP servers, word for word."""
+    imports: tuple[str, ...] = ()
+    """What serving processes import when they start, as the setting `imports` has it."""
     plugins: Plugins = NO_PLUGINS
     """Runtimes, model providers and guardrails of other packages, as `load_plugins` finds them."""
     model_services: Mapping[str, ModelService] = field(default_factory=dict[str, ModelService])
@@ -207,6 +209,7 @@ def definitions_of(settings: "Settings", prices: Prices) -> DefinitionOptions:
         released=settings.released_env,
         sandbox=settings.sandbox.open(),
         mcp_commands=settings.mcp_commands,
+        imports=settings.imports,
         plugins=load_plugins(settings.plugins),
         model_services={} if services is None else read_services(services),
         prices=prices,

@@ -13,12 +13,8 @@ from toolcrib.core.providers import ImportedApi
 from toolcrib.crib.crib import Crib
 from toolcrib.crib.project.documents import ProjectDocument
 from toolcrib.crib.project.saved import Pin, SavedProject, StoredName
-from toolcrib.kinds.a2a.commands import A2aSource
-from toolcrib.kinds.entity.commands import DatabaseSource
-from toolcrib.kinds.graphql.commands import GraphqlSource
-from toolcrib.kinds.grpc.commands import GrpcSource
 from toolcrib.kinds.grpc.shape import GrpcImplementation
-from toolcrib.kinds.mcp.commands import McpSource
+from toolcrib.kinds.table import source_at
 
 
 class AddressImports:
@@ -74,16 +70,10 @@ class AddressImports:
 
 
 def _source(wanted: ProjectImport) -> ImportSource:
-    name, auth = wanted.name, wanted.auth
-    if wanted.graphql is not None:
-        return GraphqlSource(name=name, url=wanted.graphql, auth=auth, accept=True)
-    if wanted.grpc is not None:
-        return GrpcSource(name=name, address=wanted.grpc, auth=auth, accept=True)
-    if wanted.mcp is not None:
-        return McpSource(name=name, url=wanted.mcp, auth=auth, accept=True)
-    if wanted.a2a is not None:
-        return A2aSource(name=name, url=wanted.a2a, auth=auth, accept=True)
-    return DatabaseSource(name=name, url=wanted.database or "", tables=wanted.tables, accept=True)
+    forms = ("graphql", "grpc", "mcp", "a2a", "database")
+    form = next(form for form in forms if getattr(wanted, form) is not None)
+    more = {"tables": wanted.tables} if form == "database" else {"auth": wanted.auth}
+    return source_at(form, getattr(wanted, form), name=wanted.name, accept=True, **more)
 
 
 def losses_of(made: ImportedApi, document: ProjectDocument, what: str) -> Iterator[str]:

@@ -30,7 +30,7 @@ from toolcrib.contracts import (
     ToolRevision,
 )
 from toolcrib.contracts.providers.tool_access import ToolAccess
-from toolcrib.contracts.tools.provider_use import ProviderImpact, ProviderRemoval, ProviderUsage, ToolsOfProvider
+from toolcrib.contracts.workflows.provider_use import ProviderImpact, ProviderRemoval, ProviderUsage, ToolsOfProvider
 from toolcrib.core.executor import CallFailed
 from toolcrib.core.policy import require_grant
 from toolcrib.core.providers import BrowserAuth, Client, answer_of

@@ -3,29 +3,54 @@
 An import only makes definitions. It calls no tool, and starts no program that the operator has not allowed.
 """
 
+import contextlib
+import logging
 from base64 import b64encode
 from collections.abc import Collection, Mapping, Sequence
-from dataclasses import asdict
-from typing import TYPE_CHECKING
+from dataclasses import asdict, replace
+from datetime import datetime
+from typing import TYPE_CHECKING, Final
 
-from toolcrib.contracts import InvalidInput, Json, McpTransport, NotFound, Principal, ProviderAuth
+from toolcrib.contracts import (
+    AutoDiscover,
+    InvalidInput,
+    Json,
+    McpTransport,
+    NotFound,
+    Principal,
+    ProviderAuth,
+    ProviderDefinition,
+    ProviderSync,
+    ToolcribError,
+)
 from toolcrib.core.kinds import ImportSource
 from toolcrib.core.providers import ImportedApi
 from toolcrib.core.registry import check_provider_name
 from toolcrib.crib.container.access import Actor
 from toolcrib.crib.container.container import CribServices
+from toolcrib.crib.container.leases import hold_lease
+from toolcrib.crib.providers.syncs import SyncRecord, SyncRecords, due_at
 from toolcrib.kinds.entity.commands import DatabaseSource, TableOptions, import_entities
 from toolcrib.kinds.entity.importer import EntityOptions
 from toolcrib.kinds.grpc.commands import GrpcSource
 from toolcrib.kinds.http.commands import OpenApiSource
 from toolcrib.kinds.http.shape import Bounds, ToolOverride
 from toolcrib.kinds.mcp.commands import McpSource
-from toolcrib.kinds.table import connection_kind, importer_of
+from toolcrib.kinds.table import StartImport, connection_kind, importer_of, recorded_source, source_at, source_of
 
 if TYPE_CHECKING:
     from sqlalchemy import Engine
 
     from toolcrib.kinds.entity.importer.tables import Entity, Table
+
+_LEASE_S: Final = 30.0
+"""Seconds after which another process decides in place of one that died while it decided whether a sync is due."""
+_IMPORT_S: Final = 300.0
+"""Seconds after which another process imports at its start what one that died was importing."""
+_NOT_REPEATABLE: Final = (
+    "provider {provider!r} ({kind}) cannot be asked what it offers; import it once more, from an address if it has one"
+)
+_logger = logging.getLogger(__name__)
 
 
 class Imports:
@@ -39,6 +64,9 @@ class Imports:
     def __init__(self, parts: CribServices, actor: Actor) -> None:
         self._parts = parts
         self._actor = actor
+        self._syncs = SyncRecords(parts.outside.store.cache, parts.outside.clock)
+        self._due: dict[str, tuple[AutoDiscover, datetime | None]] = {}
+        """When scheduled providers are due, as far as this process knows, by name."""
 
     async def read(self, source: ImportSource) -> ImportedApi:
         """Import what a source describes: the generic form of the methods below.
@@ -58,8 +86,10 @@ class Imports:
         """
         check_provider_name(source.name)
         who = await self._actor.authorize(newest=True)
-        imported = await importer_of(source).read(source, self._parts.import_context(who, source.name))
-        return await self._adopt(imported, who, accept=source.accept, partial=source.is_partial)
+        imported = await self._read(source, who)
+        adopted = await self._adopt(imported, who, accept=source.accept, partial=source.is_partial)
+        await self._record(adopted, who)
+        return adopted
 
     async def openapi(
         self,
@@ -205,15 +235,16 @@ class Imports:
         return await self.read(source)
 
     async def sync(self, name: str, *, accept: bool = False) -> ImportedApi:
-        """Import a provider again from its server: new tools are added, changes are adopted or held back.
+        """Import a provider again from where it was imported: new tools are added, changes are adopted or held back.
 
         Args:
-            name: Of a provider that is an MCP server, or a gRPC server with reflection.
+            name: Of a provider that can be asked again: an MCP server, a gRPC server with reflection, a database, or
+                what was imported from an address (OpenAPI, GraphQL, A2A).
             accept: Take over also changes that could harm callers, and that a person would have to look at.
 
         Raises:
             NotFound: There is no such provider.
-            InvalidInput: It is of another kind, which cannot be asked.
+            InvalidInput: It cannot be asked again, because it was imported from a file or not at all.
             ToolcribError: As importing it does.
 
         Example:
@@ -221,14 +252,192 @@ class Imports:
             print([(each.tool, each.adoption) for each in api.outcome.tools])
         """
         who = await self._actor.authorize(newest=True)
+        provider = self._require(name, who)
+        self._require_repeatable(provider)
+        await self._begin(name, who)
+        try:
+            imported = await self._import_again(provider, who, accept=accept)
+        except ToolcribError as problem:
+            await self._fail(name, who, problem)
+            raise
+        await self._record(imported, who)
+        return imported
+
+    async def schedule(self, name: str, times: AutoDiscover | None) -> ProviderSync:
+        """Have serving processes sync a provider by themselves from now on, or no more.
+
+        Each sync is done by one of the processes that share the store. What passed while none ran is caught up by one
+        sync, and a failed one is tried again after a minute, then two, four, and so on to an hour.
+
+        Args:
+            name: Of a provider that `sync` can ask again.
+            times: An interval, or times; null for no more syncs.
+
+        Raises:
+            NotFound: There is no such provider.
+            InvalidInput: It cannot be asked again.
+            InvalidDefinition: The times or the time zone cannot be used.
+
+        Example:
+            from toolcrib.contracts import AutoDiscover
+
+            planned = await crib.imports.schedule("files", AutoDiscover(every_s=3600))
+            print(planned.next_at)
+        """
+        who = await self._actor.authorize(newest=True)
+        provider = self._require(name, who).model_copy(update={"auto_discover": times})
+        if times is not None:
+            self._require_repeatable(provider)
+        await self._parts.catalogue.save_provider(provider, who)
+        return await self.last_sync(name)
+
+    async def last_sync(self, name: str) -> ProviderSync:
+        """How the syncs of a provider stand: the last one, and when the next one is.
+
+        Raises:
+            NotFound: There is no such provider.
+
+        Example:
+            found = await crib.imports.last_sync("files")
+            print(found.at, found.result, found.counts, found.error)
+        """
+        who = await self._actor.authorize(newest=True)
+        provider = self._require(name, who)
+        return (await self._syncs.get(who.realm, name)).shown(provider)
+
+    async def sync_due(self) -> Sequence[ProviderSync]:
+        """Sync the providers of the realm whose schedule says so. A serving process does so.
+
+        Example:
+            for found in await crib.imports.sync_due():
+                print(found.provider, found.result, found.error)
+        """
+        who = await self._actor.authorize(newest=True)
+        done: list[ProviderSync] = []
+        for provider in self._parts.providers.current(who.realm):
+            if await self._take_turn(provider, who):
+                with contextlib.suppress(ToolcribError):
+                    await self._sync_in_turn(provider, who)
+                done.append(await self.last_sync(provider.name))
+        return done
+
+    async def at_start(self) -> Sequence[str]:
+        """Import what the setting `imports` names, as far as no other process does so at the moment.
+
+        A serving process does so when it starts. Changes are adopted or held back as by `sync`.
+
+        Returns:
+            Why what could not be imported was not, by its order; each is to be tried again.
+
+        Example:
+            for problem in await crib.imports.at_start():
+                print(problem)
+        """
+        who = await self._actor.authorize(newest=True)
+        outside, problems = self._parts.outside, list[str]()
+        for line in outside.definitions.imports:
+            wanted = StartImport.read(line)
+            key = f"start-import/{who.realm}/{wanted.name}"
+            lease = hold_lease(
+                outside.store.cache, outside.clock, key, realm=who.realm, made_by=who.id, lease_s=_IMPORT_S
+            )
+            async with lease as is_held:
+                if is_held:
+                    try:
+                        await self.read(source_at(wanted.form, wanted.address, name=wanted.name))
+                    except ToolcribError as problem:
+                        problems.append(f"import {wanted.name!r}: {problem}")
+        return problems
+
+    async def _take_turn(self, provider: ProviderDefinition, who: Principal) -> bool:
+        """Whether a provider is due and this process is the one that syncs it; the attempt is then written down."""
+        schedule, now = provider.auto_discover, self._parts.outside.clock.now()
+        if schedule is None or not provider.enabled:
+            return False
+        known, due = self._due.get(provider.name, (None, None))
+        if known == schedule and due is not None and due > now:
+            return False
+        outside, key = self._parts.outside, f"provider-sync-lease/{who.realm}/{provider.name}"
+        lease = hold_lease(outside.store.cache, outside.clock, key, realm=who.realm, made_by=who.id, lease_s=_LEASE_S)
+        async with lease as is_held:
+            if not is_held:
+                return False
+            record = await self._syncs.find(who.realm, provider.name)
+            if record is None:
+                record = await self._syncs.keep(who.realm, provider.name, SyncRecord(now))
+            due = due_at(schedule, record)
+            is_due = due is not None and due <= now
+            if is_due:
+                record = await self._syncs.keep(who.realm, provider.name, record.begun(now))
+                due = due_at(schedule, record)
+            self._due[provider.name] = schedule, due
+            return is_due
+
+    async def _sync_in_turn(self, provider: ProviderDefinition, who: Principal) -> None:
+        try:
+            self._require_repeatable(provider)
+            imported = await self._import_again(provider, who, careful=True)
+        except ToolcribError as problem:
+            _logger.warning("provider %s could not be synced: %s", provider.name, problem)
+            await self._fail(provider.name, who, problem)
+            raise
+        finally:
+            self._due.pop(provider.name, None)
+        await self._record(imported, who)
+        for held in () if imported.outcome is None else imported.outcome.held:
+            _logger.warning("provider %s: %s", provider.name, held.message)
+
+    async def _import_again(
+        self, provider: ProviderDefinition, who: Principal, *, accept: bool = False, careful: bool = False
+    ) -> ImportedApi:
+        """Import what a provider offers now.
+
+        Args:
+            provider: As it is stored.
+            who: The principal that acts, in its realm.
+            accept: Take over also changes that callers would have to look at.
+            careful: Refuse an offer that lacks most of the provider's tools.
+        """
+        source, sync = source_of(provider), connection_kind(provider).sync
+        if source is not None:
+            imported = await self._read(source, who)
+            return await self._adopt(imported, who, accept=accept, partial=source.is_partial, careful=careful)
+        if sync is None:
+            raise InvalidInput(_NOT_REPEATABLE.format(provider=provider.name, kind=provider.connection.kind))
+        imported = await sync(provider, self._parts.import_context(who, provider.name))
+        return await self._adopt(imported, who, accept=accept, careful=careful)
+
+    async def _read(self, source: ImportSource, who: Principal) -> ImportedApi:
+        """What a source offers; its provider says how to ask again."""
+        imported = await importer_of(source).read(source, self._parts.import_context(who, source.name))
+        if connection_kind(imported.provider).sync is not None:
+            return imported
+        provider = imported.provider.model_copy(update={"imported_from": recorded_source(source)})
+        return replace(imported, provider=provider)
+
+    def _require(self, name: str, who: Principal) -> ProviderDefinition:
         provider = self._parts.providers.find(who.realm, name)
         if provider is None:
             raise NotFound(f"there is no provider {name!r} in realm {who.realm!r}; import it first")
-        sync = connection_kind(provider).sync
-        if sync is None:
-            kind = provider.connection.kind
-            raise InvalidInput(f"provider {name!r} ({kind}) cannot be asked what it offers; import it once more")
-        return await self._adopt(await sync(provider, self._parts.import_context(who, name)), who, accept=accept)
+        return provider
+
+    def _require_repeatable(self, provider: ProviderDefinition) -> None:
+        if source_of(provider) is None and connection_kind(provider).sync is None:
+            raise InvalidInput(_NOT_REPEATABLE.format(provider=provider.name, kind=provider.connection.kind))
+
+    async def _begin(self, name: str, who: Principal) -> None:
+        record = await self._syncs.get(who.realm, name)
+        await self._syncs.keep(who.realm, name, record.begun(self._parts.outside.clock.now()))
+
+    async def _fail(self, name: str, who: Principal, problem: ToolcribError) -> None:
+        record = await self._syncs.get(who.realm, name)
+        await self._syncs.keep(who.realm, name, record.failed(str(problem)))
+
+    async def _record(self, imported: ImportedApi, who: Principal) -> None:
+        name, outcome = imported.provider.name, imported.outcome
+        if outcome is not None:
+            record = await self._syncs.get(who.realm, name)
+            await self._syncs.keep(who.realm, name, record.synced(self._parts.outside.clock.now(), outcome))
 
     async def entities(
         self,
@@ -337,7 +546,13 @@ class Imports:
         return await self._adopt(imported, await self._actor.authorize(), accept=accept, partial=partial)
 
     async def _adopt(
-        self, imported: ImportedApi, who: Principal, *, accept: bool = False, partial: bool = False
+        self,
+        imported: ImportedApi,
+        who: Principal,
+        *,
+        accept: bool = False,
+        partial: bool = False,
+        careful: bool = False,
     ) -> ImportedApi:
         """Store a provider and its tools, as far as a person need not look at them first; returns it with the outcome.
 
@@ -346,5 +561,7 @@ class Imports:
             who: The principal that acts, in its realm.
             accept: Take over also changes that callers would have to look at.
             partial: The tools are some of the provider's, so that the others are not gone.
+            careful: Refuse an offer that lacks most of the provider's tools.
         """
-        return await self._parts.adoptions.adopt(imported, who, accept=accept, partial=partial or imported.is_partial)
+        partial = partial or imported.is_partial
+        return await self._parts.adoptions.adopt(imported, who, accept=accept, partial=partial, careful=careful)

@@ -10,7 +10,7 @@ from math import ceil
 from typing import Final
 
 from toolcrib.contracts import CallFinished, NotFound, Run, ToolEnvelope
-from toolcrib.contracts.tools.provider_use import Latencies, ProviderUsage
+from toolcrib.contracts.workflows.provider_use import Latencies, ProviderUsage
 from toolcrib.core.registry import Registry
 from toolcrib.infrastructure.store import Journal
 

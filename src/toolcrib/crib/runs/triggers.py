@@ -43,13 +43,13 @@ from toolcrib.core.policy import permits
 from toolcrib.core.triggers import check_schedule, due_times, next_time, verify
 from toolcrib.crib.container.access import Actor
 from toolcrib.crib.container.container import CribServices
+from toolcrib.crib.container.leases import hold_lease
 from toolcrib.crib.container.requests import refusal_of_run, request_of
 
 _LEASE_S: Final = 60.0
 """Seconds after which another process takes a trigger over from one that died."""
 _WAIT_S: Final = 5.0
 """Seconds for which a webhook waits for another one of the same trigger."""
-_LOOK_S: Final = 0.05
 _LATE: Final = timedelta(minutes=2)
 """How much later a run may become visible than its end says: clocks of machines differ, and commits take time."""
 _PAGE: Final = 100
@@ -516,20 +516,14 @@ class Triggers:
     @contextlib.asynccontextmanager
     async def _hold(self, realm: str, name: str, *, wait_s: float = 0.0) -> AsyncGenerator[None]:
         """Be the one process that works on a trigger."""
-        key, until = f"trigger-lease/{realm}/{name}", self._clock.monotonic() + wait_s
-        mark: JsonObject = {"of": secrets.token_hex(8)}
-        while True:
-            now = self._clock.now()
-            ends = now + timedelta(seconds=_LEASE_S)
-            if await self._cache.add(key, mark, realm=realm, made_by=_MADE_BY, now=now, expires_at=ends):
-                break
-            if self._clock.monotonic() >= until:
+        key = f"trigger-lease/{realm}/{name}"
+        lease = hold_lease(
+            self._cache, self._clock, key, realm=realm, made_by=_MADE_BY, lease_s=_LEASE_S, wait_s=wait_s
+        )
+        async with lease as is_held:
+            if not is_held:
                 raise TriggerBusy(f"trigger {name!r} is busy with other events; send this one again")
-            await self._clock.sleep(_LOOK_S)
-        try:
             yield
-        finally:
-            await self._cache.put(key, mark, realm=realm, made_by=_MADE_BY, expires_at=self._clock.now())
 
     async def _progress(self, realm: str, name: str) -> TriggerProgress:
         now = self._clock.now()

@@ -83,7 +83,7 @@ async def guard(crib: Crib, guarded: GuardedServer) -> AsyncGenerator[tuple[Serv
             if name is not None:
                 await _save(crib, tool, needs_approval=_matches(name, guarded.approve))
         server = McpServer(lambda _: crib, self_approval=True, name_of=guarded.name_of)
-        async with server.changes:
+        async with server.open():
             yield server.build(), imported
 
 

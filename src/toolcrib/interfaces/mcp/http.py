@@ -105,7 +105,7 @@ class McpEndpoint:
         except ImportError as problem:
             raise Unavailable(missing_extra("the MCP server", problem.name, "mcp")) from problem
         manager = StreamableHTTPSessionManager(server.build())
-        async with manager.run(), server.changes:
+        async with manager.run(), server.open():
             self._manager = manager
             ready.set()
             await self._stop.wait()

@@ -10,9 +10,11 @@ Example:
     print(server.name)
 """
 
-from collections.abc import Awaitable, Callable
+from collections.abc import AsyncGenerator, Awaitable, Callable
+from contextlib import asynccontextmanager
 from contextvars import ContextVar
-from typing import Any, Final, TypeAlias
+from functools import partial
+from typing import Any, Final, TypeAlias, cast
 
 import mcp_types as types
 from mcp.server.context import ServerRequestContext
@@ -24,9 +26,12 @@ from mcp_types.version import MODERN_PROTOCOL_VERSIONS
 
 from toolcrib.contracts import (
     InvalidInput,
+    Json,
+    JsonObject,
     McpServerDefinition,
     NotFound,
     PermissionDenied,
+    ToolRevision,
 )
 from toolcrib.contracts.base.base import release
 from toolcrib.core.export import mcp_tool
@@ -34,6 +39,7 @@ from toolcrib.core.runs import Result
 from toolcrib.crib import ActingCrib, Crib
 from toolcrib.interfaces.mcp.calls.following import run_tool, set_level
 from toolcrib.interfaces.mcp.calls.settling import StillWaiting, carry_on, settle
+from toolcrib.interfaces.mcp.calls.tasks import McpTasks, declares_tasks
 from toolcrib.interfaces.mcp.changes import ChangeWatch
 from toolcrib.interfaces.mcp.offers import NameOf, ToolOffers, find_server
 from toolcrib.interfaces.mcp.prompts import McpPrompts, complete
@@ -78,6 +84,7 @@ class McpServer:
         self._name_of = name_of
         self._server_of = server_of
         self.changes = ChangeWatch()
+        self.tasks = McpTasks(self._offers, self_approval=self_approval)
 
     def build(self) -> Server[Any]:
         """The server of the SDK, for one of its transports."""
@@ -88,7 +95,7 @@ class McpServer:
             instructions=_INSTRUCTIONS,
             get_tool_input_schema=lambda _: None,  # the executor checks arguments
             on_list_tools=self.list_tools,
-            on_call_tool=self.call_tool,
+            on_call_tool=cast("Any", self.call_tool),  # the SDK passes on results of extensions, and has no type for it
             on_list_resources=self.list_resources,
             on_list_resource_templates=self.list_resource_templates,
             on_read_resource=self.read_resource,
@@ -99,9 +106,19 @@ class McpServer:
             on_unsubscribe_resource=self.unsubscribe,
             on_subscriptions_listen=self.listen,
         )
+        self.tasks.add_to(server)
         server.add_request_handler("logging/setLevel", types.SetLevelRequestParams, set_level)
         server.add_request_handler("server/discover", types.RequestParams, self._discover(server))
         return server
+
+    @asynccontextmanager
+    async def open(self) -> AsyncGenerator[None]:
+        """Serve what goes on between requests: changes that clients are told of, and tasks."""
+        async with self.changes:
+            try:
+                yield
+            finally:
+                await self.tasks.close()
 
     async def list_tools(self, ctx: Context, params: types.PaginatedRequestParams | None) -> types.ListToolsResult:
         """A page of the tools that the principal may execute."""
@@ -118,8 +135,10 @@ class McpServer:
 
     async def call_tool(
         self, ctx: Context, params: types.CallToolRequestParams
-    ) -> types.CallToolResult | types.InputRequiredResult:
+    ) -> types.CallToolResult | types.InputRequiredResult | JsonObject:
         """Run a tool; or carry on the run of an earlier request with the answer to what it asked.
+
+        A call that takes long is a task, if its client takes one.
 
         Raises:
             MCPError: There is no such tool for this principal, or no such run.
@@ -140,11 +159,13 @@ class McpServer:
         if params.request_state is not None:
             result = await carry_on(crib, tool, params.request_state)
         else:
-            result = await run_tool(ctx, crib, tool, called.arguments or {})
+            result = await self._run(ctx, crib, tool, called.arguments or {})
+        if isinstance(result, dict):
+            return result
         settled = await self._settle(ctx, crib, result, params)
         if isinstance(settled, StillWaiting):
             return failure(settled.text, settled.result)
-        if isinstance(settled, types.InputRequiredResult):
+        if isinstance(settled, types.InputRequiredResult | dict):
             return settled
         return await result_of(crib, tool, settled, protocol=ctx.protocol_version)
 
@@ -196,7 +217,7 @@ class McpServer:
             if isinstance(settled, types.InputRequiredResult):
                 return settled
             if not isinstance(settled, StillWaiting):
-                return await prompts.read(tool, settled)
+                return await prompts.read(tool, cast("Result[Json]", settled))  # a prompt is never a task
         except InvalidInput as problem:
             raise MCPError(types.INVALID_PARAMS, str(problem)) from problem
         raise MCPError(types.INVALID_PARAMS, settled.text)
@@ -252,10 +273,20 @@ class McpServer:
         """Tell a client what changes, until it closes the stream."""
         return await self.changes.listen(ctx, params, lambda: self._offers(ctx))
 
+    async def _run(
+        self, ctx: Context, crib: ActingCrib, tool: ToolRevision, arguments: JsonObject
+    ) -> Result | JsonObject:
+        if declares_tasks(ctx):
+            return await self.tasks.start(crib, tool, arguments)
+        return await run_tool(ctx, crib, tool, arguments)
+
     async def _settle(
         self, ctx: Context, crib: ActingCrib, result: Result, params: types.InputResponseRequestParams
-    ) -> Result | types.InputRequiredResult | StillWaiting:
-        return await settle(ctx, crib, result, dict(params.input_responses or {}), self_approval=self._self_approval)
+    ) -> Result | types.InputRequiredResult | StillWaiting | JsonObject:
+        is_call = isinstance(params, types.CallToolRequestParams)
+        resume = partial(self.tasks.resume, crib) if is_call and declares_tasks(ctx) else crib.resume
+        given = dict(params.input_responses or {})
+        return await settle(ctx, crib, result, given, self_approval=self._self_approval, resume=resume)
 
 
 class _SdkServer(Server[Any]):
@@ -302,7 +333,7 @@ async def serve_stdio(
 
     mcp_server = McpServer(lambda _: acting, self_approval=self_approval, server_of=server_of)
     server = mcp_server.build()
-    async with crib, mcp_server.changes:
+    async with crib, mcp_server.open():
         SERVED.set(None if server_name is None else await find_server(acting, server_name))
         async with stdio_server() as (read, write):
             await server.run(read, write, server.create_initialization_options())

@@ -12,6 +12,8 @@ from fastapi.exceptions import RequestValidationError
 from fastapi.routing import APIRoute
 from starlette.exceptions import HTTPException
 from starlette.middleware import Middleware
+from starlette.requests import Request
+from starlette.responses import JSONResponse
 from starlette.routing import Route
 
 from toolcrib.contracts import JsonSchema, ToolcribError
@@ -23,6 +25,7 @@ from toolcrib.interfaces.mcp.http import PATHS, McpEndpoint
 from toolcrib.interfaces.server.a2a.agent_address import PATTERNS, A2aEndpoint
 from toolcrib.interfaces.server.agents import agents, executions, named, triggers
 from toolcrib.interfaces.server.agui import endpoint as agui
+from toolcrib.interfaces.server.http.access_tokens import WELL_KNOWN, AccessTokens
 from toolcrib.interfaces.server.http.caller_rights import BEARER
 from toolcrib.interfaces.server.http.document import API, complete
 from toolcrib.interfaces.server.http.errors import on_http_error, on_invalid_request, on_toolcrib_error
@@ -101,6 +104,7 @@ def create_app(
     allow_local_models: bool = False,
     self_approval: bool = False,
     drain_s: float = 5.0,
+    tokens: AccessTokens | None = None,
 ) -> FastAPI:
     """The REST surface of a crib as an ASGI application.
 
@@ -112,6 +116,7 @@ def create_app(
         allow_local_models: Definitions over HTTP may name models on local addresses, such as `ollama:…`.
         self_approval: Who has started a run, or acts in it, may decide on its calls.
         drain_s: Seconds for active calls to end when the application stops.
+        tokens: Recognises the access tokens of an authorization server, which MCP clients may use besides keys.
     """
     app = _Application(
         title="Toolcrib",
@@ -121,11 +126,7 @@ def create_app(
         redoc_url=None,
         swagger_ui_oauth2_redirect_url=None,
         generate_unique_id_function=_operation_id,
-        middleware=[
-            Middleware(Failures),
-            Middleware(BodyCap, limit=MAX_BODY_BYTES, wider=(_WITH_FILES, MAX_FILES_BODY_BYTES)),
-            Middleware(Authentication, authenticate=authenticate, open_paths=OPEN_PATHS, open_prefix=triggers.HOOKS),
-        ],
+        middleware=_middleware(authenticate, tokens),
         exception_handlers={
             ToolcribError: on_toolcrib_error,
             HTTPException: on_http_error,
@@ -147,6 +148,8 @@ def create_app(
     triggers.hooks.add_to(app.router, "", None)
     for path in PATHS:
         app.router.routes.append(Route(path, app.state.mcp))
+    if tokens is not None:
+        app.router.routes += _resource_routes(tokens)
     by_a2a = A2aEndpoint(crib)
     for path in PATTERNS:
         app.router.routes.append(Route(path, by_a2a))
@@ -154,6 +157,30 @@ def create_app(
         app.router.routes.append(Route(f"{API}{other}", OtherPath(app.router, f"{API}{path}")))
     app.add_api_route("/health", _health, tags=["health"])
     return app
+
+
+def _middleware(authenticate: Authenticator, tokens: AccessTokens | None) -> list[Middleware]:
+    return [
+        Middleware(Failures),
+        Middleware(BodyCap, limit=MAX_BODY_BYTES, wider=(_WITH_FILES, MAX_FILES_BODY_BYTES)),
+        Middleware(
+            Authentication,
+            authenticate=authenticate,
+            open_paths=OPEN_PATHS,
+            open_prefixes=(triggers.HOOKS, WELL_KNOWN) if tokens is not None else (triggers.HOOKS,),
+            tokens=tokens,
+            token_prefix=PATHS[0],
+        ),
+    ]
+
+
+def _resource_routes(tokens: AccessTokens) -> list[Route]:
+    """Where MCP clients read who issues tokens for this server, for each address that they may have (RFC 9728)."""
+
+    async def describe(_: Request) -> JSONResponse:
+        return JSONResponse(tokens.metadata(), headers={"Cache-Control": "max-age=3600"})
+
+    return [Route(f"{WELL_KNOWN}{path}", describe) for path in ("", *PATHS)]
 
 
 def _operation_id(route: APIRoute) -> str:

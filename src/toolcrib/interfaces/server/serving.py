@@ -24,8 +24,10 @@ from toolcrib.contracts import InvalidSettings, Principal
 from toolcrib.core.engines import LocalEngine
 from toolcrib.crib import Crib
 from toolcrib.crib.settings import ServerSettings, Settings
+from toolcrib.infrastructure.net import HttpSession
 from toolcrib.infrastructure.store import Store, open_store
 from toolcrib.interfaces.server.app import create_app
+from toolcrib.interfaces.server.http.access_tokens import AccessTokens
 from toolcrib.interfaces.server.http.keys import KeyRing, read_pepper
 from toolcrib.interfaces.server.http.middleware import ShutdownResponses
 
@@ -55,7 +57,12 @@ def serve(settings: Settings, crib: Crib | None = None, ready: Callable[[str], N
 async def _serve(settings: Settings, given: Crib | None, ready: Callable[[str], None] | None) -> None:
     if given is not None:
         _require_same(given, settings)
-    async with Crib.from_settings(settings) if given is None else given as crib:
+    async with (
+        HttpSession(settings.egress.policy()) as session,
+        Crib.from_settings(settings) if given is None else given as crib,
+    ):
+        by_issuer = settings.authorization
+        tokens = None if by_issuer.issuer is None else AccessTokens(by_issuer, session, crib.clock)
         keys = await crib.store.api_keys.count()
         ring = KeyRing(crib.store.api_keys, read_pepper(settings.store, os.environ, keys=keys), crib.clock)
         app = create_app(
@@ -64,6 +71,7 @@ async def _serve(settings: Settings, given: Crib | None, ready: Callable[[str], 
             allow_local_models=settings.server.allow_local_models,
             self_approval=settings.server.self_approval,
             drain_s=settings.server.drain_s,
+            tokens=tokens,
         )
         server, listening, url = _listen(app, settings.server, partial(crib.engine.drain, settings.server.drain_s))
         if ready is None:

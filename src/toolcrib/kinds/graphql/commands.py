@@ -38,6 +38,11 @@ class GraphqlSource(ImportSource):
     """How many fields an operation selects at most; a field inside a list counts three times."""
 
     @property
+    def is_repeatable(self) -> bool:
+        """Whether the server tells its schema."""
+        return self.schema_text is None
+
+    @property
     def references(self) -> tuple[str, ...]:
         """Those of its authentication."""
         from toolcrib.core.registry import references_of

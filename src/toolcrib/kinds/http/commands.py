@@ -44,6 +44,11 @@ class OpenApiSource(ImportSource):
     """How large the document may be."""
 
     @property
+    def is_repeatable(self) -> bool:
+        """Whether it is fetched, with whatever it refers to."""
+        return isinstance(self.document, str) and self.document.startswith(_WEB) and self.documents is None
+
+    @property
     def references(self) -> tuple[str, ...]:
         """Those of its authentication."""
         from toolcrib.core.registry import references_of

@@ -110,7 +110,7 @@ async def find_route(
     """
     challenge, described = await _description(endpoints, provider)
     issuer = _issuer(provider, auth, described)
-    metadata = await _server_metadata(endpoints, issuer)
+    metadata = await server_metadata(endpoints, issuer)
     client = await _client(endpoints, auth, metadata, redirect_uri, given=given, registered=registered)
     wanted = scopes_of(challenge.get("scope")) or scopes_of(described.get("scopes_supported"))
     offline = (_OFFLINE,) if _OFFLINE in scopes_of(metadata.get("scopes_supported")) else ()
@@ -164,7 +164,7 @@ def _check_resource(provider: ProviderDefinition, described: JsonObject) -> None
     if not same or not f"{ours}/".startswith(f"{theirs}/"):
         msg = (
             f"provider {provider.name!r} is at {provider.address} and says that it is {resource[:_MAX_WORDS]!r}, so a "
-            "token for it could be used elsewhere; nobody is sent to sign in: correct base_url, or ask its owner"
+            "token for it could be used elsewhere; people are not sent to sign in: correct base_url, or ask its owner"
         )
         raise InvalidInput(msg)
 
@@ -182,8 +182,13 @@ def _issuer(provider: ProviderDefinition, auth: ProtectedResourceAuth, described
     return usable[0]
 
 
-async def _server_metadata(endpoints: Endpoints, issuer: str) -> JsonObject:
-    """The document of an authorization server, which must be that very issuer's (RFC 8414, section 3.3)."""
+async def server_metadata(endpoints: Endpoints, issuer: str) -> JsonObject:
+    """The document of an authorization server, which must be that very issuer's (RFC 8414, section 3.3).
+
+    Raises:
+        InvalidInput: It is not protected, or another issuer's.
+        CallFailed: There is none.
+    """
     if not is_protected(issuer):
         msg = f"the authorization server {issuer[:_MAX_WORDS]!r} is not https, nor http on this machine"
         raise InvalidInput(msg)
@@ -191,7 +196,7 @@ async def _server_metadata(endpoints: Endpoints, issuer: str) -> JsonObject:
         document = await _document(endpoints, url)
         if document is not None and document.get("issuer") != issuer:
             other = str(document.get("issuer"))[:_MAX_WORDS]
-            msg = f"{url} is of the issuer {other!r}, and {issuer!r} was expected; nobody is sent there"
+            msg = f"{url} is of the issuer {other!r}, and {issuer!r} was expected; people are not sent there"
             raise InvalidInput(msg)
         if document is not None:
             return checked_metadata(url, document)

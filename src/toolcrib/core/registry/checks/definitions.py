@@ -189,7 +189,7 @@ def _check_metadata(definition: ToolDefinition) -> None:
     try:
         size = len(canonical(definition.metadata))
     except InvalidInput as problem:
-        raise InvalidDefinition(f"tool {definition.name!r}: metadata is no JSON: {problem}") from None
+        raise InvalidDefinition(f"tool {definition.name!r}: metadata is not JSON: {problem}") from None
     if size > MOST_METADATA_BYTES:
         msg = f"tool {definition.name!r}: metadata has {size} bytes of JSON, at most {MOST_METADATA_BYTES} are kept"
         raise InvalidDefinition(f"{msg}; keep large data elsewhere, and name its place")

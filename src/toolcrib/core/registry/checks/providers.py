@@ -135,7 +135,7 @@ def references_of(auth: ProviderAuth) -> tuple[str, ...]:
 def all_references_of(provider: ProviderDefinition) -> tuple[str, ...]:
     """The references to secrets in a provider, those of its connection included, each once."""
     found = [reference for auth in (provider.auth, *provider.schemes.values()) for reference in references_of(auth)]
-    for _, text in _connection_texts(provider):
+    for _, text in (*_connection_texts(provider), *_texts("", provider.imported_from)):
         found += [match[0] for match in SECRET_REFERENCE.finditer(text)]
     return tuple(dict.fromkeys(found))
 

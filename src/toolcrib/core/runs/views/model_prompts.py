@@ -5,7 +5,7 @@ from typing import Final
 
 import msgspec
 
-from toolcrib.contracts.tools.rendered_prompts import ModelPrompt, OfferedTool, PromptTokens
+from toolcrib.contracts.tools.rendered_prompts import ModelPrompt, PromptTokens, PromptTool
 from toolcrib.llm import LanguageModel, Request, TokenUsage, messages_as_json
 from toolcrib.llm.base.prices import estimate_tokens, tokens_of
 
@@ -39,7 +39,7 @@ def prompt_of_request(model: LanguageModel, request: Request, at: datetime) -> M
         system=request.system,
         messages=tuple(messages_as_json(request.messages)["messages"]),
         tools=tuple(
-            OfferedTool(name=tool.name, description=tool.description, input_schema=tool.schema)
+            PromptTool(name=tool.name, description=tool.description, input_schema=tool.schema)
             for tool in request.tools.tools
         ),
         tool_choice=msgspec.to_builtins(request.tool_choice),

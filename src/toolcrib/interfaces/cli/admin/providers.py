@@ -19,7 +19,7 @@ from toolcrib.interfaces.cli.render.progress import progress
 from toolcrib.interfaces.cli.render.tables import import_document, print_outcome, print_readings, print_references
 from toolcrib.interfaces.cli.support.commands import HelpTexts, ItemFormat, Resource, Table, prints, shows
 from toolcrib.interfaces.cli.support.groups import CommandApp, command
-from toolcrib.interfaces.cli.support.inputs import confirm, object_in
+from toolcrib.interfaces.cli.support.inputs import confirm, object_in, time_of
 from toolcrib.interfaces.cli.support.session import (
     DEFAULT_STORE,
     AcceptChanges,
@@ -100,10 +100,11 @@ if TYPE_CHECKING:
         Discovery,
         ProviderCheck,
         ProviderDefinition,
+        ProviderSync,
         ReferenceSnapshot,
         Revocation,
     )
-    from toolcrib.contracts.tools.provider_use import ProviderImpact, ProviderRemoval, ProviderUsage
+    from toolcrib.contracts.workflows.provider_use import ProviderImpact, ProviderRemoval, ProviderUsage
     from toolcrib.core.providers import ImportedApi
     from toolcrib.crib import Crib
     from toolcrib.interfaces.cli.render.documents import ListReadings
@@ -186,6 +187,60 @@ async def sync(crib: "Crib", name: Name, accept: AcceptChanges = False) -> "Impo
     """
     with progress(f"Syncing {name}"):
         return await crib.imports.sync(name, accept=accept)
+
+
+Every = Annotated[
+    str | None,
+    typer.Option("--every", metavar="TIME", help="Time between syncs: 30m, 6h, 1d.", show_default=False),
+]
+Cron = Annotated[
+    str | None,
+    typer.Option("--cron", metavar="CRON", help="Times, in place of --every, as '0 6 * * *'.", show_default=False),
+]
+Zone = Annotated[str, typer.Option("--timezone", metavar="ZONE", help="Of --cron: a name of the IANA database.")]
+Off = Annotated[bool, typer.Option("--off", help="Sync it no more.")]
+
+
+def _print_state(found: "ProviderSync") -> None:
+    print(f"next: {found.next_at or '-'}")
+    counts = ", ".join(f"{count} {name}" for name, count in found.counts.items())
+    print(f"last: {found.at or '-'} {found.result or ''} {f'({counts})' if counts else ''}".rstrip())
+    for tool in found.held:
+        print(f"waits: toolcrib tool review {tool}")
+    if found.error is not None:
+        print(f"problem: {found.error} (failed {found.failures} times in a row)")
+
+
+@command(app, "schedule", example="toolcrib provider schedule crm --every 6h")
+@shows(_print_state)
+async def schedule(
+    crib: "Crib", name: Name, *, every: Every = None, cron: Cron = None, timezone: Zone = "UTC", off: Off = False
+) -> "ProviderSync":
+    """Sync a provider regularly while a server runs.
+
+    Changes that may break callers wait for a review: see `toolcrib tool review`.
+    """
+    from toolcrib.contracts import AutoDiscover, InvalidInput
+
+    if sum((every is not None, cron is not None, off)) != 1:
+        raise InvalidInput("give one of --every, --cron and --off, such as --every 6h")
+    if off:
+        return await crib.imports.schedule(name, None)
+    times: dict[str, object] = {"cron": cron, "timezone": timezone}
+    if every is not None:
+        times = {"every_s": time_of(every, "--every").total_seconds()}
+    try:
+        planned = AutoDiscover.model_validate(times)
+    except ValueError as problem:
+        raise InvalidInput(f"the schedule cannot be used: {_explain_problem(problem)}") from None
+    return await crib.imports.schedule(name, planned)
+
+
+@command(app, "state", example="toolcrib provider state crm")
+@shows(_print_state)
+async def state(crib: "Crib", name: Name) -> "ProviderSync":
+    """Print how the syncs of a provider stand: next time, last result, last problem."""
+    return await crib.imports.last_sync(name)
 
 
 def _print_consent(found: "Consent") -> None:

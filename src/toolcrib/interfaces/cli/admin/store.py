@@ -1,9 +1,8 @@
 """`toolcrib store`: the version of a store's schema, and migrations. `toolcrib prune`: delete old data."""
 
 import asyncio
-import re
 from datetime import timedelta
-from typing import TYPE_CHECKING, Annotated, Final
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 
@@ -11,6 +10,7 @@ from toolcrib.interfaces.cli.render.progress import progress
 from toolcrib.interfaces.cli.render.rows import print_rows
 from toolcrib.interfaces.cli.support.commands import prints
 from toolcrib.interfaces.cli.support.groups import CommandApp, command
+from toolcrib.interfaces.cli.support.inputs import time_of
 from toolcrib.interfaces.cli.support.session import DEFAULT_STORE, Store, with_crib
 
 if TYPE_CHECKING:
@@ -79,9 +79,6 @@ def _sql_store(url: str | None) -> "SqlStore":
     return found
 
 
-_AGE: Final = re.compile(r"(\d+)([mhdw])")
-_UNITS: Final = {"m": "minutes", "h": "hours", "d": "days", "w": "weeks"}
-
 OlderThan = Annotated[
     str | None,
     typer.Option(
@@ -147,8 +144,8 @@ def _age(given: str | None) -> timedelta:
     kept = load_settings().settings.retention.keep
     if given is None and kept is not None:
         return kept
-    found = _AGE.fullmatch(given or "")
-    if found is None:
-        msg = f"--older-than {given!r} is not an age" if given else "the age of what is deleted is missing"
-        raise InvalidInput(f"{msg}; add --older-than 30d, or set TOOLCRIB_RETENTION_RUNS_DAYS")
-    return timedelta(**{_UNITS[found[2]]: int(found[1])})
+    if given is None:
+        raise InvalidInput(
+            "the age of what is deleted is missing; add --older-than 30d, or set TOOLCRIB_RETENTION_RUNS_DAYS"
+        )
+    return time_of(given, "--older-than")

@@ -26,6 +26,7 @@ from toolcrib.contracts import (
     PromptTest,
     ProviderCheck,
     ProviderDefinition,
+    ProviderSync,
     ReferenceSnapshot,
     Replay,
     ResolvedTool,
@@ -50,7 +51,6 @@ from toolcrib.contracts.runs.comparisons import RunDiff
 from toolcrib.contracts.runs.trace import Settlement
 from toolcrib.contracts.schemas import DIALECT
 from toolcrib.contracts.specs.model_listing import ModelInfo, ModelProviderInfo
-from toolcrib.contracts.tools.provider_use import ProviderImpact, ProviderRemoval, ProviderUsage
 from toolcrib.contracts.tools.rendered_prompts import RenderedPrompt, SentPrompt
 from toolcrib.contracts.workflows import (
     ConditionBinding,
@@ -64,6 +64,7 @@ from toolcrib.contracts.workflows import (
     WorkflowGraph,
     WorkflowInstance,
 )
+from toolcrib.contracts.workflows.provider_use import ProviderImpact, ProviderRemoval, ProviderUsage
 from toolcrib.interfaces.cli.render import documents as own
 
 PROTOCOLS: Final[Mapping[str, str]] = {
@@ -147,7 +148,9 @@ OUTPUTS: Final[Mapping[str, Any]] = {
     "provider list": list[ProviderDefinition],
     "provider impact": ProviderImpact,
     "provider remove": ProviderRemoval,
+    "provider schedule": ProviderSync,
     "provider show": ProviderDefinition,
+    "provider state": ProviderSync,
     "provider sync": own.ImportedTools,
     "provider test": ProviderCheck,
     "provider usage": list[ProviderUsage],

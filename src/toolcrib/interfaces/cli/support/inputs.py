@@ -1,17 +1,22 @@
 """Reads the inputs of commands: files, contracts and JSON objects. An invalid input is one error that names it."""
 
 import json
+import re
 import sys
 from contextlib import contextmanager
+from datetime import timedelta
 from pathlib import Path
-from typing import TYPE_CHECKING, TypeVar, cast
+from typing import TYPE_CHECKING, Final, TypeVar, cast, get_args
 
 import typer
 
 if TYPE_CHECKING:
     from collections.abc import Generator
 
-    from toolcrib.contracts import Json, JsonObject
+    from toolcrib.contracts import Json, JsonObject, ProviderAuth
+
+_TIME: Final = re.compile(r"([0-9]{1,9})([mhdw])")
+_UNITS: Final = {"m": "minutes", "h": "hours", "d": "days", "w": "weeks"}
 
 
 def json_value(text: str, option: str) -> "Json":
@@ -52,6 +57,20 @@ if TYPE_CHECKING:
     from toolcrib.contracts import Contract, JsonObject
 
 ContractT = TypeVar("ContractT", bound="Contract")
+
+
+def time_of(text: str, option: str) -> timedelta:
+    """A time such as `30m`, `12h`, `30d` or `8w`.
+
+    Raises:
+        InvalidInput: It is none.
+    """
+    from toolcrib.contracts import InvalidInput
+
+    found = _TIME.fullmatch(text)
+    if found is None:
+        raise InvalidInput(f"{option} {text!r} is not a time; write a number and m, h, d or w, such as {option} 30d")
+    return timedelta(**{_UNITS[found[2]]: int(found[1])})
 
 
 def text_of(file: Path) -> str:
@@ -197,3 +216,67 @@ def to_contract(contract: type[ContractT], content: "JsonObject", what: str) -> 
             for found in problem.errors()
         ]
         raise InvalidDefinition(f"{what}: {'; '.join(told)}") from None
+
+
+AUTH_HELP: Final = "Its authentication: 'basic:username=${env:USER},password=${secret:PASSWORD}'."
+_AUTH_FORM: Final = "KIND:FIELD=VALUE,FIELD=VALUE, such as 'bearer:token=${env:NAME}', or as a JSON object"
+
+
+def read_auth(text: str, option: str) -> "ProviderAuth":
+    """The authentication of a provider that an option says: `KIND:FIELD=VALUE,…`, or a JSON object.
+
+    A field inside another is written with dots, `login.url=/session`. A field of several values has them with spaces.
+
+    Raises:
+        InvalidInput: It is none, or has a secret in place of a reference to one, which is not repeated.
+    """
+    return to_auth(json_object(text, option) if text.lstrip().startswith("{") else _auth_fields(text, option), option)
+
+
+def to_auth(content: "JsonObject", option: str) -> "ProviderAuth":
+    """The authentication that an option says by its fields; raises as `read_auth`."""
+    from pydantic import TypeAdapter, ValidationError
+
+    from toolcrib.contracts import InvalidDefinition, InvalidInput, ProviderAuth, ProviderDefinition
+    from toolcrib.core.registry import check_provider
+
+    union, *_ = get_args(ProviderAuth)
+    kinds = [each.model_fields["kind"].default for each in get_args(union)]
+    if content.get("kind") not in kinds:
+        msg = f"{option} is not understood: its kind is not among {', '.join(kinds)}"
+        raise InvalidInput(f"{msg}; write it as {_AUTH_FORM}")
+    try:
+        auth = TypeAdapter[ProviderAuth](ProviderAuth).validate_python(content)
+    except ValidationError as problem:
+        first = problem.errors()[0]
+        where = ".".join(str(part) for part in first["loc"])
+        raise InvalidInput(f"{option} is not understood: {where} {first['msg']}; write it as {_AUTH_FORM}") from None
+    try:
+        check_provider(ProviderDefinition(name="x", base_url="https://any.invalid", auth=auth))
+    except InvalidDefinition as problem:
+        raise InvalidInput(f"{option}: {str(problem).removeprefix(_OF_ANY)}") from None
+    return auth
+
+
+_OF_ANY: Final = "provider 'x': auth: "
+_SEVERAL: Final = frozenset({"scopes"})
+
+
+def _auth_fields(text: str, option: str) -> "JsonObject":
+    from toolcrib.contracts import InvalidInput
+
+    kind, _, rest = text.partition(":")
+    found: JsonObject = {"kind": kind}
+    for part in filter(None, rest.split(",")):
+        path, equals, value = part.partition("=")
+        if not equals:
+            raise InvalidInput(f"{option} is not understood: a part has no '='; write it as {_AUTH_FORM}")
+        *outer, name = path.strip().split(".")
+        place = found
+        for step in outer:
+            inner: Json = place.setdefault(step, {})
+            if not isinstance(inner, dict):
+                raise InvalidInput(f"{option} is not understood: {step!r} is given twice; write it as {_AUTH_FORM}")
+            place = cast("JsonObject", inner)
+        place[name] = value.split() if name in _SEVERAL else value
+    return found

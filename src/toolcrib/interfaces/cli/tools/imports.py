@@ -11,11 +11,13 @@ from toolcrib.interfaces.cli.render.progress import progress
 from toolcrib.interfaces.cli.render.tables import import_document, print_import
 from toolcrib.interfaces.cli.support.commands import prints
 from toolcrib.interfaces.cli.support.groups import CommandApp, CommandGroup, command
+from toolcrib.interfaces.cli.support.inputs import AUTH_HELP, read_auth, to_auth
 from toolcrib.interfaces.cli.support.session import DEFAULT_STORE, Store, with_crib
 
 if TYPE_CHECKING:
     from pydantic.fields import FieldInfo
 
+    from toolcrib.contracts import ProviderAuth
     from toolcrib.core.kinds import Importer, Option
     from toolcrib.core.providers import ImportedApi
     from toolcrib.crib import Crib
@@ -61,7 +63,10 @@ def _command(importer: "Importer[Any]") -> Callable[..., None]:
     options = {name: found for name, field in importer.source.model_fields.items() if (found := _option(field))}
 
     def run(*, store: str | None, **given: Any) -> "ImportedApi":
+        auth = given.pop(_AUTH, None)
         fields = {name: _value(options[name], value) for name, value in given.items() if value not in (None, [], False)}
+        if auth is not None:
+            fields["auth"] = _only_auth(fields, auth)
         source = importer.source.of_options(fields)
 
         async def bring(crib: "Crib") -> "ImportedApi":
@@ -71,11 +76,26 @@ def _command(importer: "Importer[Any]") -> Callable[..., None]:
         return with_crib(store, bring, new=True)
 
     parameters = [_parameter(name, importer.source.model_fields[name], option) for name, option in options.items()]
+    if any(option.flag == "--token" for option in options.values()):
+        hint: Any = Annotated[str | None, typer.Option("--auth", metavar="KIND:FIELD=VALUE", help=AUTH_HELP)]
+        parameters.append(inspect.Parameter(_AUTH, inspect.Parameter.KEYWORD_ONLY, default=None, annotation=hint))
     parameters.sort(key=lambda parameter: parameter.default is not inspect.Parameter.empty)
     store = inspect.Parameter("store", inspect.Parameter.KEYWORD_ONLY, default=DEFAULT_STORE, annotation=Store)
     vars(run)["__signature__"] = inspect.Signature([*parameters, store])
     run.__doc__ = importer.summary
     return prints(print_import, data=import_document)(run)
+
+
+_AUTH: Final = "any_auth"
+"""The parameter of `--auth`, which is said in another way than `--token`."""
+
+
+def _only_auth(fields: Mapping[str, Any], auth: str) -> "ProviderAuth":
+    from toolcrib.contracts import InvalidInput
+
+    if "auth" in fields:
+        raise InvalidInput("--token and --auth are two ways to give the same; give one of them")
+    return read_auth(auth, "--auth")
 
 
 def _option(field: "FieldInfo") -> "Option | None":
@@ -104,13 +124,11 @@ def _parameter(name: str, field: "FieldInfo", option: "Option") -> inspect.Param
 
 def _value(option: "Option", value: Any) -> Any:
     """The field's value of what was given on the command line."""
-    from toolcrib.contracts import BearerAuth
-
     if value is True:
         return True if option.value is None else option.value
     if option.metavar == "NAME=REF":
         return dict(_pair(str(option.flag), given) for given in value)
-    return BearerAuth(token=value) if option.flag == "--token" else value
+    return to_auth({"kind": "bearer", "token": value}, "--token") if option.flag == "--token" else value
 
 
 def _pair(flag: str, given: str) -> tuple[str, str]:

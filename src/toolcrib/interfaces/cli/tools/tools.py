@@ -14,12 +14,15 @@ from toolcrib.interfaces.cli.render.tables import import_document, print_import,
 from toolcrib.interfaces.cli.support.commands import HelpTexts, ItemFormat, Resource, print_json, prints, shows
 from toolcrib.interfaces.cli.support.groups import CommandApp, command
 from toolcrib.interfaces.cli.support.inputs import (
+    AUTH_HELP,
     bytes_of,
     confirm,
     json_object,
     object_in,
+    read_auth,
     telling_lines,
     text_of,
+    to_auth,
     to_contract,
 )
 from toolcrib.interfaces.cli.support.session import (
@@ -240,7 +243,7 @@ Bound = Annotated[
     list[str] | None,
     typer.Option("--bound", metavar="NAME=N", help="How large a document may be, such as 'max_bytes=60000000'."),
 ]
-Auth = Annotated[str | None, typer.Option("--auth", metavar="JSON", help="Any other authentication of a provider.")]
+Auth = Annotated[str | None, typer.Option("--auth", metavar="KIND:FIELD=VALUE", help=AUTH_HELP, show_default=False)]
 
 
 @command(app, "search", example="toolcrib tool search update a deal")
@@ -376,27 +379,19 @@ def _bounds(given: "list[str]") -> "Bounds":
 
 def _authentication(token: str | None, api_key: str | None, auth: str | None) -> "ProviderAuth | None":
     """What the options say of authentication; null if they say nothing."""
-    from pydantic import TypeAdapter, ValidationError
-
-    from toolcrib.contracts import ApiKeyAuth, BearerAuth, InvalidInput, ProviderAuth
+    from toolcrib.contracts import InvalidInput
 
     if len([each for each in (token, api_key, auth) if each is not None]) > 1:
         raise InvalidInput("--token, --api-key and --auth are three ways to give the same; give one of them")
     if token is not None:
-        return BearerAuth(token=token)
-    adapter = TypeAdapter[ProviderAuth](ProviderAuth)
-    try:
-        if api_key is not None:
-            place, _, rest = api_key.partition(":")
-            named, _, key = rest.partition("=")
-            return ApiKeyAuth.model_validate({"place": place, "name": named, "key": key})
-        return None if auth is None else adapter.validate_json(auth)
-    except ValidationError as problem:
-        first = problem.errors()[0]
-        where = ".".join(str(part) for part in first["loc"])
-        option = "--auth" if api_key is None else "--api-key"
-        form = '{"kind": "bearer", "token": "${env:NAME}"}' if api_key is None else "query:api_key=${env:NAME}"
-        raise InvalidInput(f"{option} is not understood: {where} {first['msg']}; write it as {form}") from None
+        return to_auth({"kind": "bearer", "token": token}, "--token")
+    if api_key is not None:
+        place, colon, rest = api_key.partition(":")
+        named, equals, key = rest.partition("=")
+        if not (colon and equals):
+            raise InvalidInput("--api-key is not understood; write it as query:api_key=${env:NAME}")
+        return to_auth({"kind": "api_key", "place": place, "name": named, "key": key}, "--api-key")
+    return None if auth is None else read_auth(auth, "--auth")
 
 
 Listed = Annotated[

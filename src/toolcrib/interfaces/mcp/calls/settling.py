@@ -4,7 +4,7 @@ A run that asks a client for what it does not have (a model, roots) is cancelled
 a question to a person waits, as it can be answered elsewhere.
 """
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Awaitable, Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Final, TypeAlias
 
@@ -15,13 +15,15 @@ from mcp.shared.message import ServerMessageMetadata
 from mcp_types.version import MODERN_PROTOCOL_VERSIONS
 from pydantic import BaseModel
 
-from toolcrib.contracts import NotFound, PermissionDenied, ToolcribError, ToolRevision
+from toolcrib.contracts import JsonObject, NotFound, PermissionDenied, ToolcribError, ToolRevision
 from toolcrib.core.runs import Result
 from toolcrib.crib import ActingCrib
 from toolcrib.interfaces.mcp.calls.waiting import AnswerForm, answer, explain_wait, forms_of, run_of_state, state_of
 from toolcrib.interfaces.mcp.resources import OPEN
 
 Context: TypeAlias = ServerRequestContext[Any, Any]
+
+Resume: TypeAlias = Callable[[str], Awaitable[Result | JsonObject]]
 
 _NEEDS: Final[Mapping[str, str]] = {"person": "elicitation", "client_model": "sampling", "client_roots": "roots"}
 """The capability of a client that answers, by whom is asked."""
@@ -54,8 +56,14 @@ async def carry_on(crib: ActingCrib, tool: ToolRevision, state: str) -> Result:
 
 
 async def settle(
-    ctx: Context, crib: ActingCrib, result: Result, given: dict[str, types.InputResponse], *, self_approval: bool
-) -> Result | types.InputRequiredResult | StillWaiting:
+    ctx: Context,
+    crib: ActingCrib,
+    result: Result,
+    given: dict[str, types.InputResponse],
+    *,
+    self_approval: bool,
+    resume: Resume,
+) -> Result | types.InputRequiredResult | StillWaiting | JsonObject:
     """A run after it got the answers that are given, and the client was asked what else it asks.
 
     Args:
@@ -64,6 +72,7 @@ async def settle(
         result: The run.
         given: Answers by the keys of their requests; those that are used are taken out.
         self_approval: Whether the client may decide on its own calls.
+        resume: Goes on with the run, by its id; returns the run, or the task that it has become.
 
     Raises:
         MCPError: An answer is refused, or the client has no model or roots that the run asks for.
@@ -72,20 +81,23 @@ async def settle(
     while result.status in OPEN:
         forms = await forms_of(crib, result.run_id, self_approval=self_approval)
         answered = [(form, given.pop(form.request_key)) for form in forms if form.request_key in given]
-        askable = [] if answered else [form for form in forms if _can_ask(ctx, form)]
+        askable = [] if answered else [form for form in forms if can_ask(ctx, form)]
         if not answered and not askable:
             return await _unasked(ctx, crib, result, forms)
         if askable and modern:
             requests = {form.request_key: form.request() for form in askable}
             return types.InputRequiredResult(input_requests=requests, request_state=state_of(result.run_id, askable[0]))
         answered = answered or [(form, await _ask(ctx, form)) for form in askable]
-        if not await _answer(crib, result.run_id, answered, modern=modern):
+        if not await answer_forms(crib, result.run_id, answered, modern=modern):
             return StillWaiting(await explain_wait(crib, result), result)
-        result = await crib.resume(result.run_id)
+        resumed = await resume(result.run_id)
+        if isinstance(resumed, dict):
+            return resumed
+        result = resumed
     return result
 
 
-async def _answer(
+async def answer_forms(
     crib: ActingCrib, run_id: str, answered: list[tuple[AnswerForm, types.InputResponse]], *, modern: bool
 ) -> bool:
     """Leave answers; false if a form was closed. What got a response to something else is asked for again."""
@@ -125,7 +137,7 @@ async def _unasked(ctx: Context, crib: ActingCrib, result: Result, forms: Sequen
     raise MCPError(types.MISSING_REQUIRED_CLIENT_CAPABILITY, msg, data)
 
 
-def _can_ask(ctx: Context, form: AnswerForm) -> bool:
+def can_ask(ctx: Context, form: AnswerForm) -> bool:
     """Whether the client answers such a form."""
     capabilities = ctx.session.client_capabilities
     declares = capabilities is not None and getattr(capabilities, _NEEDS[form.asked_of]) is not None

@@ -26,6 +26,7 @@ from toolcrib.contracts import (
     NotFound,
     PermissionDenied,
     Principal,
+    ProviderDefinition,
     Run,
     ToolDefinition,
     ToolRevision,
@@ -180,6 +181,14 @@ def demand_secrets(caller: Principal, references: Iterable[str]) -> None:
         found = SECRET_REFERENCE.fullmatch(reference)
         if found is not None and found[1] == "secret":
             demand(caller, f"ai://secrets/{found[2]}/execute")
+
+
+def demand_provider(caller: Principal, provider: ProviderDefinition) -> None:
+    """Let a caller pass who may save the provider: use its secrets, and have its tools saved if it is synced."""
+    demand(caller, f"ai://providers/{provider.name}/write")
+    demand_secrets(caller, all_references_of(provider))
+    if provider.auto_discover is not None or provider.imported_from is not None:
+        demand(caller, tool_uri("*", "*", "write"))
 
 
 async def demand_import(crib: ActingCrib, caller: Principal, name: str, *, named: Iterable[str], accept: bool) -> None:

@@ -129,9 +129,16 @@ def error_response(
     return ErrorResponse(status, ErrorDetail(code=code, message=message, details=details), headers)
 
 
-def explain(error: ToolcribError) -> Response:
-    """The response to an error of the library."""
-    headers = {"WWW-Authenticate": 'Bearer realm="toolcrib"'} if error.http_status == 401 else None
+def explain(error: ToolcribError, challenge: str | None = None) -> Response:
+    """The response to an error of the library.
+
+    Args:
+        error: What was refused.
+        challenge: What credentials are wanted; that of API keys if null and the caller is unknown.
+    """
+    if challenge is None and error.http_status == 401:
+        challenge = 'Bearer realm="toolcrib"'
+    headers = None if challenge is None else {"WWW-Authenticate": challenge}
     detail = ErrorDetail(code=error.code, message=str(error), details=_details(error), reason=_reason(error))
     return ErrorResponse(error.http_status, detail, headers)
 

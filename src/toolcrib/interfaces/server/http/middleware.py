@@ -13,7 +13,8 @@ from typing import Final
 from starlette.exceptions import HTTPException
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
-from toolcrib.contracts import ToolcribError, Unauthenticated
+from toolcrib.contracts import PermissionDenied, Principal, ToolcribError, Unauthenticated
+from toolcrib.interfaces.server.http.access_tokens import AccessTokens, is_access_token
 from toolcrib.interfaces.server.http.errors import error_response, explain
 from toolcrib.interfaces.server.http.keys import Authenticator
 
@@ -138,25 +139,60 @@ class Authentication:
         app: The next in line.
         authenticate: Tells who holds a bearer token.
         open_paths: Paths that need no key.
-        open_prefix: What paths begin with that have a proof of their own.
+        open_prefixes: What paths begin with that have a proof of their own, or are for everybody.
+        tokens: Recognises the access tokens of an authorization server; null if there is none.
+        token_prefix: What paths begin with on which such tokens count.
     """
 
     def __init__(
-        self, app: ASGIApp, authenticate: Authenticator, open_paths: AbstractSet[str], open_prefix: str
+        self,
+        app: ASGIApp,
+        authenticate: Authenticator,
+        *,
+        open_paths: AbstractSet[str],
+        open_prefixes: tuple[str, ...],
+        tokens: AccessTokens | None,
+        token_prefix: str,
     ) -> None:
         self._app = app
         self._authenticate = authenticate
         self._open_paths = open_paths
-        self._open_prefix = open_prefix
+        self._open_prefixes = open_prefixes
+        self._tokens = tokens
+        self._token_prefix = token_prefix
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         """Pass on the requests of known callers."""
         path = scope.get("path", "").removeprefix(scope.get("root_path", ""))
-        if scope["type"] != "http" or path in self._open_paths or path.startswith(self._open_prefix):
+        if scope["type"] != "http" or path in self._open_paths or path.startswith(self._open_prefixes):
             await self._app(scope, receive, send)
             return
         scheme, _, token = _header(scope, b"authorization").partition(" ")
-        if scheme.lower() != "bearer" or not token.strip():
+        given = token.strip() if scheme.lower() == "bearer" else ""
+        if self._tokens is not None and (path == self._token_prefix or path.startswith(f"{self._token_prefix}/")):
+            await self._with_tokens(self._tokens, given, scope, receive, send)
+            return
+        scope.setdefault("state", {})["principal"] = await self._principal(given)
+        await self._app(scope, receive, send)
+
+    async def _principal(self, given: str) -> Principal:
+        if not given:
             raise Unauthenticated(_NO_KEY)
-        scope.setdefault("state", {})["principal"] = await self._authenticate(token.strip())
+        return await self._authenticate(given)
+
+    async def _with_tokens(self, tokens: AccessTokens, given: str, scope: Scope, receive: Receive, send: Send) -> None:
+        """Pass on a request with an access token or a key; a refusal says where tokens come from."""
+        is_token = is_access_token(given)
+        try:
+            principal = await (tokens.authenticate(given) if is_token else self._principal(given))
+        except Unauthenticated as refusal:
+            response = explain(refusal, tokens.challenge("invalid_token" if given else None))
+            await response(scope, receive, send)
+            return
+        if is_token and not principal.grants:
+            needed = ", ".join(tokens.scopes_needed()) or "none; the operator has to set authorization.scopes"
+            refusal = PermissionDenied(f"the access token has no scope that counts here; those that do: {needed}")
+            await explain(refusal, tokens.challenge("insufficient_scope"))(scope, receive, send)
+            return
+        scope.setdefault("state", {})["principal"] = principal
         await self._app(scope, receive, send)

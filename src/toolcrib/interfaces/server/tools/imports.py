@@ -4,7 +4,15 @@ from typing import Annotated, Any
 
 from fastapi import Body, Query, Response
 
-from toolcrib.contracts import Baseline, Contract, ImpactReport, Principal, ToolReview
+from toolcrib.contracts import (
+    AutoDiscover,
+    Baseline,
+    Contract,
+    ImpactReport,
+    Principal,
+    ProviderSync,
+    ToolReview,
+)
 from toolcrib.core.kinds import Importer, ImportSource
 from toolcrib.crib import ActingCrib
 from toolcrib.interfaces.server.http.caller_rights import (
@@ -53,9 +61,23 @@ for _importer in importers():
 async def sync_provider(
     name: str, crib: CribDep, caller: Caller, body: Annotated[ResyncBody, Body(default_factory=ResyncBody)]
 ) -> ImportView:
-    """Import a provider again from its server (MCP, or gRPC with reflection)."""
+    """Import a provider again from where it was imported: its server, its database, or the address of its document."""
     await demand_import(crib, caller, name, named=(), accept=False)  # it stays where it is
     return ImportView.of(await crib.imports.sync(name, accept=body.accept))
+
+
+@imports_router.put("/providers/{name}/schedule", tags=["providers"])
+async def schedule_provider(name: str, body: AutoDiscover, crib: CribDep, caller: Caller) -> ProviderSync:
+    """Have serving processes sync a provider by themselves, at an interval or at times."""
+    await demand_import(crib, caller, name, named=(), accept=False)
+    return await crib.imports.schedule(name, body)
+
+
+@imports_router.delete("/providers/{name}/schedule", tags=["providers"])
+async def unschedule_provider(name: str, crib: CribDep, caller: Caller) -> ProviderSync:
+    """Have a provider synced by nobody but people."""
+    await demand_import(crib, caller, name, named=(), accept=False)
+    return await crib.imports.schedule(name, None)
 
 
 databases_router = Routes(prefix="/ai/tools", tags=("tools",))

@@ -5,7 +5,7 @@ which has a cookie for this one state. Other browsers get instructions for compl
 """
 
 from html import escape
-from typing import Annotated, Final
+from typing import Annotated, Final, Self
 
 from fastapi import Body, Request, Response
 from fastapi.responses import HTMLResponse
@@ -20,6 +20,7 @@ from toolcrib.contracts import (
     PermissionDenied,
     ProviderCheck,
     ProviderDefinition,
+    ProviderSync,
     ReferenceReading,
     ReferenceSnapshot,
     Revocation,
@@ -27,12 +28,23 @@ from toolcrib.contracts import (
     SecretScope,
     ToolcribError,
 )
-from toolcrib.contracts.tools.provider_use import ProviderImpact, ProviderRemoval, ProviderUsage, ToolsOfProvider
+from toolcrib.contracts.workflows.provider_use import ProviderImpact, ProviderRemoval, ProviderUsage, ToolsOfProvider
 from toolcrib.core.policy import permits
-from toolcrib.core.registry import all_references_of
-from toolcrib.interfaces.server.http.caller_rights import Caller, CribDep, WholeCrib, demand, demand_secrets
+from toolcrib.crib import ActingCrib
+from toolcrib.crib.tools.resources import QueryPage
+from toolcrib.interfaces.server.http.caller_rights import Caller, CribDep, WholeCrib, demand, demand_provider
 from toolcrib.interfaces.server.http.requests import Routes
-from toolcrib.interfaces.server.queries import ALL, After, Filter, ListLimit, Sort, add_queries, to_page
+from toolcrib.interfaces.server.queries import (
+    ALL,
+    After,
+    Filter,
+    ListLimit,
+    QueryBody,
+    Sort,
+    add_count,
+    add_queries,
+    to_page,
+)
 from toolcrib.interfaces.server.views.base import ListView, PageView
 
 providers = Routes(prefix="/providers", tags=("providers",))
@@ -46,11 +58,29 @@ _PAGE: Final = "<!doctype html><title>Toolcrib</title><p>{text}</p>"
 _FINISH: Final = "This browser did not begin to connect. Finish with POST /api/v1/connections and this page's address."
 
 
-class ProviderBody(ProviderDefinition):
-    """A provider's definition, as an author sends it."""
+class ProviderView(ProviderDefinition):
+    """A provider's definition, and how its syncs stand."""
+
+    last_sync: ProviderSync | None = None
+    """Its last sync or import, and the next one; null if there was none and no schedule wants one."""
+
+    @classmethod
+    async def of(cls, provider: ProviderDefinition, crib: ActingCrib) -> Self:
+        """The view of a provider."""
+        found = await crib.imports.last_sync(provider.name)
+        known = None if found.at is None and found.next_at is None else found
+        return cls.model_validate({**dict(provider), "last_sync": known})
 
 
-class ProviderPage(PageView[ProviderDefinition]):
+class ProviderBody(ProviderView):
+    """A provider's definition, as an author sends it; `last_sync` counts for nothing."""
+
+    def definition(self) -> ProviderDefinition:
+        """What the author says."""
+        return ProviderDefinition.model_validate(self.model_dump(exclude={"last_sync"}))
+
+
+class ProviderPage(PageView[ProviderView]):
     """Providers by name."""
 
 
@@ -76,7 +106,17 @@ class ConnectedBody(Contract):
     """The whole URL that the browser was sent to, with `state` and `code`."""
 
 
-add_queries(providers, "providers", ProviderPage)
+async def _to_page(page: QueryPage[ProviderDefinition], crib: ActingCrib) -> ProviderPage:
+    return ProviderPage(items=tuple([await ProviderView.of(each, crib) for each in page.items]), next=page.next)
+
+
+@providers.post("/query")
+async def query_providers(body: QueryBody, crib: CribDep) -> ProviderPage:
+    """The providers that a filter means, page by page."""
+    return await _to_page(await crib.queries.page("providers", **dict(body)), crib)
+
+
+add_count(providers, "providers")
 
 
 @providers.get("")
@@ -89,24 +129,23 @@ async def list_providers(
 ) -> ProviderPage:
     """The providers that the caller may read. They contain references to secrets, never values."""
     page = await crib.queries.page("providers", filter=filter, sort=sort, after=after, limit=limit or ALL)
-    return to_page(ProviderPage, page)
+    return await _to_page(page, crib)
 
 
 @providers.post("", status_code=201)
 async def define_provider(body: ProviderBody, crib: CribDep, caller: Caller) -> ProviderDefinition:
     """Create or replace a provider. The caller needs a grant for each secret that it names."""
-    provider = ProviderDefinition.model_validate(body.model_dump())
-    demand(caller, f"ai://providers/{provider.name}/write")
-    demand_secrets(caller, all_references_of(provider))
+    provider = body.definition()
+    demand_provider(caller, provider)
     await crib.save_provider(provider)
     return provider
 
 
 @providers.get("/{name}")
-async def get_provider(name: str, crib: CribDep, caller: Caller) -> ProviderDefinition:
-    """A provider's definition."""
+async def get_provider(name: str, crib: CribDep, caller: Caller) -> ProviderView:
+    """A provider's definition, with its last sync."""
     demand(caller, f"ai://providers/{name}/read")
-    return await crib.connections.provider(name)
+    return await ProviderView.of(await crib.connections.provider(name), crib)
 
 
 @providers.put("/{name}")

@@ -271,7 +271,7 @@ async def test_no_route_of_rest_tells_a_key_the_name_of_what_it_may_not_see(tmp_
         own = await client.get("/api/v1/ai/tools/fin")
 
     assert heard == {}
-    assert "did you mean 'find'" in own.json()["error"]["message"]
+    assert "did you mean 'find'" in own.json()["detail"]
 
 
 def _fragment(name: str) -> Any:

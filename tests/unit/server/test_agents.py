@@ -189,7 +189,7 @@ async def test_a_conversation_is_continued(server: Server) -> None:
     assert detail["conversation"]["shared_context"] == {"region": "EU"}
     large = {"message": "more", "context": {"notes": "x" * 70_000}}
     refused = await server.post(f"/ai/conversations/{conversation}/continue", large, status=422)
-    assert "at most 65536 are kept" in refused["error"]["message"]
+    assert "at most 65536 are kept" in refused["detail"]
     await server.post("/ai/conversations/conv_none/continue", {"message": "and now?"}, status=404)
 
 

@@ -67,8 +67,8 @@ async def test_a_file_that_is_refused_is_an_answer_with_its_place():
 
         refused = await server.post("/ai/agents/desk/execute", sent, status=422)
 
-        assert "files/1 (photo.png) is said to be 'image/gif'" in refused["error"]["message"]
-        assert refused["error"]["details"]["problems"][0]["path"] == "/files/1"
+        assert "files/1 (photo.png) is said to be 'image/gif'" in refused["detail"]
+        assert refused["details"]["problems"][0]["path"] == "/files/1"
         assert model.requests == []
 
 

@@ -91,8 +91,8 @@ async def test_who_may_not_see_a_provider_of_models_is_told_of_none(monkeypatch:
 
 async def test_an_unknown_provider_of_models_is_named(server: Server):
     refused = await server.get("/ai/models/nope:model", status=404)
-    assert "'nope:model'" in refused["error"]["message"]
-    assert (await server.get("/ai/models/scripted:gone", status=404))["error"]["code"] == "not_found"
+    assert "'nope:model'" in refused["detail"]
+    assert (await server.get("/ai/models/scripted:gone", status=404))["code"] == "not_found"
 
 
 async def test_models_of_a_cloud_are_those_that_its_wire_speaks_to():

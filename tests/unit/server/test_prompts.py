@@ -55,11 +55,11 @@ async def test_the_whole_request_of_a_past_model_call_is_the_one_that_was_sent(s
 async def test_a_position_without_a_model_call_is_refused_with_those_that_there_are(server: Server):
     done = await server.post("/ai/tools/assistant/invoke", {"params": {"task": "find"}})
     refused = await server.get(f"/executions/{done['meta']['run_id']}/prompts/t9.llm", status=404)
-    assert "it has: t1.llm" in refused["error"]["message"]
+    assert "it has: t1.llm" in refused["detail"]
 
     call = await server.post("/ai/tools/search/invoke", {"params": {"company": "Acme"}})
     refused = await server.get(f"/executions/{call['meta']['run_id']}/prompts/t1.llm", status=404)
-    assert "no model call of its own" in refused["error"]["message"]
+    assert "no model call of its own" in refused["detail"]
 
 
 @pytest.mark.requirement("views.sent_prompts")

@@ -29,7 +29,7 @@ async def test_a_provider_is_replaced_under_its_name(server: Server):
     found = await server.get("/providers/crm")
     assert (made["title"], found["title"], found["connection"]["test_path"]) == (None, "The CRM", "/me")
     refused = checked(await server.client.put("/api/v1/providers/other", json=body), 422)
-    assert "cannot be renamed" in refused["error"]["message"]
+    assert "cannot be renamed" in refused["detail"]
     async with server.client_of("reader") as reader:
         assert (await reader.put("/api/v1/providers/crm", json=body)).status_code == 403
 
@@ -43,8 +43,8 @@ async def test_a_provider_in_use_is_not_removed_and_what_would_break_is_named(se
     refused = checked(await server.client.delete("/api/v1/providers/crm"), 409)
     impact = await server.get("/providers/crm/impact")
 
-    assert f"http {name}@1.0.0" in refused["error"]["message"]
-    assert "agent desk@1.0.0" in refused["error"]["message"]
+    assert f"http {name}@1.0.0" in refused["detail"]
+    assert "agent desk@1.0.0" in refused["detail"]
     assert [(each["kind"], each["name"]) for each in impact["dependents"]] == [
         ("http", f"{name}@1.0.0"),
         ("agent", "desk@1.0.0"),
@@ -77,7 +77,7 @@ async def test_tools_are_removed_with_their_provider_only_by_who_may_write_them(
     async with server.client_of("clerk") as clerk, server.client_of("reader") as reader:
         refused = checked(await clerk.delete("/api/v1/providers/crm?tools=remove"), 403)
         assert (await reader.delete("/api/v1/providers/crm")).status_code == 403
-    assert "ai://tools/utility/crm_deals/write" in refused["error"]["message"]
+    assert "ai://tools/utility/crm_deals/write" in refused["detail"]
     assert (await server.get(f"/ai/tools/{name}"))["revision"] == 1
 
 

@@ -66,16 +66,16 @@ async def test_every_resource_is_listed_queried_and_counted_by_each_of_its_field
             assert len(ordered["items"]) == len(every["items"])
     assert Count.model_validate(await server.get(f"{path}/count")).count >= 0
     wrong = await server.get(path, {"filter": "nmae eq 'x'"}, status=422)
-    assert "'nmae', which is no field to filter by; there are: " in wrong["error"]["message"]
+    assert "'nmae', which is no field to filter by; there are: " in wrong["detail"]
     wrong = await server.get(path, {"sort": "nmae"}, status=422)
-    assert "sort has 'nmae', which is no field to order by" in wrong["error"]["message"]
+    assert "sort has 'nmae', which is no field to order by" in wrong["detail"]
 
 
 async def test_a_field_that_is_misspelt_is_told_the_nearest_one(server: Server):
     wrong = await server.post("/executions/query", {"filter": "stauts eq 'failed'"}, status=422)
-    assert wrong["error"]["message"].endswith("; nearest: status")
+    assert wrong["detail"].endswith("; nearest: status")
     wrong = await server.post("/executions/query", {"filter": "status eq 'done'"}, status=422)
-    assert "status takes one of queued, running, awaiting_approval" in wrong["error"]["message"]
+    assert "status takes one of queued, running, awaiting_approval" in wrong["detail"]
 
 
 async def test_runs_are_found_by_text_outcome_dates_and_cost(server: Server):
@@ -124,7 +124,7 @@ async def test_no_page_and_no_count_tells_of_what_the_caller_may_not_see(
     assert checked(await nobody.get("/api/v1/ai/tools/count"), 200) == {"count": 1}
     strangers = (await server.get("/executions", {"filter": "contains(text,'B')"}))["items"][0]["run_id"]
     refused = checked(await nobody.get("/api/v1/executions", params={"after": strangers}), 404)
-    assert "there is no run" in refused["error"]["message"]
+    assert "there is no run" in refused["detail"]
 
 
 async def test_tools_are_found_by_every_state_that_a_filter_names(server: Server):
@@ -153,7 +153,7 @@ async def test_pages_of_a_sort_end_with_a_cursor_that_holds_for_that_sort_only(s
     assert first["items"] + rest["items"] == every["items"]
     for query in ({"after": first["next"]}, {"sort": "name", "after": first["next"]}, {"sort": "name", "after": "~x"}):
         wrong = await server.get("/ai/tools", query, status=422)
-        assert "send `next` of the page before" in wrong["error"]["message"]
+        assert "send `next` of the page before" in wrong["detail"]
 
 
 async def test_a_tool_may_be_called_count_without_being_taken_for_one(server: Server):

@@ -72,7 +72,7 @@ async def test_every_webhook_that_is_not_signed_gets_the_same_answer(hooked: Ser
     ]
 
     assert {answer.status_code for answer in answers} == {401}
-    assert len({json.dumps(answer.json()["error"]) for answer in answers}) == 1
+    assert len({json.dumps({**answer.json(), "instance": ""}) for answer in answers}) == 1
     assert not hooked.crib.registry.current("made-up")
     assert (await hooked.client.post("/api/v1/ai/triggers/hook/fire", json={}, headers=NO_KEY)).status_code == 401
 

@@ -1265,10 +1265,10 @@ export interface paths {
             cookie?: never;
         };
         /**
-         * List Models
+         * List Known Models
          * @description Models by reference, page by page, as far as the price data or the application names them.
          */
-        get: operations["list_models"];
+        get: operations["list_known_models"];
         put?: never;
         post?: never;
         delete?: never;
@@ -1305,10 +1305,10 @@ export interface paths {
             cookie?: never;
         };
         /**
-         * Get Model
+         * Get Known Model
          * @description One model by its reference, `provider:model`, also one that no list has.
          */
-        get: operations["get_model"];
+        get: operations["get_known_model"];
         put?: never;
         post?: never;
         delete?: never;
@@ -1923,6 +1923,54 @@ export interface paths {
          * @description A provider's definition.
          */
         get: operations["get_provider"];
+        /**
+         * Replace Provider
+         * @description Create or replace a provider under its name. The caller needs a grant for each secret that it names.
+         */
+        put: operations["replace_provider"];
+        post?: never;
+        /**
+         * Remove Provider
+         * @description Remove a provider that nothing depends on; any other with `tools=remove` (its tools too) or `tools=keep`.
+         */
+        delete: operations["remove_provider"];
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/api/v1/providers/{name}/impact": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /**
+         * Get Provider Impact
+         * @description What depends on a provider: its tools, agentic tools with its lists, and what is bound to these.
+         */
+        get: operations["get_provider_impact"];
+        put?: never;
+        post?: never;
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/api/v1/providers/{name}/usage": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /**
+         * Get Provider Usage
+         * @description Calls, errors, latencies and costs of a provider in the runs that began in a time; the last 30 days.
+         */
+        get: operations["get_provider_usage"];
         put?: never;
         post?: never;
         delete?: never;
@@ -1985,6 +2033,26 @@ export interface paths {
          * @description The address where a person grants access. The cookie is for the browser of that person, who is the caller.
          */
         post: operations["connect_provider"];
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/api/v1/usage/providers": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /**
+         * List Provider Usage
+         * @description The same of all providers that the caller may read.
+         */
+        get: operations["list_provider_usage"];
+        put?: never;
+        post?: never;
         delete?: never;
         options?: never;
         head?: never;
@@ -3165,6 +3233,26 @@ export interface paths {
          * @description Turn a call that an agent has made in a run into a step of its own: one change of the workflow's draft.
          */
         post: operations["materialize_call"];
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/api/v1/ai/workflows/{name}/materialize/preview": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        get?: never;
+        put?: never;
+        /**
+         * Preview Materialized Call
+         * @description What turning a call into a step would change, with the difference and all problems. Nothing is written.
+         */
+        post: operations["preview_materialized_call"];
         delete?: never;
         options?: never;
         head?: never;
@@ -9449,8 +9537,8 @@ export interface components {
             on_malformed: "refuse" | "skip";
             /**
              * Inputs
-             * @description What the model can read besides text: `image`, `pdf`, `audio`. What is known of it if null; of a model on a server
-             *     of your own nothing is known. Files of other kinds are described to it in words.
+             * @description What the model can read besides text: `image`, `pdf`, `audio`. What is known of it if null; nothing is known of a
+             *     model on a server of your own. Files of other kinds are described to it in words.
              */
             inputs?: ("image" | "pdf" | "audio")[] | null;
             /**
@@ -9618,6 +9706,20 @@ export interface components {
              * @description Of the attempt that succeeded; null until there is one.
              */
             latency_ms?: number | null;
+        };
+        /**
+         * Latencies
+         * @description Milliseconds of the execution of calls, all attempts included, without waits for people and clients.
+         */
+        Latencies: {
+            /** P50 */
+            p50: number;
+            /** P95 */
+            p95: number;
+            /** P99 */
+            p99: number;
+            /** Most */
+            most: number;
         };
         /**
          * LimitReached
@@ -9932,6 +10034,79 @@ export interface components {
              * @description Name of the new step.
              */
             step: string;
+        };
+        /**
+         * MaterializePreview
+         * @description What materializing a call would change. Nothing was written.
+         */
+        MaterializePreview: {
+            /**
+             * Definition
+             * @description The draft as it would be; it is no valid definition if there are errors among the problems.
+             */
+            definition: {
+                [key: string]: unknown;
+            };
+            /**
+             * Step
+             * @description The new step.
+             */
+            step: string;
+            /**
+             * Node
+             * @description The step that has asked the agent.
+             */
+            node: string;
+            /**
+             * Tool
+             * @description `name@version` of the call.
+             */
+            tool: string;
+            /** Call Id */
+            call_id: string;
+            /**
+             * Run Id
+             * @description The agent's run.
+             */
+            run_id: string;
+            /**
+             * Rewired
+             * @description JSON pointers into the definition: the expressions that would read the new step instead of a handle.
+             * @default []
+             */
+            rewired: string[];
+            /**
+             * Left
+             * @description JSON pointers to where the handles are read as a whole, or at a computed place: that would not be touched.
+             * @default []
+             */
+            left: string[];
+            /**
+             * Warnings
+             * @default []
+             */
+            warnings: string[];
+            /**
+             * Note
+             * @description What would be done, as the draft would say it.
+             */
+            note: string;
+            /**
+             * Diff
+             * @description Unified diff from the draft, or the published workflow if there is none, in YAML.
+             */
+            diff: string;
+            /**
+             * Problems
+             * @description All that is wrong with the draft as it would be; materializing is refused if there are errors among them.
+             * @default []
+             */
+            problems: components["schemas"]["WorkflowProblem"][];
+            /**
+             * Before Revision
+             * @description The revision of the draft that would be changed; null if there is none.
+             */
+            before_revision?: number | null;
         };
         /**
          * Materialized
@@ -10480,10 +10655,11 @@ export interface components {
              */
             structured_output: string | null;
             /**
-             * Images
-             * @description Whether it reads images.
+             * Inputs
+             * @description What it reads besides text: `image`, `pdf`, `audio`. Of a model of which nothing is known it is empty, and files
+             *     are described to it in words; null for a model of the application.
              */
-            images: boolean | null;
+            inputs: ("image" | "pdf" | "audio")[] | null;
             /**
              * Reasoning
              * @description Whether it thinks before it answers, and takes no temperature.
@@ -11899,6 +12075,25 @@ export interface components {
             };
         };
         /**
+         * ProviderImpact
+         * @description What depends on a provider.
+         */
+        ProviderImpact: {
+            /** Provider */
+            provider: string;
+            /**
+             * Dependents
+             * @description Its tools, agentic tools with its reference data, and what is bound to these, direct ones first.
+             */
+            dependents: components["schemas"]["Dependent"][];
+            /**
+             * Hidden
+             * @description Others, which the caller may not see.
+             * @default 0
+             */
+            hidden: number;
+        };
+        /**
          * ProviderPage
          * @description Providers by name.
          */
@@ -11910,6 +12105,122 @@ export interface components {
              * @description `after`, or `before`, of the next page; null on the last.
              */
             next: string | null;
+        };
+        /**
+         * ProviderRemoval
+         * @description The result of removing a provider.
+         */
+        ProviderRemoval: {
+            /** Provider */
+            provider: string;
+            /**
+             * Removed Tools
+             * @description Names of its tools that were taken out of the catalogue. Active runs keep their revisions.
+             * @default []
+             */
+            removed_tools: string[];
+            /**
+             * Broken
+             * @description `name@version` of what does not work any more, or not as before.
+             * @default []
+             */
+            broken: string[];
+            /** Message */
+            message: string;
+        };
+        /**
+         * ProviderUsage
+         * @description The calls of a provider's tools in the runs that began in a time.
+         */
+        ProviderUsage: {
+            /** Provider */
+            provider: string;
+            /**
+             * Since
+             * Format: date-time
+             */
+            since: string;
+            /**
+             * Until
+             * Format: date-time
+             */
+            until: string;
+            /**
+             * Calls
+             * @description Those that reached the provider, or were to: without those that were answered from a cache or by a journal.
+             * @default 0
+             */
+            calls: number;
+            /**
+             * Succeeded
+             * @default 0
+             */
+            succeeded: number;
+            /**
+             * Failed
+             * @default 0
+             */
+            failed: number;
+            /**
+             * Denied
+             * @description By policy, before anything was sent.
+             * @default 0
+             */
+            denied: number;
+            /**
+             * Skipped
+             * @description In dry runs.
+             * @default 0
+             */
+            skipped: number;
+            /**
+             * Reused
+             * @description Answered from a cache, or by the journal of another run; no part of `calls`.
+             * @default 0
+             */
+            reused: number;
+            /**
+             * Errors
+             * @description Failed calls by code: `TIMEOUT`, `RATE_LIMIT`…
+             */
+            errors?: {
+                [key: string]: number;
+            };
+            /** @description Of the calls that were executed; null if there were none. */
+            latency_ms?: components["schemas"]["Latencies"] | null;
+            /**
+             * Cost Usd
+             * @description What calls cost that have a price; null if none of them had one.
+             */
+            cost_usd?: number | null;
+            /**
+             * Unpriced Calls
+             * @description Succeeded calls without a known price, which `cost_usd` does not include.
+             * @default 0
+             */
+            unpriced_calls: number;
+            /** Last Used At */
+            last_used_at?: string | null;
+            /**
+             * Runs
+             * @description Runs of the realm that were read.
+             * @default 0
+             */
+            runs: number;
+            /**
+             * Complete
+             * @description Whether all runs of the time were read; the newest ones are, if there are more than can be.
+             * @default true
+             */
+            complete: boolean;
+        };
+        /**
+         * ProviderUsageList
+         * @description The use of providers by name.
+         */
+        ProviderUsageList: {
+            /** Items */
+            items: components["schemas"]["ProviderUsage"][];
         };
         /**
          * PublicationView
@@ -19897,7 +20208,7 @@ export interface operations {
             503: components["responses"]["ServiceUnavailable"];
         };
     };
-    list_models: {
+    list_known_models: {
         parameters: {
             query?: {
                 provider?: string | null;
@@ -19953,7 +20264,7 @@ export interface operations {
             503: components["responses"]["ServiceUnavailable"];
         };
     };
-    get_model: {
+    get_known_model: {
         parameters: {
             query?: never;
             header?: never;
@@ -21101,6 +21412,135 @@ export interface operations {
             503: components["responses"]["ServiceUnavailable"];
         };
     };
+    replace_provider: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path: {
+                name: string;
+            };
+            cookie?: never;
+        };
+        requestBody: {
+            content: {
+                "application/json": components["schemas"]["ProviderBody"];
+            };
+        };
+        responses: {
+            /** @description Successful Response */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ProviderDefinition"];
+                };
+            };
+            401: components["responses"]["Unauthorized"];
+            403: components["responses"]["Forbidden"];
+            404: components["responses"]["NotFound"];
+            409: components["responses"]["Conflict"];
+            413: components["responses"]["RequestEntityTooLarge"];
+            415: components["responses"]["UnsupportedMediaType"];
+            422: components["responses"]["UnprocessableEntity"];
+            424: components["responses"]["FailedDependency"];
+            500: components["responses"]["InternalServerError"];
+            502: components["responses"]["BadGateway"];
+            503: components["responses"]["ServiceUnavailable"];
+        };
+    };
+    remove_provider: {
+        parameters: {
+            query?: {
+                tools?: "refuse" | "keep" | "remove";
+            };
+            header?: never;
+            path: {
+                name: string;
+            };
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description Successful Response */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ProviderRemoval"];
+                };
+            };
+            401: components["responses"]["Unauthorized"];
+            403: components["responses"]["Forbidden"];
+            404: components["responses"]["NotFound"];
+            409: components["responses"]["Conflict"];
+            422: components["responses"]["UnprocessableEntity"];
+            424: components["responses"]["FailedDependency"];
+            500: components["responses"]["InternalServerError"];
+            502: components["responses"]["BadGateway"];
+            503: components["responses"]["ServiceUnavailable"];
+        };
+    };
+    get_provider_impact: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path: {
+                name: string;
+            };
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description Successful Response */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ProviderImpact"];
+                };
+            };
+            401: components["responses"]["Unauthorized"];
+            403: components["responses"]["Forbidden"];
+            404: components["responses"]["NotFound"];
+            422: components["responses"]["UnprocessableEntity"];
+            500: components["responses"]["InternalServerError"];
+            503: components["responses"]["ServiceUnavailable"];
+        };
+    };
+    get_provider_usage: {
+        parameters: {
+            query?: {
+                since?: string | null;
+                until?: string | null;
+            };
+            header?: never;
+            path: {
+                name: string;
+            };
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description Successful Response */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ProviderUsage"];
+                };
+            };
+            401: components["responses"]["Unauthorized"];
+            403: components["responses"]["Forbidden"];
+            404: components["responses"]["NotFound"];
+            422: components["responses"]["UnprocessableEntity"];
+            500: components["responses"]["InternalServerError"];
+            503: components["responses"]["ServiceUnavailable"];
+        };
+    };
     test_provider: {
         parameters: {
             query?: never;
@@ -21206,6 +21646,34 @@ export interface operations {
             424: components["responses"]["FailedDependency"];
             500: components["responses"]["InternalServerError"];
             502: components["responses"]["BadGateway"];
+            503: components["responses"]["ServiceUnavailable"];
+        };
+    };
+    list_provider_usage: {
+        parameters: {
+            query?: {
+                since?: string | null;
+                until?: string | null;
+            };
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description Successful Response */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ProviderUsageList"];
+                };
+            };
+            401: components["responses"]["Unauthorized"];
+            403: components["responses"]["Forbidden"];
+            422: components["responses"]["UnprocessableEntity"];
+            500: components["responses"]["InternalServerError"];
             503: components["responses"]["ServiceUnavailable"];
         };
     };
@@ -23754,6 +24222,46 @@ export interface operations {
                 };
                 content: {
                     "application/json": components["schemas"]["Materialized"];
+                };
+            };
+            401: components["responses"]["Unauthorized"];
+            403: components["responses"]["Forbidden"];
+            404: components["responses"]["NotFound"];
+            409: components["responses"]["Conflict"];
+            413: components["responses"]["RequestEntityTooLarge"];
+            415: components["responses"]["UnsupportedMediaType"];
+            422: components["responses"]["UnprocessableEntity"];
+            424: components["responses"]["FailedDependency"];
+            500: components["responses"]["InternalServerError"];
+            502: components["responses"]["BadGateway"];
+            503: components["responses"]["ServiceUnavailable"];
+        };
+    };
+    preview_materialized_call: {
+        parameters: {
+            query?: never;
+            header?: {
+                /** @description Names the request, for a day: sent again with the same key it gets the same answer, and starts no second run. 422 if the key was sent with another request, 409 while the first is carried out. */
+                "Idempotency-Key"?: components["parameters"]["IdempotencyKey"];
+            };
+            path: {
+                name: string;
+            };
+            cookie?: never;
+        };
+        requestBody: {
+            content: {
+                "application/json": components["schemas"]["MaterializeBody"];
+            };
+        };
+        responses: {
+            /** @description Successful Response */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["MaterializePreview"];
                 };
             };
             401: components["responses"]["Unauthorized"];

@@ -55,7 +55,7 @@ async def fire(name: str, body: FireBody, crib: CribDep, caller: Caller) -> Trig
     return await crib.triggers.fire(name, body.event)
 
 
-@hooks.post("/{realm}/{name}", name="receive_webhook", status_code=202)
+@hooks.post("/{realm}/{name}", name="receive_webhook", status_code=202, responses={200: {"model": TriggerStart}})
 async def receive(realm: str, name: str, request: Request, response: Response) -> TriggerStart:
     """Take a signed webhook: 202 if it has started a run, 200 if it had before or is left out, 422 if it could not."""
     crib: Crib = request.app.state.crib

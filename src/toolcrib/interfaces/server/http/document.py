@@ -77,7 +77,12 @@ EXAMPLES: Final[Mapping[str, JsonObject]] = {
 """Bodies of requests, by operation."""
 
 _NO_KEY: Final = HTTPStatus.UNAUTHORIZED, HTTPStatus.FORBIDDEN
-_ALWAYS: Final = HTTPStatus.UNPROCESSABLE_ENTITY, HTTPStatus.INTERNAL_SERVER_ERROR, HTTPStatus.SERVICE_UNAVAILABLE
+_ALWAYS: Final = (
+    HTTPStatus.NOT_FOUND,  # also of a list: the place where its page begins
+    HTTPStatus.UNPROCESSABLE_ENTITY,
+    HTTPStatus.INTERNAL_SERVER_ERROR,
+    HTTPStatus.SERVICE_UNAVAILABLE,
+)
 _OF_BODIES: Final = HTTPStatus.REQUEST_ENTITY_TOO_LARGE, HTTPStatus.UNSUPPORTED_MEDIA_TYPE
 _OF_CHANGES: Final = HTTPStatus.CONFLICT, HTTPStatus.FAILED_DEPENDENCY, HTTPStatus.BAD_GATEWAY
 _CAUSES: Final[Mapping[HTTPStatus, str]] = {
@@ -161,7 +166,6 @@ def _complete_operation(method: str, path: str, operation: JsonObject) -> None:
     body = operation.get("requestBody")
     statuses = [*_NO_KEY, *_ALWAYS]
     statuses += _OF_BODIES if body else ()
-    statuses += (HTTPStatus.NOT_FOUND,) if "{" in path or body else ()
     statuses += _OF_CHANGES if method != "get" else ()
     for status in sorted(statuses):
         responses[str(int(status))] = {"$ref": f"#/components/responses/{_name(status)}"}

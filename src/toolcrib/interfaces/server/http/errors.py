@@ -59,7 +59,7 @@ class ProblemDocument(Contract):
     code: str
     """Stable; of the error tree, or the name of the HTTP status."""
     reason: str | None = None
-    """The finer cause, of the vocabulary of failed calls; null if there is none."""
+    """The finer cause, of the vocabulary of failed calls; missing if there is none."""
     details: JsonObject | None = None
     """`problems`: a list of `{path, problem}` for a request that is not valid. `incident`: the id in the log."""
 
@@ -117,7 +117,7 @@ class ErrorResponse(Response):
             await found(self.status_code, self._detail, self.headers)(scope, receive, send)
             return
         problem = ProblemDocument.of(self.status_code, self._detail, scope["path"])
-        self.body = problem.model_dump_json().encode()
+        self.body = problem.model_dump_json(exclude_none=True).encode()
         self.headers["content-length"] = str(len(self.body))
         await super().__call__(scope, receive, send)
 

@@ -166,7 +166,7 @@ async def by_ag_ui(world: World, case: Case) -> Seen:
     async with httpx2.AsyncClient(base_url=world.url, headers=headers, timeout=30, trust_env=False) as client:
         response = await client.post(f"/ag-ui/{case.tool}", json=body)
     if response.status_code != 200:
-        return Seen(f"{response.status_code}, {response.json()['error']['code']}")
+        return Seen(f"{response.status_code}, {response.json()['code']}")
     last = json.loads(response.text.strip().rpartition("data: ")[2])
     facts = last["metadata"]["toolcrib"]
     if last["type"] == "RUN_ERROR":

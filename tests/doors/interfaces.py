@@ -49,6 +49,13 @@ async def in_python(world: World, case: Case) -> Seen:
     return Seen("ok" if result.ok else "not ok", result.cost_usd)
 
 
+def _code_of(body: dict[str, Any]) -> str:
+    """The code of a problem document, of a failed run, or the status of one that waits."""
+    if "code" in body:
+        return str(body["code"])
+    return str(body["error"]["code"] if body.get("error") else body["meta"]["status"])
+
+
 async def over_rest(world: World, case: Case) -> Seen:
     """`POST /ai/tools/{name}/invoke`."""
     headers = {"Authorization": f"Bearer {case.key}"}
@@ -58,7 +65,7 @@ async def over_rest(world: World, case: Case) -> Seen:
     cost = body["meta"]["total_cost"] if "meta" in body else None
     if body.get("success"):
         return Seen(f"{response.status_code}, success", cost)
-    return Seen(f"{response.status_code}, {body['error']['code'] if body.get('error') else body['meta']['status']}")
+    return Seen(f"{response.status_code}, {_code_of(body)}")
 
 
 def over_mcp(revision: str) -> Interface:

@@ -44,7 +44,7 @@ def node_command(script: str, *arguments: str, home: Path = _HERE) -> list[str]:
 
 @cache
 def installed(home: Path = _HERE) -> Path:
-    """The folder that holds the `node_modules/` of a lock file; installs it if it is not there, also when several processes ask at once.
+    """The folder with the `node_modules/` of a lock file; it is installed once, also if several processes ask at once.
 
     Raises:
         RuntimeError: npm failed; the message holds what it said.

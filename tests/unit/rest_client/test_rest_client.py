@@ -251,9 +251,9 @@ def test_the_client_imports_no_server_and_no_crib() -> None:
 @pytest.mark.requirement("rest_client.operations")
 def test_both_clients_have_the_same_methods_and_parameters() -> None:
     for group in ("tools", "runs", "agents"):
-        one = type(getattr(AsyncClient("http://127.0.0.1:1", api_key="k"), group))
+        one: Any = getattr(AsyncClient("http://127.0.0.1:1", api_key="k"), group).__class__
         with Client("http://127.0.0.1:1", api_key="k") as client:
-            other = type(getattr(client, group))
+            other: Any = getattr(client, group).__class__
         methods = {name for name in vars(one) if not name.startswith("_")}
         assert methods == {name for name in vars(other) if not name.startswith("_")}
         for name in methods:

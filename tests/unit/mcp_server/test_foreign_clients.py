@@ -103,7 +103,9 @@ async def test_the_inspector_calls_a_tool(tmp_path: Path) -> None:
     [
         ("fastmcp_client", "mcp-client-fastmcp", ()),
         ("mcp_one_client", "mcp-client-langchain", ("http",)),
+        ("mcp_one_client", "mcp-client-langchain", ("sse",)),
         ("langchain_mcp_client", "mcp-client-langchain", ("http",)),
+        ("langchain_mcp_client", "mcp-client-langchain", ("sse",)),
     ],
 )
 async def test_a_client_of_another_package_lists_and_calls(
@@ -111,7 +113,8 @@ async def test_a_client_of_another_package_lists_and_calls(
 ) -> None:
     command = await asyncio.to_thread(client_command, script, packages)
     async with mcp_server() as (_, url):
-        printed, _ = await ended([*command, url, "owner", *arguments])
+        address = f"{url}/sse" if "sse" in arguments else url
+        printed, _ = await ended([*command, address, "owner", *arguments])
 
     said = json.loads(printed)
     assert set(said["tools"]) >= TOOLS

@@ -4,10 +4,12 @@ An environment is made once and made again when its requirement file or the Pyth
 says what it was made from. Prints what it does, because the first run downloads.
 """
 
+import fcntl
 import platform
 import shutil
 import subprocess
 import sys
+from collections.abc import Sequence
 from pathlib import Path
 
 ROOT = Path(__file__).resolve().parent.parent
@@ -39,25 +41,40 @@ def peer_python(name: str) -> Path:
     Raises:
         subprocess.CalledProcessError: uv could not make the environment; its own message is on stderr.
     """
-    return _python(name, BENCHMARKS / "peers" / f"{name}.txt")
+    return environment_python(BENCHMARKS / "peers" / f"{name}.txt")
 
 
 def suite_python(name: str) -> Path:
     """As `peer_python`, of a suite: its file names all that is needed, and not all that the suite says it needs."""
-    return _python(name, BENCHMARKS / "suites" / f"{name}.txt", "--no-deps")
+    return environment_python(BENCHMARKS / "suites" / f"{name}.txt", "--no-deps")
 
 
-def _python(name: str, requirements: Path, *options: str) -> Path:
-    environment = TOOLS / "bench" / name
-    python = executable(environment, "python")
-    made_from = f"{platform.python_version()}\n{requirements.read_text()}"
-    stamp = environment / "made-from.txt"
-    if stamp.exists() and stamp.read_text() == made_from:
-        return python
+def environment_python(requirements: Path, *options: str) -> Path:
+    """The interpreter of the environment that has what a file names; several processes may ask at once.
+
+    Args:
+        requirements: The file. Its name without the ending is that of the environment.
+        *options: Of `uv pip install`.
+
+    Raises:
+        subprocess.CalledProcessError: uv could not make the environment; its own message is on stderr.
+    """
+    environment = TOOLS / "bench" / requirements.stem
+    environment.parent.mkdir(parents=True, exist_ok=True)
+    with environment.with_suffix(".lock").open("w") as lock:
+        fcntl.flock(lock, fcntl.LOCK_EX)
+        made_from = f"{platform.python_version()}\n{requirements.read_text()}"
+        stamp = environment / "made-from.txt"
+        if not stamp.exists() or stamp.read_text() != made_from:
+            _make(environment, requirements, options)
+            stamp.write_text(made_from)
+    return executable(environment, "python")
+
+
+def _make(environment: Path, requirements: Path, options: Sequence[str]) -> None:
     uv = find_uv()
-    print(f"installing {name} into {environment}", flush=True)
+    python = executable(environment, "python")
+    print(f"installing {environment.name} into {environment}", flush=True)
     subprocess.run([uv, "venv", "--quiet", "--clear", "--python", sys.executable, environment], check=True)
     install = [uv, "pip", "install", "--quiet", "--compile-bytecode", "--python", python, *options, "-r", requirements]
     subprocess.run(install, check=True)
-    stamp.write_text(made_from)
-    return python

@@ -2,7 +2,8 @@
 
 `package-lock.json` names what is installed, with hashes; nothing of it runs while it is installed. The first test that
 needs one installs all of them into `.tools/node/`, once per content of the lock file, with the Node.js that the
-development environment brings. Not a module of the product, and no test asks for Node.js of the machine.
+development environment brings. `inspector/` has a lock file of its own, because what it names is large. Not a module of
+the product, and no test asks for Node.js of the machine.
 """
 
 import fcntl

@@ -9,12 +9,15 @@ from typing import Any
 import httpx2
 import uvicorn
 from mcp.client.client import Client
+from mcp.client.sse import sse_client
 from mcp.client.streamable_http import streamable_http_client
 
 from tests.unit.server.client import Server, serving
 
 REVISIONS = ("legacy", "2026-07-28")
 """A session of the older revisions, and the stateless one."""
+SSE = "sse"
+"""A session over the transport of revision 2024-11-05."""
 
 
 @asynccontextmanager
@@ -54,16 +57,14 @@ async def client_of(
 
     Args:
         url: Of the endpoint.
-        mode: One of `REVISIONS`.
+        mode: One of `REVISIONS`, or `SSE`.
         key: A bearer token.
         answer: Fills in the forms that the client shows; null for a client that shows none.
         **callbacks: What else the client offers and hears, by the SDK's names.
     """
     headers = {"Authorization": f"Bearer {key}"}
-    async with (
-        httpx2.AsyncClient(headers=headers, timeout=30, trust_env=False) as http,
-        Client(
-            streamable_http_client(url, http_client=http), mode=mode, elicitation_callback=answer, **callbacks
-        ) as client,
-    ):
-        yield client
+    async with httpx2.AsyncClient(headers=headers, timeout=30, trust_env=False) as http:
+        transport = sse_client(f"{url}/sse", headers) if mode == SSE else streamable_http_client(url, http_client=http)
+        revision = "legacy" if mode == SSE else mode
+        async with Client(transport, mode=revision, elicitation_callback=answer, **callbacks) as client:
+            yield client

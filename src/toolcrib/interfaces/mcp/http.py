@@ -1,6 +1,7 @@
 """The MCP server over HTTP, at `/mcp` of the server.
 
-A virtual server is at `/mcp/servers/{name}`, and a single tool at `/mcp/tools/{name}`.
+A virtual server is at `/mcp/servers/{name}`, and a single tool at `/mcp/tools/{name}`. Each of these addresses followed
+by `/sse` serves clients of revision 2024-11-05.
 
 Requests of protocol revision 2026-07-28 need no session. Clients of older revisions get one, which is bound to the
 principal that began it. The SDK is imported and started by the first request.
@@ -11,7 +12,7 @@ import contextlib
 from collections.abc import Mapping
 from functools import partial
 from ipaddress import ip_address
-from typing import TYPE_CHECKING, Any, Final, cast
+from typing import TYPE_CHECKING, Any, Final, NamedTuple, cast
 from urllib.parse import urlsplit
 
 from starlette.types import Receive, Scope, Send
@@ -24,10 +25,22 @@ if TYPE_CHECKING:
     from mcp.server.streamable_http_manager import StreamableHTTPSessionManager
 
     from toolcrib.interfaces.mcp.server import McpServer
+    from toolcrib.interfaces.mcp.sse import SseSessions
 
 PATH: Final = "/mcp"
 PATHS: Final = (PATH, f"{PATH}/servers/{{server}}", f"{PATH}/tools/{{tool}}")
+_STREAM: Final = "/sse"
+_MESSAGES: Final = "/messages"
+SSE_PATHS: Final = tuple(path + ending for path in PATHS for ending in (_STREAM, _MESSAGES))
+"""The addresses of clients of revision 2024-11-05: of the stream, and of the messages that they post."""
 _LOCAL: Final = frozenset({"localhost", "127.0.0.1", "::1"})
+
+
+class _Transports(NamedTuple):
+    """What answers requests, once the SDK is started."""
+
+    streamable_http: "StreamableHTTPSessionManager"
+    sse: "SseSessions"
 
 
 class McpEndpoint:
@@ -42,25 +55,41 @@ class McpEndpoint:
         self._crib = crib
         self.self_approval = self_approval
         self._starting = asyncio.Lock()
-        self._manager: StreamableHTTPSessionManager | None = None
+        self._transports: _Transports | None = None
         self._task: asyncio.Task[None] | None = None
         self._stop = asyncio.Event()
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
-        """Answer a request.
+        """Answer a request at one of `PATHS`.
 
         Raises:
             PermissionDenied: It comes from a page of another site.
             NotFound: There is no such virtual server, or no such tool for the principal.
         """
+        transports, known = await self._begin(scope)
+        await transports.streamable_http.handle_request(known, receive, send)
+
+    async def answer_sse(self, scope: Scope, receive: Receive, send: Send) -> None:
+        """Answer a request at one of `SSE_PATHS`.
+
+        Raises:
+            PermissionDenied: It comes from a page of another site.
+            NotFound: There is no such virtual server, or no such tool for the principal.
+            Unavailable: Too many streams are open.
+        """
+        transports, known = await self._begin(scope)
+        await transports.sse.serve(known, receive, send)
+
+    async def _begin(self, scope: Scope) -> tuple[_Transports, Scope]:
+        """What answers the request, and the request with what the handlers ask it for."""
         _refuse_foreign_origin(scope)
-        manager = await self._started()
+        transports = await self._started()
         from toolcrib.interfaces.mcp.server import SERVED  # noqa: PLC0415 - see the module
 
         server = await self._server(scope)
         SERVED.set(server)
         state = {**scope["state"], "mcp_server_of": partial(self._server, scope)}
-        await manager.handle_request({**scope, "state": state, "user": _user(scope)}, receive, send)
+        return transports, {**scope, "state": state, "user": _user(scope)}
 
     async def _server(self, scope: Scope) -> McpServerDefinition | None:
         """The virtual server that the address names; for that of a tool, one that has only this tool."""
@@ -84,9 +113,9 @@ class McpEndpoint:
         if self._task is not None:
             await self._task
 
-    async def _started(self) -> "StreamableHTTPSessionManager":
+    async def _started(self) -> _Transports:
         async with self._starting:
-            if self._manager is None:
+            if self._transports is None:
                 ready = asyncio.Event()
                 self._task = asyncio.create_task(self._serve(ready))
                 waiting = asyncio.create_task(ready.wait())
@@ -94,22 +123,42 @@ class McpEndpoint:
                 waiting.cancel()
                 if self._task.done():
                     await self._task  # raises why it could not start
-            return cast("StreamableHTTPSessionManager", self._manager)
+            return cast("_Transports", self._transports)
 
     async def _serve(self, ready: asyncio.Event) -> None:
         """Own the task group of the SDK, which one task must enter and leave."""
         try:
             from mcp.server.streamable_http_manager import StreamableHTTPSessionManager  # noqa: PLC0415 - see above
 
+            from toolcrib.interfaces.mcp.sse import SseSessions  # noqa: PLC0415 - see above
+
             server = _server_for(self._crib, self_approval=self.self_approval)
         except ImportError as problem:
             raise Unavailable(missing_extra("the MCP server", problem.name, "mcp")) from problem
-        manager = StreamableHTTPSessionManager(server.build())
-        async with manager.run(), server.open():
-            self._manager = manager
+        built = server.build()
+        sse = SseSessions(built, stream=_STREAM, messages=_MESSAGES)
+        transports = _Transports(StreamableHTTPSessionManager(built), sse)
+        async with transports.streamable_http.run(), server.open():
+            self._transports = transports
             ready.set()
             await self._stop.wait()
-        self._manager = None
+            sse.close()
+        self._transports = None
+
+
+class SseEndpoint:
+    """The same for clients of revision 2024-11-05, as an ASGI application of its own.
+
+    Args:
+        endpoint: Has the sessions.
+    """
+
+    def __init__(self, endpoint: McpEndpoint) -> None:
+        self._endpoint = endpoint
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        """Answer a request at one of `SSE_PATHS`."""
+        await self._endpoint.answer_sse(scope, receive, send)
 
 
 def _server_for(crib: Crib, *, self_approval: bool) -> "McpServer":

@@ -21,7 +21,7 @@ from toolcrib.contracts.base.base import release
 from toolcrib.contracts.schemas import contract_schemas
 from toolcrib.crib import Crib
 from toolcrib.crib.maintenance import maintenance_loop
-from toolcrib.interfaces.mcp.http import PATHS, McpEndpoint
+from toolcrib.interfaces.mcp.http import PATHS, SSE_PATHS, McpEndpoint, SseEndpoint
 from toolcrib.interfaces.server.a2a.agent_address import PATTERNS, A2aEndpoint
 from toolcrib.interfaces.server.agents import agents, executions, named, triggers
 from toolcrib.interfaces.server.agui import endpoint as agui
@@ -148,6 +148,9 @@ def create_app(
     triggers.hooks.add_to(app.router, "", None)
     for path in PATHS:
         app.router.routes.append(Route(path, app.state.mcp))
+    by_sse = SseEndpoint(app.state.mcp)
+    for path in SSE_PATHS:
+        app.router.routes.append(Route(path, by_sse))
     if tokens is not None:
         app.router.routes += _resource_routes(tokens)
     by_a2a = A2aEndpoint(crib)
@@ -180,7 +183,7 @@ def _resource_routes(tokens: AccessTokens) -> list[Route]:
     async def describe(_: Request) -> JSONResponse:
         return JSONResponse(tokens.metadata(), headers={"Cache-Control": "max-age=3600"})
 
-    return [Route(f"{WELL_KNOWN}{path}", describe) for path in ("", *PATHS)]
+    return [Route(f"{WELL_KNOWN}{path}", describe) for path in ("", *PATHS, *SSE_PATHS)]
 
 
 def _operation_id(route: APIRoute) -> str:

@@ -45,13 +45,9 @@ def node_command(script: str, *arguments: str, home: Path = _HERE) -> list[str]:
 
 @cache
 def installed(home: Path = _HERE) -> Path:
-<<<<<<< HEAD
     """The folder that holds the `node_modules/` of a lock file, which is installed if it is not there.
 
     Several processes may ask at once.
-=======
-    """The folder with the `node_modules/` of a lock file; it is installed once, also if several processes ask at once.
->>>>>>> f20-wire
 
     Raises:
         RuntimeError: npm failed; the message holds what it said.

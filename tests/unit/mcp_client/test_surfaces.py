@@ -77,8 +77,8 @@ async def test_a_client_may_not_start_a_program_and_a_stranger_to_providers_may_
         async with server.client_of("reader") as reader:
             answer = await reader.post("/api/v1/ai/tools/import-mcp", json={"name": "there", "url": there.url})
         denied = checked(answer, 403)
-    assert "TOOLCRIB_MCP_COMMANDS" in refused["error"]["message"]
-    assert "grant" in denied["error"]["message"]
+    assert "TOOLCRIB_MCP_COMMANDS" in refused["detail"]
+    assert "grant" in denied["detail"]
     assert there.asked == []
 
 
@@ -87,6 +87,6 @@ async def test_a_name_that_no_provider_can_have_is_refused_by_every_route():
         bodies: list[dict[str, object]] = [{"name": "\u00f3", "url": there.url}, {"name": "\u00f3", "command": []}]
         for body in bodies:
             refused = await server.post("/ai/tools/import-mcp", body, 422)
-            assert "is not a valid provider name" in refused["error"]["message"]
+            assert "is not a valid provider name" in refused["detail"]
         await server.post("/ai/tools/generate", {"name": "\u00f3", "url": "${env:X}"}, 422)
         await server.post("/ai/tools/import", {"name": "\u00f3", "url": "grpc://127.0.0.1:1"}, 422)

@@ -118,7 +118,7 @@ async def test_a_preview_says_which_request_would_be_made_and_no_secret() -> Non
         implementation=HttpImplementation(
             method="POST",
             url="https://api.example.com/deals/{id}/close",
-            headers={"X-Api-Key": "k-123"},
+            headers={"X-Tenant": "k-123"},
             parameters=(HttpParameter(argument="id", name="id", place="path"),),
         ),
     )

@@ -9,7 +9,7 @@ from tests.unit.server.client import serving
 @pytest.mark.parametrize(
     ("path", "name", "has"),
     [
-        ("/ai/tools", "limt", "it has: after, "),
+        ("/ai/tools", "limt", "it has: access, after, "),
         ("/ai/agents/count", "kind", "it has: "),
         ("/executions", "x", "it has: "),
     ],

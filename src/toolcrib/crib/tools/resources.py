@@ -349,7 +349,7 @@ RESOURCES: Final[Mapping[ResourceName, QueriedResource[Any]]] = {
         "conversation", CONVERSATION_FIELDS, (_NEWEST, OrderKey("conversation_id", descending=True)), "conversation_id"
     ),
     "providers": QueriedResource("provider", PROVIDER_FIELDS),
-    "secrets": QueriedResource("secret", SECRET_FIELDS, (OrderKey("name"), OrderKey("scope")), None),
+    "secrets": QueriedResource("secret", SECRET_FIELDS, (OrderKey("name"), OrderKey("scope", descending=True)), None),
     "fragments": QueriedResource("fragment", _named_fields()),
     "accounts": QueriedResource(
         "account", _named_fields(enabled=_ENABLED, grant=_attribute("grants", "strings", "Its grants."))

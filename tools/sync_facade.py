@@ -39,7 +39,7 @@ MODULES: Final = {
         "providers.secrets",
     ),
     "runs": ("runs.approvals", "runs.forks", "runs.ids", "runs.retention", "runs.settlements", "runs.triggers"),
-    "tools": ("api.queries", "tools.lifecycle", "tools.listing", "tools.prompts"),
+    "tools": ("tools.lifecycle", "tools.listing", "tools.prompts", "tools.queries"),
     "workflows": ("workflows.instances", "workflows.workflows"),
 }
 """Modules of the facade, and the modules of `toolcrib.crib` whose classes each fronts."""

@@ -49,6 +49,13 @@ async def in_python(world: World, case: Case) -> Seen:
     return Seen("ok" if result.ok else "not ok", result.cost_usd)
 
 
+def _code_of(body: dict[str, Any]) -> str:
+    """The code of a problem document, of a failed run, or the status of one that waits."""
+    if "code" in body:
+        return str(body["code"])
+    return str(body["error"]["code"] if body.get("error") else body["meta"]["status"])
+
+
 async def over_rest(world: World, case: Case) -> Seen:
     """`POST /ai/tools/{name}/invoke`."""
     headers = {"Authorization": f"Bearer {case.key}"}
@@ -58,7 +65,7 @@ async def over_rest(world: World, case: Case) -> Seen:
     cost = body["meta"]["total_cost"] if "meta" in body else None
     if body.get("success"):
         return Seen(f"{response.status_code}, success", cost)
-    return Seen(f"{response.status_code}, {body['error']['code'] if body.get('error') else body['meta']['status']}")
+    return Seen(f"{response.status_code}, {_code_of(body)}")
 
 
 def over_mcp(revision: str) -> Interface:
@@ -166,7 +173,7 @@ async def by_ag_ui(world: World, case: Case) -> Seen:
     async with httpx2.AsyncClient(base_url=world.url, headers=headers, timeout=30, trust_env=False) as client:
         response = await client.post(f"/ag-ui/{case.tool}", json=body)
     if response.status_code != 200:
-        return Seen(f"{response.status_code}, {response.json()['error']['code']}")
+        return Seen(f"{response.status_code}, {response.json()['code']}")
     last = json.loads(response.text.strip().rpartition("data: ")[2])
     facts = last["metadata"]["toolcrib"]
     if last["type"] == "RUN_ERROR":

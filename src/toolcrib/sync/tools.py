@@ -1,9 +1,9 @@
 """Synchronous forms of the classes of several modules.
 
-`toolcrib.crib.api.queries`,
 `toolcrib.crib.tools.lifecycle`,
 `toolcrib.crib.tools.listing`,
-`toolcrib.crib.tools.prompts`.
+`toolcrib.crib.tools.prompts`,
+`toolcrib.crib.tools.queries`.
 
 Written by `python -m tools.sync_facade`; not to be edited.
 """
@@ -40,120 +40,16 @@ if TYPE_CHECKING:
     )
     from toolcrib.contracts.tools.rendered_prompts import PromptPlaceholders, RenderedPrompt
     from toolcrib.core.registry import Facet, Hit
-    from toolcrib.crib.api.queries import Queries as AsynchronousQueries
-    from toolcrib.crib.api.queries import T
     from toolcrib.crib.tools.lifecycle import ToolLife as AsynchronousToolLife
     from toolcrib.crib.tools.listing import NamedThings as AsynchronousNamedThings
     from toolcrib.crib.tools.listing import ToolListing as AsynchronousToolListing
     from toolcrib.crib.tools.listing import ToolsPage
     from toolcrib.crib.tools.prompts import Prompts as AsynchronousPrompts
+    from toolcrib.crib.tools.queries import Queries as AsynchronousQueries
+    from toolcrib.crib.tools.queries import T
     from toolcrib.crib.tools.resources import QueryPage, ResourceName, ToolResource
     from toolcrib.infrastructure.queries.grammar import Condition
     from toolcrib.workflows.edit.impact import NamedKind
-
-
-class Queries(Facade):
-    """Finds and counts.
-
-    Args:
-        parts: The parts of the crib.
-        actor: The principal that asks.
-        conversations: Those of the principal.
-        lists: Tells everything else that the principal's realm has, by resource; `tools` only what it may see.
-    """
-
-    def __init__(self, asynchronous: AsynchronousQueries, loop: EventLoopThread) -> None:
-        super().__init__(asynchronous, loop)
-        self._queries = asynchronous
-
-    def page(
-        self,
-        resource: ResourceName,
-        *,
-        filter: str | None = None,
-        sort: str | None = None,
-        after: str | None = None,
-        limit: int = 50,
-        everybody: bool = False,
-        where: Condition = EVERYTHING,
-    ) -> QueryPage[Any]:
-        """A page of what a filter means, of all that the principal may see.
-
-        Args:
-            resource: `runs`, `tools`, `agents`…; `docs/queries.md` has them with their fields.
-            filter: A condition such as `status eq 'failed' and cost_usd gt 1`; null for everything.
-            sort: Fields such as `cost_usd desc`; null for the usual order: by name, or the newest first.
-            after: `next` of the page before, with the same filter and sort.
-            limit: At most so many.
-            everybody: Conversations of all principals of the realm, and not only of the own ones.
-            where: What must be true besides.
-
-        Raises:
-            InvalidInput: The filter, the sort or `after` is not valid; the message lists the fields.
-            NotFound: There is no run, approval or conversation `after`.
-            PermissionDenied: The principal may not read conversations.
-
-        Example:
-            crib.invoke("search_deals", {"company": "Acme"})
-            page = crib.queries.page("runs", filter="tool eq 'search_deals'", sort="created_at desc")
-            print([run.run_id for run in page.items], page.next)
-        """
-        return self._loop.run(
-            self._queries.page,
-            resource,
-            filter=filter,
-            sort=sort,
-            after=after,
-            limit=limit,
-            everybody=everybody,
-            where=where,
-        )
-
-    def count(
-        self,
-        resource: ResourceName,
-        *,
-        filter: str | None = None,
-        everybody: bool = False,
-        where: Condition = EVERYTHING,
-    ) -> int:
-        """How many a filter means, of all that the principal may see.
-
-        Args:
-            resource: As in `page`.
-            filter: Likewise.
-            everybody: Likewise.
-            where: Likewise.
-
-        Raises:
-            InvalidInput: The filter is not valid; the message lists the fields.
-            PermissionDenied: The principal may not read conversations.
-
-        Example:
-            crib.invoke("search_deals", {"company": "Acme"})
-            print(crib.queries.count("runs", filter="status eq 'completed'"))
-        """
-        return self._loop.run(self._queries.count, resource, filter=filter, everybody=everybody, where=where)
-
-    def select(
-        self, resource: ResourceName, rows: Iterable[T], *, filter: str | None = None, sort: str | None = None
-    ) -> Sequence[T]:
-        """Those of some things that a filter means, in order; without a sort they stay in theirs.
-
-        Args:
-            resource: What they are.
-            rows: The things.
-            filter: As in `page`.
-            sort: Likewise.
-
-        Raises:
-            InvalidInput: The filter or the sort is not valid; the message lists the fields.
-
-        Example:
-            deals = crib.fragments.list()
-            print(crib.queries.select("fragments", deals, filter="startswith(name,'deal')", sort="name desc"))
-        """
-        return self._loop.call(self._queries.select, resource, rows, filter=filter, sort=sort)
 
 
 class ToolLife(Facade):
@@ -681,3 +577,107 @@ class Prompts(Facade):
                 print(each.name, each.used, each.tokens)
         """
         return self._loop.run(self._prompts.placeholders, definition)
+
+
+class Queries(Facade):
+    """Finds and counts.
+
+    Args:
+        parts: The parts of the crib.
+        actor: The principal that asks.
+        conversations: Those of the principal.
+        lists: Tells everything else that the principal's realm has, by resource; `tools` only what it may see.
+    """
+
+    def __init__(self, asynchronous: AsynchronousQueries, loop: EventLoopThread) -> None:
+        super().__init__(asynchronous, loop)
+        self._queries = asynchronous
+
+    def page(
+        self,
+        resource: ResourceName,
+        *,
+        filter: str | None = None,
+        sort: str | None = None,
+        after: str | None = None,
+        limit: int = 50,
+        everybody: bool = False,
+        where: Condition = EVERYTHING,
+    ) -> QueryPage[Any]:
+        """A page of what a filter means, of all that the principal may see.
+
+        Args:
+            resource: `runs`, `tools`, `agents`…; `docs/queries.md` has them with their fields.
+            filter: A condition such as `status eq 'failed' and cost_usd gt 1`; null for everything.
+            sort: Fields such as `cost_usd desc`; null for the usual order: by name, or the newest first.
+            after: `next` of the page before, with the same filter and sort.
+            limit: At most so many.
+            everybody: Conversations of all principals of the realm, and not only of the own ones.
+            where: What must be true besides.
+
+        Raises:
+            InvalidInput: The filter, the sort or `after` is not valid; the message lists the fields.
+            NotFound: There is no run, approval or conversation `after`.
+            PermissionDenied: The principal may not read conversations.
+
+        Example:
+            crib.invoke("search_deals", {"company": "Acme"})
+            page = crib.queries.page("runs", filter="tool eq 'search_deals'", sort="created_at desc")
+            print([run.run_id for run in page.items], page.next)
+        """
+        return self._loop.run(
+            self._queries.page,
+            resource,
+            filter=filter,
+            sort=sort,
+            after=after,
+            limit=limit,
+            everybody=everybody,
+            where=where,
+        )
+
+    def count(
+        self,
+        resource: ResourceName,
+        *,
+        filter: str | None = None,
+        everybody: bool = False,
+        where: Condition = EVERYTHING,
+    ) -> int:
+        """How many a filter means, of all that the principal may see.
+
+        Args:
+            resource: As in `page`.
+            filter: Likewise.
+            everybody: Likewise.
+            where: Likewise.
+
+        Raises:
+            InvalidInput: The filter is not valid; the message lists the fields.
+            PermissionDenied: The principal may not read conversations.
+
+        Example:
+            crib.invoke("search_deals", {"company": "Acme"})
+            print(crib.queries.count("runs", filter="status eq 'completed'"))
+        """
+        return self._loop.run(self._queries.count, resource, filter=filter, everybody=everybody, where=where)
+
+    def select(
+        self, resource: ResourceName, rows: Iterable[T], *, filter: str | None = None, sort: str | None = None
+    ) -> Sequence[T]:
+        """Those of some things that a filter means, in order; without a sort they stay in theirs.
+
+        Args:
+            resource: What they are.
+            rows: The things.
+            filter: As in `page`.
+            sort: Likewise.
+
+        Raises:
+            InvalidInput: The filter or the sort is not valid; the message lists the fields.
+
+        Example:
+            deals = crib.fragments.list()
+            print(crib.queries.select("fragments", deals, filter="startswith(name,'deal')", sort="name desc"))
+        """
+        return self._loop.call(self._queries.select, resource, rows, filter=filter, sort=sort)

@@ -63,7 +63,7 @@ async def test_an_agent_that_a_key_may_not_execute_is_as_unknown_as_one_that_is_
         elsewhere = await owner.get(address(served) + "/nowhere")
 
     assert [each.status_code for each in (hidden, unknown, asked, strange, elsewhere)] == [404, 404, 404, 401, 404]
-    assert hidden.json()["error"]["message"] == unknown.json()["error"]["message"].replace("nothing", "clerk")
+    assert hidden.json()["detail"] == unknown.json()["detail"].replace("nothing", "clerk")
 
 
 @pytest.mark.requirement("a2a.card")

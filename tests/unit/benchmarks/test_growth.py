@@ -21,7 +21,7 @@ from benchmarks.growth import (
 )
 from benchmarks.mcp_listing import page_calls
 
-FUNCTION_CALLS, DEFINITION_CALLS, OPERATION_CALLS = 279, 259, 1402
+FUNCTION_CALLS, DEFINITION_CALLS, OPERATION_CALLS = 281, 264, 1402
 """Python calls per tool that is added, and per operation that is imported; what is saved, is to be written here too."""
 GROWTH = {"memory": 1.01, "SQLite": 1.05}
 """Times a count: a store forgets its oldest runs once it has many, and SQLite's thread wakes the loop when it does."""

@@ -87,7 +87,7 @@ def test_a_provider_whose_tools_are_there_is_removed_only_after_a_question(store
     asked = toolcrib("provider", "remove", "crm", store=store)
     removed = toolcrib("provider", "remove", "crm", "-y", store=store)
 
-    assert "1 tool calls provider crm: list_deals. Remove it?" in asked.stderr
+    assert "Provider crm is in use by list_deals@1.0.0. Remove it?" in asked.stderr
     assert (removed.exit_code, removed.stdout) == (0, "provider crm is removed\n")
 
 

@@ -19,6 +19,8 @@ TREE = {
     "EgressDenied": ("egress_denied", 403, False, "PermissionDenied"),
     "ReconnectRequired": ("reconnect_required", 424, False, "ToolcribError"),
     "NotFound": ("not_found", 404, False, "ToolcribError"),
+    "IdempotencyConflict": ("idempotency_conflict", 409, True, "Conflict"),
+    "IdempotencyMismatch": ("idempotency_mismatch", 422, False, "InvalidInput"),
     "UnknownName": ("not_found", 404, False, "NotFound"),
     "Conflict": ("conflict", 409, False, "ToolcribError"),
     "RunNotCompleted": ("run_not_completed", 409, False, "Conflict"),

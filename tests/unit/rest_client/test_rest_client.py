@@ -251,11 +251,11 @@ def test_the_client_imports_no_server_and_no_crib() -> None:
 @pytest.mark.requirement("rest_client.operations")
 def test_both_clients_have_the_same_methods_and_parameters() -> None:
     for group in ("tools", "runs", "agents"):
-        one: object = getattr(AsyncClient("http://127.0.0.1:1", api_key="k"), group).__class__
+        one: Any = getattr(AsyncClient("http://127.0.0.1:1", api_key="k"), group).__class__
         with Client("http://127.0.0.1:1", api_key="k") as client:
-            other: object = getattr(client, group).__class__
-        methods = {name for name in vars(one) if not name.startswith("_")}
-        assert methods == {name for name in vars(other) if not name.startswith("_")}
+            other: Any = getattr(client, group).__class__
+        methods = {name for name in dir(one) if not name.startswith("_")}
+        assert methods == {name for name in dir(other) if not name.startswith("_")}
         for name in methods:
             assert (
                 inspect.signature(getattr(one, name)).parameters.keys()

@@ -1066,10 +1066,34 @@ export interface paths {
         put?: never;
         /**
          * Sync Provider
-         * @description Import a provider again from its server (MCP, or gRPC with reflection).
+         * @description Import a provider again from where it was imported: its server, its database, or the address of its document.
          */
         post: operations["sync_provider"];
         delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/api/v1/providers/{name}/schedule": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        get?: never;
+        /**
+         * Schedule Provider
+         * @description Have serving processes sync a provider by themselves, at an interval or at times.
+         */
+        put: operations["schedule_provider"];
+        post?: never;
+        /**
+         * Unschedule Provider
+         * @description Have a provider synced by nobody but people.
+         */
+        delete: operations["unschedule_provider"];
         options?: never;
         head?: never;
         patch?: never;
@@ -1920,7 +1944,7 @@ export interface paths {
         };
         /**
          * Get Provider
-         * @description A provider's definition.
+         * @description A provider's definition, with its last sync.
          */
         get: operations["get_provider"];
         /**
@@ -6130,6 +6154,28 @@ export interface components {
              * @default false
              */
             shared: boolean;
+        };
+        /**
+         * AutoDiscover
+         * @description When a serving process asks a provider again what it offers: at an interval, or at times.
+         */
+        AutoDiscover: {
+            /**
+             * Every S
+             * @description Seconds between syncs.
+             */
+            every_s?: number | null;
+            /**
+             * Cron
+             * @description Times, in place of an interval, as triggers have them: `0 6 * * mon-fri`.
+             */
+            cron?: string | null;
+            /**
+             * Timezone
+             * @description Of the times: a name of the IANA database, such as `Europe/Berlin`.
+             * @default UTC
+             */
+            timezone: string;
         };
         /**
          * Baseline
@@ -10743,7 +10789,7 @@ export interface components {
                 [key: string]: unknown;
             }[];
             /** Tools */
-            tools: components["schemas"]["OfferedTool"][];
+            tools: components["schemas"]["PromptTool"][];
             /**
              * Tool Choice
              * @description `auto`, `none`, `any`, or the tool that must be called.
@@ -11088,20 +11134,6 @@ export interface components {
              * @description Sent as `audience`, which some servers want.
              */
             audience?: string | null;
-        };
-        /**
-         * OfferedTool
-         * @description A tool as the model sees it.
-         */
-        OfferedTool: {
-            /** Name */
-            name: string;
-            /** Description */
-            description: string;
-            /** Input Schema */
-            input_schema: {
-                [key: string]: unknown;
-            };
         };
         /**
          * OffsetPaging
@@ -11763,6 +11795,20 @@ export interface components {
             method: string;
         };
         /**
+         * PromptTool
+         * @description A tool as the model sees it.
+         */
+        PromptTool: {
+            /** Name */
+            name: string;
+            /** Description */
+            description: string;
+            /** Input Schema */
+            input_schema: {
+                [key: string]: unknown;
+            };
+        };
+        /**
          * ProposalBody
          * @description A proposal, as it was made or edited.
          */
@@ -11872,7 +11918,7 @@ export interface components {
         };
         /**
          * ProviderBody
-         * @description A provider's definition, as an author sends it.
+         * @description A provider's definition, as an author sends it; `last_sync` counts for nothing.
          */
         ProviderBody: {
             /** Name */
@@ -11948,6 +11994,18 @@ export interface components {
             metadata?: {
                 [key: string]: unknown;
             };
+            /**
+             * Imported From
+             * @description What an import has read and a sync reads again: the kind of its tools, and the fields of its import source. Null
+             *     for what a sync asks without it, such as an MCP server, and for what cannot be asked again, such as a file.
+             */
+            imported_from?: {
+                [key: string]: unknown;
+            } | null;
+            /** @description When a serving process syncs it; null for never. */
+            auto_discover?: components["schemas"]["AutoDiscover"] | null;
+            /** @description Its last sync or import, and the next one; null if there was none and no schedule wants one. */
+            last_sync?: components["schemas"]["ProviderSync"] | null;
         };
         /**
          * ProviderCheck
@@ -12073,6 +12131,16 @@ export interface components {
             metadata?: {
                 [key: string]: unknown;
             };
+            /**
+             * Imported From
+             * @description What an import has read and a sync reads again: the kind of its tools, and the fields of its import source. Null
+             *     for what a sync asks without it, such as an MCP server, and for what cannot be asked again, such as a file.
+             */
+            imported_from?: {
+                [key: string]: unknown;
+            } | null;
+            /** @description When a serving process syncs it; null for never. */
+            auto_discover?: components["schemas"]["AutoDiscover"] | null;
         };
         /**
          * ProviderImpact
@@ -12099,7 +12167,7 @@ export interface components {
          */
         ProviderPage: {
             /** Items */
-            items: components["schemas"]["ProviderDefinition"][];
+            items: components["schemas"]["ProviderView"][];
             /**
              * Next
              * @description `after`, or `before`, of the next page; null on the last.
@@ -12127,6 +12195,58 @@ export interface components {
             broken: string[];
             /** Message */
             message: string;
+        };
+        /**
+         * ProviderSync
+         * @description How a provider's syncs stand, whether a schedule or a person began them.
+         */
+        ProviderSync: {
+            /** Provider */
+            provider: string;
+            /**
+             * At
+             * @description When it was asked last; null if never.
+             */
+            at?: string | null;
+            /**
+             * Result
+             * @description Of that sync.
+             */
+            result?: ("unchanged" | "changed" | "held" | "failed") | null;
+            /**
+             * Synced At
+             * @description When the last one was that did not fail.
+             */
+            synced_at?: string | null;
+            /**
+             * Counts
+             * @description Tools by what became of them in that one: `new`, `unchanged`, `changed`, `held`, `kept`, `gone`, `returned`.
+             */
+            counts?: {
+                [key: string]: number;
+            };
+            /**
+             * Held
+             * @description Tools whose change waits for a person; the first 20.
+             * @default []
+             */
+            held: string[];
+            /**
+             * Error
+             * @description Why the last sync failed.
+             */
+            error?: string | null;
+            /**
+             * Failures
+             * @description Failed syncs in a row.
+             * @default 0
+             */
+            failures: number;
+            /**
+             * Next At
+             * @description When it is asked next by itself; null if it has no schedule, or is disabled.
+             */
+            next_at?: string | null;
         };
         /**
          * ProviderUsage
@@ -12221,6 +12341,97 @@ export interface components {
         ProviderUsageList: {
             /** Items */
             items: components["schemas"]["ProviderUsage"][];
+        };
+        /**
+         * ProviderView
+         * @description A provider's definition, and how its syncs stand.
+         */
+        ProviderView: {
+            /** Name */
+            name: string;
+            /** Title */
+            title?: string | null;
+            /**
+             * Enabled
+             * @description Its tools are not called while it is not.
+             * @default true
+             */
+            enabled: boolean;
+            /**
+             * Connection
+             * @default {
+             *       "kind": "http"
+             *     }
+             */
+            connection: components["schemas"]["HttpConnection"] | components["schemas"]["McpConnection"] | components["schemas"]["GrpcConnection"] | components["schemas"]["DatabaseConnection"];
+            /**
+             * Base Url
+             * @description Absolute, with `{name}` for variables; empty for a program, and for a database.
+             * @default
+             */
+            base_url: string;
+            /** Variables */
+            variables?: {
+                [key: string]: components["schemas"]["ServerVariable"];
+            };
+            /**
+             * Auth
+             * @description The one way to authenticate, where `security` is null and the operation names no other.
+             * @default {
+             *       "kind": "none"
+             *     }
+             */
+            auth: components["schemas"]["NoAuth"] | components["schemas"]["BearerAuth"] | components["schemas"]["ApiKeyAuth"] | components["schemas"]["BasicAuth"] | components["schemas"]["OAuth2Auth"] | components["schemas"]["AuthorizationCodeAuth"] | components["schemas"]["ProtectedResourceAuth"] | components["schemas"]["TwoStepAuth"] | components["schemas"]["MutualTlsAuth"];
+            /**
+             * Schemes
+             * @description Ways to authenticate by name, for `security` here and in operations.
+             */
+            schemes?: {
+                [key: string]: components["schemas"]["NoAuth"] | components["schemas"]["BearerAuth"] | components["schemas"]["ApiKeyAuth"] | components["schemas"]["BasicAuth"] | components["schemas"]["OAuth2Auth"] | components["schemas"]["AuthorizationCodeAuth"] | components["schemas"]["ProtectedResourceAuth"] | components["schemas"]["TwoStepAuth"] | components["schemas"]["MutualTlsAuth"];
+            };
+            /**
+             * Security
+             * @description For operations that say nothing: alternatives of which one is met, in order of preference.
+             */
+            security?: {
+                [key: string]: string[];
+            }[] | null;
+            /** Headers */
+            headers?: {
+                [key: string]: string;
+            };
+            /**
+             * Timeout S
+             * @description Seconds of one request; a tool's own `timeout_s` bounds all of its call.
+             */
+            timeout_s?: number | null;
+            /** @description For tools whose own `retry` has a count of 0. */
+            retry?: components["schemas"]["RetryPolicy"] | null;
+            /**
+             * Reference Data
+             * @description Lists of valid values that agentic tools may name, read by tools of this provider.
+             * @default []
+             */
+            reference_data: components["schemas"]["ReferenceSource"][];
+            /**
+             * Metadata
+             * @description Where it came from: document title, version, digest.
+             */
+            metadata?: {
+                [key: string]: unknown;
+            };
+            /**
+             * Imported From
+             * @description What an import has read and a sync reads again: the kind of its tools, and the fields of its import source. Null
+             *     for what a sync asks without it, such as an MCP server, and for what cannot be asked again, such as a file.
+             */
+            imported_from?: {
+                [key: string]: unknown;
+            } | null;
+            /** @description When a serving process syncs it; null for never. */
+            auto_discover?: components["schemas"]["AutoDiscover"] | null;
+            /** @description Its last sync or import, and the next one; null if there was none and no schedule wants one. */
+            last_sync?: components["schemas"]["ProviderSync"] | null;
         };
         /**
          * PublicationView
@@ -13609,7 +13820,7 @@ export interface components {
                 [key: string]: unknown;
             }[];
             /** Tools */
-            tools: components["schemas"]["OfferedTool"][];
+            tools: components["schemas"]["PromptTool"][];
             /**
              * Tool Choice
              * @description `auto`, `none`, `any`, or the tool that must be called.
@@ -16960,7 +17171,7 @@ export interface components {
             code: string;
             /**
              * Reason
-             * @description The finer cause, of the vocabulary of failed calls; null if there is none.
+             * @description The finer cause, of the vocabulary of failed calls; missing if there is none.
              * @default null
              */
             reason: string | null;
@@ -18116,6 +18327,7 @@ export interface operations {
             };
             401: components["responses"]["Unauthorized"];
             403: components["responses"]["Forbidden"];
+            404: components["responses"]["NotFound"];
             422: components["responses"]["UnprocessableEntity"];
             500: components["responses"]["InternalServerError"];
             503: components["responses"]["ServiceUnavailable"];
@@ -18227,6 +18439,7 @@ export interface operations {
             };
             401: components["responses"]["Unauthorized"];
             403: components["responses"]["Forbidden"];
+            404: components["responses"]["NotFound"];
             422: components["responses"]["UnprocessableEntity"];
             500: components["responses"]["InternalServerError"];
             503: components["responses"]["ServiceUnavailable"];
@@ -18478,6 +18691,7 @@ export interface operations {
             };
             401: components["responses"]["Unauthorized"];
             403: components["responses"]["Forbidden"];
+            404: components["responses"]["NotFound"];
             422: components["responses"]["UnprocessableEntity"];
             500: components["responses"]["InternalServerError"];
             503: components["responses"]["ServiceUnavailable"];
@@ -18513,6 +18727,7 @@ export interface operations {
             };
             401: components["responses"]["Unauthorized"];
             403: components["responses"]["Forbidden"];
+            404: components["responses"]["NotFound"];
             422: components["responses"]["UnprocessableEntity"];
             500: components["responses"]["InternalServerError"];
             503: components["responses"]["ServiceUnavailable"];
@@ -19292,6 +19507,7 @@ export interface operations {
             };
             401: components["responses"]["Unauthorized"];
             403: components["responses"]["Forbidden"];
+            404: components["responses"]["NotFound"];
             422: components["responses"]["UnprocessableEntity"];
             500: components["responses"]["InternalServerError"];
             503: components["responses"]["ServiceUnavailable"];
@@ -19326,6 +19542,7 @@ export interface operations {
             };
             401: components["responses"]["Unauthorized"];
             403: components["responses"]["Forbidden"];
+            404: components["responses"]["NotFound"];
             422: components["responses"]["UnprocessableEntity"];
             500: components["responses"]["InternalServerError"];
             503: components["responses"]["ServiceUnavailable"];
@@ -19385,6 +19602,7 @@ export interface operations {
             };
             401: components["responses"]["Unauthorized"];
             403: components["responses"]["Forbidden"];
+            404: components["responses"]["NotFound"];
             422: components["responses"]["UnprocessableEntity"];
             500: components["responses"]["InternalServerError"];
             503: components["responses"]["ServiceUnavailable"];
@@ -19576,6 +19794,7 @@ export interface operations {
             };
             401: components["responses"]["Unauthorized"];
             403: components["responses"]["Forbidden"];
+            404: components["responses"]["NotFound"];
             422: components["responses"]["UnprocessableEntity"];
             500: components["responses"]["InternalServerError"];
             503: components["responses"]["ServiceUnavailable"];
@@ -19773,6 +19992,74 @@ export interface operations {
             503: components["responses"]["ServiceUnavailable"];
         };
     };
+    schedule_provider: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path: {
+                name: string;
+            };
+            cookie?: never;
+        };
+        requestBody: {
+            content: {
+                "application/json": components["schemas"]["AutoDiscover"];
+            };
+        };
+        responses: {
+            /** @description Successful Response */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ProviderSync"];
+                };
+            };
+            401: components["responses"]["Unauthorized"];
+            403: components["responses"]["Forbidden"];
+            404: components["responses"]["NotFound"];
+            409: components["responses"]["Conflict"];
+            413: components["responses"]["RequestEntityTooLarge"];
+            415: components["responses"]["UnsupportedMediaType"];
+            422: components["responses"]["UnprocessableEntity"];
+            424: components["responses"]["FailedDependency"];
+            500: components["responses"]["InternalServerError"];
+            502: components["responses"]["BadGateway"];
+            503: components["responses"]["ServiceUnavailable"];
+        };
+    };
+    unschedule_provider: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path: {
+                name: string;
+            };
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description Successful Response */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ProviderSync"];
+                };
+            };
+            401: components["responses"]["Unauthorized"];
+            403: components["responses"]["Forbidden"];
+            404: components["responses"]["NotFound"];
+            409: components["responses"]["Conflict"];
+            422: components["responses"]["UnprocessableEntity"];
+            424: components["responses"]["FailedDependency"];
+            500: components["responses"]["InternalServerError"];
+            502: components["responses"]["BadGateway"];
+            503: components["responses"]["ServiceUnavailable"];
+        };
+    };
     query_tools: {
         parameters: {
             query?: never;
@@ -19834,6 +20121,7 @@ export interface operations {
             };
             401: components["responses"]["Unauthorized"];
             403: components["responses"]["Forbidden"];
+            404: components["responses"]["NotFound"];
             422: components["responses"]["UnprocessableEntity"];
             500: components["responses"]["InternalServerError"];
             503: components["responses"]["ServiceUnavailable"];
@@ -19874,6 +20162,7 @@ export interface operations {
             };
             401: components["responses"]["Unauthorized"];
             403: components["responses"]["Forbidden"];
+            404: components["responses"]["NotFound"];
             422: components["responses"]["UnprocessableEntity"];
             500: components["responses"]["InternalServerError"];
             503: components["responses"]["ServiceUnavailable"];
@@ -20234,6 +20523,7 @@ export interface operations {
             };
             401: components["responses"]["Unauthorized"];
             403: components["responses"]["Forbidden"];
+            404: components["responses"]["NotFound"];
             422: components["responses"]["UnprocessableEntity"];
             500: components["responses"]["InternalServerError"];
             503: components["responses"]["ServiceUnavailable"];
@@ -20259,6 +20549,7 @@ export interface operations {
             };
             401: components["responses"]["Unauthorized"];
             403: components["responses"]["Forbidden"];
+            404: components["responses"]["NotFound"];
             422: components["responses"]["UnprocessableEntity"];
             500: components["responses"]["InternalServerError"];
             503: components["responses"]["ServiceUnavailable"];
@@ -20353,6 +20644,7 @@ export interface operations {
             };
             401: components["responses"]["Unauthorized"];
             403: components["responses"]["Forbidden"];
+            404: components["responses"]["NotFound"];
             422: components["responses"]["UnprocessableEntity"];
             500: components["responses"]["InternalServerError"];
             503: components["responses"]["ServiceUnavailable"];
@@ -20390,6 +20682,7 @@ export interface operations {
             };
             401: components["responses"]["Unauthorized"];
             403: components["responses"]["Forbidden"];
+            404: components["responses"]["NotFound"];
             422: components["responses"]["UnprocessableEntity"];
             500: components["responses"]["InternalServerError"];
             503: components["responses"]["ServiceUnavailable"];
@@ -21028,6 +21321,7 @@ export interface operations {
             };
             401: components["responses"]["Unauthorized"];
             403: components["responses"]["Forbidden"];
+            404: components["responses"]["NotFound"];
             422: components["responses"]["UnprocessableEntity"];
             500: components["responses"]["InternalServerError"];
             503: components["responses"]["ServiceUnavailable"];
@@ -21064,6 +21358,7 @@ export interface operations {
             };
             401: components["responses"]["Unauthorized"];
             403: components["responses"]["Forbidden"];
+            404: components["responses"]["NotFound"];
             422: components["responses"]["UnprocessableEntity"];
             500: components["responses"]["InternalServerError"];
             503: components["responses"]["ServiceUnavailable"];
@@ -21301,6 +21596,7 @@ export interface operations {
             };
             401: components["responses"]["Unauthorized"];
             403: components["responses"]["Forbidden"];
+            404: components["responses"]["NotFound"];
             422: components["responses"]["UnprocessableEntity"];
             500: components["responses"]["InternalServerError"];
             503: components["responses"]["ServiceUnavailable"];
@@ -21335,6 +21631,7 @@ export interface operations {
             };
             401: components["responses"]["Unauthorized"];
             403: components["responses"]["Forbidden"];
+            404: components["responses"]["NotFound"];
             422: components["responses"]["UnprocessableEntity"];
             500: components["responses"]["InternalServerError"];
             503: components["responses"]["ServiceUnavailable"];
@@ -21401,7 +21698,7 @@ export interface operations {
                     [name: string]: unknown;
                 };
                 content: {
-                    "application/json": components["schemas"]["ProviderDefinition"];
+                    "application/json": components["schemas"]["ProviderView"];
                 };
             };
             401: components["responses"]["Unauthorized"];
@@ -21672,6 +21969,7 @@ export interface operations {
             };
             401: components["responses"]["Unauthorized"];
             403: components["responses"]["Forbidden"];
+            404: components["responses"]["NotFound"];
             422: components["responses"]["UnprocessableEntity"];
             500: components["responses"]["InternalServerError"];
             503: components["responses"]["ServiceUnavailable"];
@@ -21697,6 +21995,7 @@ export interface operations {
             };
             401: components["responses"]["Unauthorized"];
             403: components["responses"]["Forbidden"];
+            404: components["responses"]["NotFound"];
             422: components["responses"]["UnprocessableEntity"];
             500: components["responses"]["InternalServerError"];
             503: components["responses"]["ServiceUnavailable"];
@@ -21834,6 +22133,7 @@ export interface operations {
             };
             401: components["responses"]["Unauthorized"];
             403: components["responses"]["Forbidden"];
+            404: components["responses"]["NotFound"];
             422: components["responses"]["UnprocessableEntity"];
             500: components["responses"]["InternalServerError"];
             503: components["responses"]["ServiceUnavailable"];
@@ -21868,6 +22168,7 @@ export interface operations {
             };
             401: components["responses"]["Unauthorized"];
             403: components["responses"]["Forbidden"];
+            404: components["responses"]["NotFound"];
             422: components["responses"]["UnprocessableEntity"];
             500: components["responses"]["InternalServerError"];
             503: components["responses"]["ServiceUnavailable"];
@@ -22008,6 +22309,7 @@ export interface operations {
             };
             401: components["responses"]["Unauthorized"];
             403: components["responses"]["Forbidden"];
+            404: components["responses"]["NotFound"];
             422: components["responses"]["UnprocessableEntity"];
             500: components["responses"]["InternalServerError"];
             503: components["responses"]["ServiceUnavailable"];
@@ -22047,6 +22349,7 @@ export interface operations {
             };
             401: components["responses"]["Unauthorized"];
             403: components["responses"]["Forbidden"];
+            404: components["responses"]["NotFound"];
             422: components["responses"]["UnprocessableEntity"];
             500: components["responses"]["InternalServerError"];
             503: components["responses"]["ServiceUnavailable"];
@@ -22347,6 +22650,7 @@ export interface operations {
             };
             401: components["responses"]["Unauthorized"];
             403: components["responses"]["Forbidden"];
+            404: components["responses"]["NotFound"];
             422: components["responses"]["UnprocessableEntity"];
             500: components["responses"]["InternalServerError"];
             503: components["responses"]["ServiceUnavailable"];
@@ -22381,6 +22685,7 @@ export interface operations {
             };
             401: components["responses"]["Unauthorized"];
             403: components["responses"]["Forbidden"];
+            404: components["responses"]["NotFound"];
             422: components["responses"]["UnprocessableEntity"];
             500: components["responses"]["InternalServerError"];
             503: components["responses"]["ServiceUnavailable"];
@@ -22555,6 +22860,7 @@ export interface operations {
             };
             401: components["responses"]["Unauthorized"];
             403: components["responses"]["Forbidden"];
+            404: components["responses"]["NotFound"];
             422: components["responses"]["UnprocessableEntity"];
             500: components["responses"]["InternalServerError"];
             503: components["responses"]["ServiceUnavailable"];
@@ -22589,6 +22895,7 @@ export interface operations {
             };
             401: components["responses"]["Unauthorized"];
             403: components["responses"]["Forbidden"];
+            404: components["responses"]["NotFound"];
             422: components["responses"]["UnprocessableEntity"];
             500: components["responses"]["InternalServerError"];
             503: components["responses"]["ServiceUnavailable"];
@@ -22763,6 +23070,7 @@ export interface operations {
             };
             401: components["responses"]["Unauthorized"];
             403: components["responses"]["Forbidden"];
+            404: components["responses"]["NotFound"];
             422: components["responses"]["UnprocessableEntity"];
             500: components["responses"]["InternalServerError"];
             503: components["responses"]["ServiceUnavailable"];
@@ -22797,6 +23105,7 @@ export interface operations {
             };
             401: components["responses"]["Unauthorized"];
             403: components["responses"]["Forbidden"];
+            404: components["responses"]["NotFound"];
             422: components["responses"]["UnprocessableEntity"];
             500: components["responses"]["InternalServerError"];
             503: components["responses"]["ServiceUnavailable"];
@@ -22971,6 +23280,7 @@ export interface operations {
             };
             401: components["responses"]["Unauthorized"];
             403: components["responses"]["Forbidden"];
+            404: components["responses"]["NotFound"];
             422: components["responses"]["UnprocessableEntity"];
             500: components["responses"]["InternalServerError"];
             503: components["responses"]["ServiceUnavailable"];
@@ -23005,6 +23315,7 @@ export interface operations {
             };
             401: components["responses"]["Unauthorized"];
             403: components["responses"]["Forbidden"];
+            404: components["responses"]["NotFound"];
             422: components["responses"]["UnprocessableEntity"];
             500: components["responses"]["InternalServerError"];
             503: components["responses"]["ServiceUnavailable"];
@@ -23179,6 +23490,7 @@ export interface operations {
             };
             401: components["responses"]["Unauthorized"];
             403: components["responses"]["Forbidden"];
+            404: components["responses"]["NotFound"];
             422: components["responses"]["UnprocessableEntity"];
             500: components["responses"]["InternalServerError"];
             503: components["responses"]["ServiceUnavailable"];
@@ -23213,6 +23525,7 @@ export interface operations {
             };
             401: components["responses"]["Unauthorized"];
             403: components["responses"]["Forbidden"];
+            404: components["responses"]["NotFound"];
             422: components["responses"]["UnprocessableEntity"];
             500: components["responses"]["InternalServerError"];
             503: components["responses"]["ServiceUnavailable"];
@@ -23387,6 +23700,7 @@ export interface operations {
             };
             401: components["responses"]["Unauthorized"];
             403: components["responses"]["Forbidden"];
+            404: components["responses"]["NotFound"];
             422: components["responses"]["UnprocessableEntity"];
             500: components["responses"]["InternalServerError"];
             503: components["responses"]["ServiceUnavailable"];
@@ -23421,6 +23735,7 @@ export interface operations {
             };
             401: components["responses"]["Unauthorized"];
             403: components["responses"]["Forbidden"];
+            404: components["responses"]["NotFound"];
             422: components["responses"]["UnprocessableEntity"];
             500: components["responses"]["InternalServerError"];
             503: components["responses"]["ServiceUnavailable"];
@@ -23595,6 +23910,7 @@ export interface operations {
             };
             401: components["responses"]["Unauthorized"];
             403: components["responses"]["Forbidden"];
+            404: components["responses"]["NotFound"];
             422: components["responses"]["UnprocessableEntity"];
             500: components["responses"]["InternalServerError"];
             503: components["responses"]["ServiceUnavailable"];
@@ -23629,6 +23945,7 @@ export interface operations {
             };
             401: components["responses"]["Unauthorized"];
             403: components["responses"]["Forbidden"];
+            404: components["responses"]["NotFound"];
             422: components["responses"]["UnprocessableEntity"];
             500: components["responses"]["InternalServerError"];
             503: components["responses"]["ServiceUnavailable"];
@@ -23837,6 +24154,7 @@ export interface operations {
             };
             401: components["responses"]["Unauthorized"];
             403: components["responses"]["Forbidden"];
+            404: components["responses"]["NotFound"];
             422: components["responses"]["UnprocessableEntity"];
             500: components["responses"]["InternalServerError"];
             503: components["responses"]["ServiceUnavailable"];
@@ -23872,6 +24190,7 @@ export interface operations {
             };
             401: components["responses"]["Unauthorized"];
             403: components["responses"]["Forbidden"];
+            404: components["responses"]["NotFound"];
             422: components["responses"]["UnprocessableEntity"];
             500: components["responses"]["InternalServerError"];
             503: components["responses"]["ServiceUnavailable"];
@@ -24443,6 +24762,7 @@ export interface operations {
             };
             401: components["responses"]["Unauthorized"];
             403: components["responses"]["Forbidden"];
+            404: components["responses"]["NotFound"];
             422: components["responses"]["UnprocessableEntity"];
             500: components["responses"]["InternalServerError"];
             503: components["responses"]["ServiceUnavailable"];
@@ -24480,6 +24800,7 @@ export interface operations {
             };
             401: components["responses"]["Unauthorized"];
             403: components["responses"]["Forbidden"];
+            404: components["responses"]["NotFound"];
             422: components["responses"]["UnprocessableEntity"];
             500: components["responses"]["InternalServerError"];
             503: components["responses"]["ServiceUnavailable"];
@@ -24760,6 +25081,7 @@ export interface operations {
             };
             401: components["responses"]["Unauthorized"];
             403: components["responses"]["Forbidden"];
+            404: components["responses"]["NotFound"];
             422: components["responses"]["UnprocessableEntity"];
             500: components["responses"]["InternalServerError"];
             503: components["responses"]["ServiceUnavailable"];

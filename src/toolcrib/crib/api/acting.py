@@ -17,7 +17,6 @@ from toolcrib.crib import runs as run_parts
 from toolcrib.crib import tools as tool_parts
 from toolcrib.crib import workflows as workflow_parts
 from toolcrib.crib.api.definitions import reference_to
-from toolcrib.crib.api.queries import Queries
 
 if TYPE_CHECKING:
     from toolcrib.contracts import (
@@ -109,9 +108,9 @@ class ActingCrib:
         return tool_parts.ToolListing(self.registry, self._parts.visibility, self._actor, self.clock)
 
     @cached_property
-    def queries(self) -> Queries:
+    def queries(self) -> tool_parts.Queries:
         """Filters, sorts and counts over all that the principal may see."""
-        return Queries(self._parts, self._actor, lambda: self.conversations, self._list)
+        return tool_parts.Queries(self._parts, self._actor, lambda: self.conversations, self._list)
 
     async def _list(self, resource: ResourceName) -> Sequence[Any]:
         """All that the realm has of something; of tools those that the principal may see."""

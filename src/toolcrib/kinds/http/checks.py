@@ -54,7 +54,8 @@ def check_http(tool: ToolDefinition, implementation: HttpImplementation) -> None
 
 def _problems(tool: ToolDefinition, implementation: HttpImplementation) -> Iterator[str]:
     yield from _address_problems(implementation)
-    yield from _header_problems(implementation.headers)
+    if implementation.headers:
+        yield from _header_problems(implementation.headers)
     places = [
         (found.place, found.name.lower() if found.place == "header" else found.name)
         for found in implementation.parameters

@@ -7,11 +7,11 @@ from typing import TYPE_CHECKING, Any, Final, TypeVar, overload
 from msgspec import Struct
 
 from toolcrib.contracts import InvalidInput, Json, JsonSchema
-from toolcrib.contracts.runs.executions import AskedOf
-from toolcrib.contracts.runs.stream import LogLevel
 from toolcrib.infrastructure.store.ports.transactions import Doer, NoTransactions, Work
 
 if TYPE_CHECKING:
+    from toolcrib.contracts.runs.executions import AskedOf
+    from toolcrib.contracts.runs.stream import LogLevel
     from toolcrib.infrastructure.net import HttpSession
 
 AnswerT = TypeVar("AnswerT")
@@ -27,7 +27,7 @@ def report_nothing(done: float, total: float | None, message: str) -> None:
     del done, total, message
 
 
-def log_nothing(level: LogLevel, message: str) -> None:
+def log_nothing(level: "LogLevel", message: str) -> None:
     """There are no followers."""
     del level, message
 
@@ -42,7 +42,7 @@ class Ask(Struct, frozen=True):
     question: str
     answer_type: Any = str
     name: str | None = None
-    asked_of: AskedOf = "person"
+    asked_of: "AskedOf" = "person"
     max_tokens: int | None = None
 
     @classmethod
@@ -112,7 +112,7 @@ class ToolContext(Struct, frozen=True):
     report: Callable[[float, float | None, str], None] = report_nothing
     """Shows progress; call `progress` instead."""
 
-    log_live: Callable[[LogLevel, str], None] = log_nothing
+    log_live: "Callable[[LogLevel, str], None]" = log_nothing
     """Shows a message; call `log` instead."""
 
     ask_caller: Callable[[Sequence[Ask]], Awaitable[Sequence[Any]]] = refuse_to_ask
@@ -204,7 +204,7 @@ class ToolContext(Struct, frozen=True):
         """
         return list(await self.ask_caller(asks))
 
-    def log(self, message: str, level: LogLevel = "info") -> None:
+    def log(self, message: str, level: "LogLevel" = "info") -> None:
         """Tell what the call is doing, to those who follow the run (the event `log`) and to its MCP client.
 
         It returns at once, records nothing, and never fails, also without followers. Secrets of the call are redacted,

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import builtins
 from collections.abc import Awaitable, Callable, Iterable, Sequence
-from typing import TYPE_CHECKING, Any, Final, TypeVar
+from typing import TYPE_CHECKING, Any, Final, Protocol, TypeVar
 
 from toolcrib.core.policy import permits, visible_approvals
 from toolcrib.crib.container.access import readable_runs
@@ -24,13 +24,24 @@ from toolcrib.infrastructure.queries.grammar import Condition, Every, equal
 from toolcrib.infrastructure.store.ports.queried_fields import EVERYTHING
 
 if TYPE_CHECKING:
-    from toolcrib.contracts import Principal
-    from toolcrib.crib.agents import Conversations
+    from toolcrib.contracts import Conversation, Principal
     from toolcrib.crib.container import Actor, CribServices
 
 T = TypeVar("T")
 
 _DRAFT_VERBS: Final = ("read", "write", "publish")
+
+
+class QueriedConversations(Protocol):
+    """What is asked of the conversations of the principal."""
+
+    def readable(self, who: Principal, *, everybody: bool) -> Condition:
+        """What is true of those that it may read."""
+        ...
+
+    async def settle_turns(self, found: Sequence[Conversation]) -> Sequence[Conversation]:
+        """Conversations with their last turns counted."""
+        ...
 
 
 class Queries:
@@ -47,7 +58,7 @@ class Queries:
         self,
         parts: CribServices,
         actor: Actor,
-        conversations: Callable[[], Conversations],
+        conversations: Callable[[], QueriedConversations],
         lists: Callable[[ResourceName], Awaitable[Sequence[Any]]],
     ) -> None:
         self._store = parts.outside.store

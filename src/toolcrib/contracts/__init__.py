@@ -1,6 +1,6 @@
 """The contracts of Toolcrib: schemas of data that is stored, sent or shown. Pydantic models and structs only, no I/O.
 
-Those of workflows are in `toolcrib.contracts.workflows`. Imports no other package. Decisions: docs/decisions/0001, 0039.
+Workflows have theirs in `toolcrib.contracts.workflows`. Imports no other package. Decisions: docs/decisions/0001, 0039.
 """
 
 from typing import TYPE_CHECKING

@@ -1,7 +1,6 @@
 """The contracts of Toolcrib: schemas of data that is stored, sent or shown. Pydantic models and structs only, no I/O.
 
-Contracts of workflows are exported by `toolcrib.contracts.workflows` only. Every package imports this one; it imports
-none. Decisions: docs/decisions/0001 (contracts), 0039 (one commit per step).
+Workflows have theirs in `toolcrib.contracts.workflows`. Imports no other package. Decisions: docs/decisions/0001, 0039.
 """
 
 from typing import TYPE_CHECKING
@@ -142,6 +141,8 @@ if TYPE_CHECKING:
         ReferenceReading,
         ReferenceSnapshot,
         ReferenceSource,
+        ReferenceValue,
+        ReferenceValues,
         ServerVariable,
         ServiceAccount,
         SyncResult,
@@ -375,10 +376,9 @@ else:
             ),
             "toolcrib.contracts.base.errors": (
                 "Conflict EgressDenied ErrorCode Fenced IdempotencyConflict IdempotencyMismatch InvalidDefinition "
-                "InvalidExpression InvalidInput "
-                "InvalidSettings JournalDivergence MODEL_ERROR_KINDS ModelError ModelErrorKind NotFound "
-                "PermissionDenied RETRYABLE_MODEL_ERRORS Reason ReconnectRequired RunNotCompleted ToolError "
-                "ToolcribError Unauthenticated Unavailable"
+                "InvalidExpression InvalidInput InvalidSettings JournalDivergence MODEL_ERROR_KINDS ModelError "
+                "ModelErrorKind NotFound PermissionDenied RETRYABLE_MODEL_ERRORS Reason ReconnectRequired "
+                "RunNotCompleted ToolError ToolcribError Unauthenticated Unavailable"
             ),
             "toolcrib.contracts.base.identity": (
                 "cache_key call_id canonical content_hash digest hash_call idempotency_key"
@@ -402,8 +402,8 @@ else:
             ),
             "toolcrib.contracts.providers.providers": (
                 "AutoDiscover NAME_PATTERN PromptFragment ProviderData ProviderDefinition ProviderSync "
-                "ReferenceReading ReferenceSnapshot ReferenceSource ServerVariable ServiceAccount SyncResult "
-                "account_of"
+                "ReferenceReading ReferenceSnapshot ReferenceSource ReferenceValue ReferenceValues ServerVariable "
+                "ServiceAccount SyncResult account_of"
             ),
             "toolcrib.contracts.runs.approvals": (
                 "Approval ApprovalPage ApprovalPreview ApprovalStatus ApprovalView approval_id approval_signal "
@@ -691,6 +691,8 @@ __all__ = [
     "ReferenceReading",
     "ReferenceSnapshot",
     "ReferenceSource",
+    "ReferenceValue",
+    "ReferenceValues",
     "Replay",
     "RequireConfirmation",
     "ResolvedTool",

@@ -26,6 +26,7 @@ if TYPE_CHECKING:
         ProviderDefinition,
         ReferenceReading,
         ReferenceSnapshot,
+        ReferenceValues,
         Revocation,
         SecretEntry,
         SecretScope,
@@ -345,6 +346,18 @@ class ReferenceData(Facade):
                 print(reading.fetched_at, reading.size, reading.refused)
         """
         return self._loop.run(self._reference_data.history, provider, name)
+
+    def values(self, provider: str, name: str) -> ReferenceValues:
+        """The values of a list that are in use, however old they are.
+
+        Raises:
+            NotFound: No such provider, it declares no such list, or the list was never read.
+
+        Example:
+            stages = crib.reference_data.values("crm", "stages")
+            print([each.label for each in stages.values])
+        """
+        return self._loop.run(self._reference_data.values, provider, name)
 
     def sync_due(self) -> Sequence[ReferenceSnapshot]:
         """Read every list of a realm whose schedule says so and whose turn no other process has taken.

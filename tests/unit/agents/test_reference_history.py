@@ -8,7 +8,7 @@ import pytest
 from tests.unit.agents.test_reference_sync import HOUR, House
 from tests.unit.runs_trace.house import StillClock
 from toolcrib import Crib, ReferenceSource, tool
-from toolcrib.contracts import ProviderDefinition, Unavailable
+from toolcrib.contracts import NotFound, ProviderDefinition, Unavailable
 from toolcrib.crib.maintenance import by_the_clock, forget_what_has_expired, sync_reference_data
 from toolcrib.infrastructure.store import MemoryStore
 
@@ -202,3 +202,30 @@ async def test_a_store_that_is_not_there_is_logged_and_asked_again(caplog: pytes
 
     assert len(tried) == 2
     assert "fails failed; trying again in 5.0 s" in caplog.text
+
+
+@pytest.mark.requirement("agentic.reference_values")
+async def test_the_values_in_use_are_those_of_the_last_reading_that_is_believed():
+    house = await house_with(10)
+    used = await house.crib.reference_data.values("crm", "stages")
+    house.crm.stages = []
+    (doubtful,) = await house.crib.reference_data.sync()
+    still_used = await house.crib.reference_data.values("crm", "stages")
+
+    assert [(each.value, each.label) for each in used.values][:2] == [("0", "stage 0"), ("1", "stage 1")]
+    assert doubtful.error is not None
+    assert still_used == used
+    assert (used.id, used.fetched_at) == (doubtful.id, doubtful.fetched_at)
+
+
+@pytest.mark.requirement("agentic.reference_values")
+async def test_values_of_a_definition_need_no_reading_and_others_are_refused_until_they_are_read():
+    fixed = await House(source=ReferenceSource(name="stages", values=("lead", "won"))).ready()
+    unread = await House(source=STAGES).ready()
+
+    written = await fixed.crib.reference_data.values("crm", "stages")
+    with pytest.raises(NotFound, match="toolcrib reference sync crm stages"):
+        await unread.crib.reference_data.values("crm", "stages")
+
+    assert [each.value for each in written.values] == ["lead", "won"]
+    assert (written.id, written.fetched_at) == (None, None)

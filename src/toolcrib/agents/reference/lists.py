@@ -115,6 +115,13 @@ class References:
         ]
         return [*await context.wait_all(list(reading.values())), *fixed]
 
+    async def newest(self, realm: str, source: ReferenceSource) -> ReferenceList | None:
+        """The list as it is in use, however old; null if it was never read."""
+        if source.tool is None:
+            return read_reference(source, None, fetched_at=self._clock.now())
+        known = await self.snapshots.newest(realm, source)
+        return None if known is None else await self._load(realm, self._snapshot_entry(source, known))
+
     async def sync(
         self, principal: Principal, source: ReferenceSource, fetch: Fetch, *, accept: bool = False
     ) -> Snapshot:
@@ -202,7 +209,7 @@ class References:
     def _age_s(self, snapshot: Snapshot) -> float:
         return max((self._clock.now() - snapshot.fetched_at).total_seconds(), 0.0)
 
-    def _snapshot_entry(self, source: ReferenceSource, snapshot: Snapshot, warning: str | None = None) -> Json:
+    def _snapshot_entry(self, source: ReferenceSource, snapshot: Snapshot, warning: str | None = None) -> JsonObject:
         """What a run writes down of the snapshot that it uses."""
         return {
             "name": source.name,

@@ -93,6 +93,29 @@ class ReferenceReading(Contract):
     """Why the list was not believed, if it was not."""
 
 
+class ReferenceValue(Contract):
+    """One valid value."""
+
+    value: Json
+    """What is sent: text, a number or a boolean."""
+    label: str
+    """What people say; the value itself where the list has no labels."""
+    extra: JsonObject = Field(default_factory=dict)
+    """Everything else that the list says about it."""
+
+
+class ReferenceValues(Contract):
+    """The values of one list of a provider that are in use."""
+
+    provider: str
+    name: str
+    id: str | None = None
+    """Content hash of the snapshot; null if the values are in the provider's definition."""
+    fetched_at: Timestamp | None = None
+    """When they were read; null as for `id`."""
+    values: tuple[ReferenceValue, ...]
+
+
 NAME_PATTERN = r"^[A-Za-z][A-Za-z0-9_.\-]{0,127}$"
 """Names of providers and tools."""
 

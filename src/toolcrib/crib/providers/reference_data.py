@@ -1,4 +1,4 @@
-"""Reference data of providers outside of runs: show the last snapshot, and sync it.
+"""Reference data of providers outside of runs: show the last snapshot and its values, and sync it.
 
 Agentic tools sync what they need by themselves; use this to inspect the values or to sync them in advance.
 """
@@ -16,6 +16,8 @@ from toolcrib.contracts import (
     ReferenceReading,
     ReferenceSnapshot,
     ReferenceSource,
+    ReferenceValue,
+    ReferenceValues,
     ToolEnvelope,
 )
 from toolcrib.core.runs import Result
@@ -77,6 +79,26 @@ class ReferenceData:
         who = await self._actor.authorize()
         source = self._references.source_of(who.realm, provider, name)
         return await self._references.snapshots.readings(who.realm, source)
+
+    async def values(self, provider: str, name: str) -> ReferenceValues:
+        """The values of a list that are in use, however old they are.
+
+        Raises:
+            NotFound: No such provider, it declares no such list, or the list was never read.
+
+        Example:
+            stages = await crib.reference_data.values("crm", "stages")
+            print([each.label for each in stages.values])
+        """
+        who = await self._actor.authorize()
+        source = self._references.source_of(who.realm, provider, name)
+        found = await self._references.newest(who.realm, source)
+        if found is None:
+            msg = f"reference data {name!r} of provider {provider!r} was never read; read it: "
+            raise NotFound(f"{msg}`toolcrib reference sync {provider} {name}`")
+        items = (ReferenceValue(value=each.value, label=each.label, extra=each.extra) for each in found.items)
+        fetched_at = None if found.id is None else found.fetched_at
+        return ReferenceValues(provider=provider, name=name, id=found.id, fetched_at=fetched_at, values=tuple(items))
 
     async def sync_due(self) -> Sequence[ReferenceSnapshot]:
         """Read every list of a realm whose schedule says so and whose turn no other process has taken.

@@ -15,6 +15,7 @@ from ipaddress import ip_address
 from typing import TYPE_CHECKING, Any, Final, NamedTuple, cast
 from urllib.parse import urlsplit
 
+from starlette.routing import Route
 from starlette.types import Receive, Scope, Send
 
 from toolcrib.contracts import McpServerDefinition, NotFound, PermissionDenied, Principal, Unavailable
@@ -146,8 +147,8 @@ class McpEndpoint:
         self._transports = None
 
 
-class SseEndpoint:
-    """The same for clients of revision 2024-11-05, as an ASGI application of its own.
+class _SseEndpoint:
+    """The endpoint for clients of revision 2024-11-05, as an ASGI application of its own.
 
     Args:
         endpoint: Has the sessions.
@@ -159,6 +160,12 @@ class SseEndpoint:
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         """Answer a request at one of `SSE_PATHS`."""
         await self._endpoint.answer_sse(scope, receive, send)
+
+
+def mcp_routes(endpoint: McpEndpoint) -> list[Route]:
+    """The routes of all addresses of an endpoint."""
+    by_sse = _SseEndpoint(endpoint)
+    return [*(Route(path, endpoint) for path in PATHS), *(Route(path, by_sse) for path in SSE_PATHS)]
 
 
 def _server_for(crib: Crib, *, self_approval: bool) -> "McpServer":

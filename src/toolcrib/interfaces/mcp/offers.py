@@ -200,6 +200,12 @@ class ToolOffers:
         selected = self._selected(await self.crib.authorize())
         return selected is None or tool_name in selected
 
+    async def concerns(self, provider: str) -> bool:
+        """Whether the client is shown what a provider has: where tools are selected, if one is the provider's."""
+        if self.server is None and self._name_of is None:
+            return True
+        return any(tool.definition.provider == provider for tool in await self.visible())
+
     @property
     def _selection(self) -> tuple[tuple[str, ...], ...]:
         return () if self.server is None else (self.server.tools, self.server.excluded_tools)

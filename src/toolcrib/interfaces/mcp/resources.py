@@ -1,8 +1,9 @@
-"""Resources of the MCP server: runs, their attachments, and tools that are offered as resources.
+"""Resources of the MCP server: runs, their attachments, reference data, and tools that are offered as resources.
 
 `toolcrib://runs/{run_id}` is the state of a run as JSON: status, output or error, cost and what it waits for.
 `toolcrib://runs/{run_id}/attachments/{digest}` is the payload of an attachment. A principal reads its own runs and
-those that it has a grant for. To read a tool's resource is a call of the tool.
+those that it has a grant for. `toolcrib://reference-data/{provider}/{list}` has the values of a list that are in use,
+for principals that may read the provider. To read a tool's resource is a call of the tool.
 """
 
 import base64
@@ -13,6 +14,7 @@ from typing import Final, TypeAlias, cast
 import mcp_types as types
 
 from toolcrib.contracts import Json, JsonObject, NotFound, ToolRevision
+from toolcrib.core.policy import permits
 from toolcrib.crib import ActingCrib
 from toolcrib.interfaces.mcp.offers import Offered, ToolOffers, offer_of, parse_arguments
 from toolcrib.interfaces.mcp.results import as_text, why
@@ -21,6 +23,9 @@ from toolcrib.kinds.mcp.shape import McpImplementation
 Contents: TypeAlias = types.TextResourceContents | types.BlobResourceContents
 
 _RUN: Final = re.compile(r"toolcrib://runs/(?P<run_id>run_[0-9a-z]{1,64})(?:/attachments/(?P<digest>[0-9a-f]{64}))?")
+_LIST: Final = re.compile(
+    r"toolcrib://reference-data/(?P<provider>[A-Za-z][A-Za-z0-9_.\-]{0,127})/(?P<name>[A-Za-z_][A-Za-z0-9_]{0,127})"
+)
 OPEN: Final = frozenset({"queued", "running", "awaiting_approval", "awaiting_client", "awaiting_answer"})
 """Statuses of runs that have not ended."""
 _PAGE: Final = 50
@@ -40,6 +45,13 @@ _TEMPLATES: Final = (
         title="Attachment",
         description="What accompanies the output of a call: an image, a table, or a whole output that was cut",
     ),
+    types.ResourceTemplate(
+        uri_template="toolcrib://reference-data/{provider}/{list}",
+        name="reference_data",
+        title="Reference data",
+        description="The valid values of an argument, with their labels, as they were read last",
+        mime_type=_JSON,
+    ),
 )
 
 
@@ -55,7 +67,7 @@ class McpResources:
         self._crib = offers.crib
 
     async def page(self, cursor: str | None) -> types.ListResourcesResult:
-        """The resources of tools, then the runs of the principal, newest first.
+        """The resources of tools and the reference data, then the runs of the principal, newest first.
 
         Args:
             cursor: Id of a run: only older ones. Null for the beginning.
@@ -63,7 +75,7 @@ class McpResources:
         who = await self._crib.authorize()
         runs = await self._crib.store.journal.runs(who.realm, made_by=who.id, before=cursor, limit=_PAGE + 1)
         shown = runs[:_PAGE]
-        resources = [] if cursor is not None else await self._fixed()
+        resources = [] if cursor is not None else [*await self._fixed(), *await self._lists()]
         resources += [
             types.Resource(
                 uri=f"toolcrib://runs/{run.run_id}",
@@ -99,6 +111,10 @@ class McpResources:
             NotFound: There is no such resource for this principal, or the tool has failed.
             PermissionDenied: The run belongs to another principal.
         """
+        reference = _LIST.fullmatch(uri)
+        if reference is not None:
+            contents = [await self._read_list(uri, reference["provider"], reference["name"])]
+            return types.ReadResourceResult(contents=list(contents))
         found = _RUN.fullmatch(uri)
         if found is None:
             contents = await self._call(uri)
@@ -148,13 +164,36 @@ class McpResources:
         offered = await self._offers.all("resource")
         return [_resource(each) for each in offered if not offer_of(each.tool).variables]
 
+    async def _lists(self) -> list[types.Resource]:
+        await self._crib.authorize(newest=True)
+        return [
+            types.Resource(
+                uri=f"toolcrib://reference-data/{each.provider}/{each.name}",
+                name=each.name,
+                title=f"{each.name} of {each.provider}",
+                description=f"Valid values that {each.provider} declares",
+                mime_type=_JSON,
+            )
+            for each in await self._crib.reference_data.list()
+            if await self._may_read(each.provider)
+        ]
+
+    async def _read_list(self, uri: str, provider: str, name: str) -> Contents:
+        if not await self._may_read(provider):
+            raise _unknown(uri)
+        found = await self._crib.reference_data.values(provider, name)
+        return types.TextResourceContents(uri=uri, mime_type=_JSON, text=found.model_dump_json())
+
+    async def _may_read(self, provider: str) -> bool:
+        who = await self._crib.authorize(newest=True)
+        return permits(who.grants, f"ai://providers/{provider}/read") and await self._offers.concerns(provider)
+
     async def _call(self, uri: str) -> Sequence[Contents]:
         crib = self._crib
         tool = await self.find(uri)
         arguments = None if tool is None else offer_of(tool).arguments_of(uri)
         if tool is None or arguments is None:
-            msg = f"there is no resource {uri[:200]!r}; list resources and templates for those there are"
-            raise NotFound(msg)
+            raise _unknown(uri)
         result = await crib.invoke(f"{tool.name}@{tool.content_hash}", parse_arguments(tool, arguments))
         if not result.ok:
             raise NotFound(f"run {result.run_id} of {tool.name!r} has no output: {why(result)}")
@@ -165,6 +204,10 @@ class McpResources:
         output, kind = _unwrap(tool, result.summary.output)
         kind = offer_of(tool).mime_type or kind or ("text/plain" if isinstance(output, str) else _JSON)
         return [types.TextResourceContents(uri=uri, mime_type=kind, text=as_text(output))]
+
+
+def _unknown(uri: str) -> NotFound:
+    return NotFound(f"there is no resource {uri[:200]!r}; list resources and templates for those there are")
 
 
 def _unwrap(tool: ToolRevision, output: Json) -> tuple[Json, str | None]:

@@ -21,7 +21,7 @@ from toolcrib.contracts.base.base import release
 from toolcrib.contracts.schemas import contract_schemas
 from toolcrib.crib import Crib
 from toolcrib.crib.maintenance import maintenance_loop
-from toolcrib.interfaces.mcp.http import PATHS, SSE_PATHS, McpEndpoint, SseEndpoint
+from toolcrib.interfaces.mcp.http import PATHS, SSE_PATHS, McpEndpoint, mcp_routes
 from toolcrib.interfaces.server.a2a.agent_address import PATTERNS, A2aEndpoint
 from toolcrib.interfaces.server.agents import agents, executions, named, triggers
 from toolcrib.interfaces.server.agui import endpoint as agui
@@ -146,11 +146,7 @@ def create_app(
     app.add_api_route(f"{API}/schemas", _schemas, tags=["schemas"], dependencies=[needs_key])
     agui.router.add_to(app.router, "", needs_key)
     triggers.hooks.add_to(app.router, "", None)
-    for path in PATHS:
-        app.router.routes.append(Route(path, app.state.mcp))
-    by_sse = SseEndpoint(app.state.mcp)
-    for path in SSE_PATHS:
-        app.router.routes.append(Route(path, by_sse))
+    app.router.routes += mcp_routes(app.state.mcp)
     if tokens is not None:
         app.router.routes += _resource_routes(tokens)
     by_a2a = A2aEndpoint(crib)

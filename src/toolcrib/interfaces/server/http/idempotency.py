@@ -2,7 +2,7 @@
 
 A record in the store has, per principal and key, what was asked, the run that was begun for it, and the answer. The id
 of the run is in the record before the run is: a request that is sent again after a crash finds its run, and waits for
-it. Decision: docs/decisions/0051.
+it. Decision: docs/decisions/0052.
 """
 
 import base64

@@ -30,7 +30,7 @@ GLOSSARY = Path("docs/glossary.md")
 SPECIFICATIONS = Path("docs/specifications.md")
 ENTRIES_LIMIT = 12
 MODULES_LIMIT = 760
-"""600 for the engine; the rest for testing, projects, doors and operation (docs/decisions/0046-front.md, 0049, 0012)."""
+"""600 for the engine; the rest for testing, projects, doors and operation (docs/decisions/0012, 0046 and 0049)."""
 ARGUMENTS_LIMIT = 8
 FACADES = {"sync", "client"}
 """The packages that `tools/sync_facade.py` and `tools/rest_client.py` write, with the names of what they front."""

@@ -47,9 +47,12 @@ INTERNAL: Final = {
     "Connections.ticket": "the server's part of a redirect",
     "Conversations.begin": "called by the execution service",
     "Conversations.create": "called by the execution service",
+    "Conversations.readable": "the part of `crib.queries`",
     "Conversations.settle": "called by the execution service",
+    "Conversations.settle_turns": "the part of `crib.queries`",
     "Executions.follow_closely": "the server's form of `follow`",
     "Executions.run_for": "a check of other parts",
+    "Executions.with_files": "adds the files of a request to its input, for `start`",
     "Prompts.of": "makes the part",
 }
 """Public methods that other modules of the crib call, and users do not."""

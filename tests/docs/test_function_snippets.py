@@ -15,6 +15,7 @@ from tests.docs.test_snippets import run, shown, snippets
 from tests.docs.test_walkthroughs import PAGES as FOLLOWED
 from tests.unit.executions.house import agent
 from tests.unit.openai_endpoint.served import endpoint
+from tests.unit.rest_client.served import served
 from toolcrib import Crib, EgressPolicy, tool
 from toolcrib.contracts import EvaluationDataset, ToolcribError, TriggerDefinition
 from toolcrib.core.policy import GuardedCall, Objection
@@ -146,6 +147,34 @@ async def test_the_page_about_a2a_asks_an_agent_with_the_client_and_imports_anot
         with pytest.raises(ToolcribError, match="egress denied"):
             await run(bring, {"crib": crib})
     assert names["event"].status_update.status.state == TaskState.TASK_STATE_COMPLETED
+
+
+async def test_the_client_of_its_page_calls_a_tool_follows_it_and_meets_a_problem(
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    (block,) = snippets("clients")
+    async with served() as (server, url):
+        server.crib.add(search_deals)
+        names: dict[str, Any] = {}
+        await run(block.replace("http://127.0.0.1:8700", url).replace("tcb_...", "owner"), names)
+        await names["main"]()
+    first, *events, listed, problem = capsys.readouterr().out.splitlines()
+    run_id = first.split()[-1]
+    assert first == f"True [{{'id': 'd1', 'company': 'Acme'}}, {{'id': 'd2', 'company': 'Acme'}}] {run_id}"
+    assert events == ["tool_call_start", "tool_call_end", "done"]
+    assert listed.startswith(f"{run_id} ")
+    assert problem.startswith("404 not_found ")
+
+
+async def test_the_queries_of_their_page_find_what_they_say(crib: Crib) -> None:
+    desk = crib.agent("asked", model="anthropic:claude-sonnet-4", tools=["search_deals"])
+    answered = await desk("Which deals has Acme?")
+    (block,) = snippets("queries")
+    names = await shown("queries", crib)
+    assert (names["page"].items, names["failed"]) == ([], 0)
+    await run(block.replace("'max_cost'", "'final_answer'").replace("'failed'", "'completed'"), names)
+    assert [found.run_id for found in names["page"].items] == [answered.run_id]
+    assert names["failed"] >= 1
 
 
 async def test_the_methods_of_the_page_about_python_functions_become_tools() -> None:

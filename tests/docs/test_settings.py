@@ -57,7 +57,7 @@ def test_every_default_of_the_specification_is_told_with_ours_and_the_reason() -
     table = rows("The specification's defaults")
     assert {row[0].strip("`"): row[1].strip("`") for row in table} == SPECIFIED
     ours = [(match[1], match[2]) for row in table if (match := re.fullmatch(r"`(.+)`: (.+)", row[2]))]
-    assert len(ours) == 8
+    assert len(ours) == 10
     assert [value for _, value in ours] == [shown(key) for key, _ in ours]
     assert all(row[3] for row in table)
 

@@ -131,7 +131,7 @@ def test_troubleshooting_has_every_code_reason_exception_and_failure_of_a_model(
     assert [code for code in ErrorCode if code not in sections] == []
     tables = "".join(sections[code] for code in ErrorCode)
     assert [reason for reason in Reason if f"`{reason}`" not in tables] == []
-    assert [each for each in reference.exceptions() if f"| `{each.code}` | `{each.__name__}` |" not in page] == []
+    assert [each for each in reference.exceptions() if f"`{each.code}` | `{each.__name__}` |" not in page] == []
     assert [kind for kind in MODEL_ERROR_KINDS if f"`{kind}`" not in sections["Failures of models"]] == []
     named = set(re.findall(r"`([a-z]+(?:_[a-z]+)*)`", "".join(re.findall(r"^\| (.*?) \|", tables, re.MULTILINE))))
     assert named <= {str(reason) for reason in Reason}

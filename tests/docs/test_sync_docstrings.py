@@ -10,11 +10,11 @@ import pytest
 import toolcrib
 from tests.docs import test_docstrings as asynchronous
 from toolcrib import EgressPolicy, ScriptedModel, contracts, sync, testing
-from toolcrib.sync import acting, agents, conversations, crib, handles, providers, runs, tools, workflows
+from toolcrib.sync import acting, agents, conversations, crib, handles, imports, providers, runs, tools, workflows
 
 pytestmark = pytest.mark.requirement("docs.docstrings", "sync.complete")
 
-MODULES = (acting, agents, conversations, crib, handles, providers, runs, tools, workflows, sync)
+MODULES = (acting, agents, conversations, crib, handles, imports, providers, runs, tools, workflows, sync)
 
 
 def documented() -> list[tuple[str, str]]:

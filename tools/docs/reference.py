@@ -45,7 +45,7 @@ def rest_document() -> Schema:
 
 def _operation(document: Schema, operation: Schema) -> Iterator[str]:
     yield from [_escape(operation.get("description") or operation.get("summary") or ""), ""]
-    parameters = operation.get("parameters", [])
+    parameters = [_resolve(document, each) for each in operation.get("parameters", [])]
     body = operation.get("requestBody")
     if parameters or body:
         yield from ["| parameter | in | type | is |", "|---|---|---|---|"]
@@ -74,7 +74,8 @@ def _resolve(document: Schema, schema: Schema) -> Schema:
     reference = schema.get("$ref")
     if reference is None:
         return schema
-    return document["components"]["schemas"][reference.rpartition("/")[2]]
+    kind, name = reference.split("/")[-2:]
+    return document["components"][kind][name]
 
 
 def _answer(answer: Schema) -> str:

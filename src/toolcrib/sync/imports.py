@@ -233,7 +233,8 @@ class Imports(Facade):
         Example:
             from toolcrib.contracts import AutoDiscover
 
-            planned = crib.imports.schedule("files", AutoDiscover(every_s=3600))
+            crib.imports.database(name="shop", url="${env:SHOP_DATABASE_URL}")
+            planned = crib.imports.schedule("shop", AutoDiscover(every_s=3600))
             print(planned.next_at)
         """
         return self._loop.run(self._imports.schedule, name, times)
@@ -245,7 +246,7 @@ class Imports(Facade):
             NotFound: There is no such provider.
 
         Example:
-            found = crib.imports.last_sync("files")
+            found = crib.imports.last_sync("deals_api")
             print(found.at, found.result, found.counts, found.error)
         """
         return self._loop.run(self._imports.last_sync, name)

@@ -242,7 +242,11 @@ class ToolListing(Facade):
         )
 
     def visible(self) -> Sequence[ToolRevision]:
-        """All tools that the principal may see, by name."""
+        """All tools that the principal may see, by name.
+
+        Example:
+            print([each.name for each in crib.listing.visible()])
+        """
         return self._loop.run(
             self._tool_listing.visible,
         )

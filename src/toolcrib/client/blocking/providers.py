@@ -48,7 +48,7 @@ class ProvidersApi(SyncApi[asynchronous.AsyncProvidersApi]):
         return self._loop.run(self._api.schedule, name, every_s=every_s, cron=cron, timezone=timezone)
 
     def unschedule(self, name: str) -> ProviderSync:
-        """Have a provider synced by nobody but people."""
+        """End the schedule of a provider: it is then synced only on request."""
         return self._loop.run(self._api.unschedule, name)
 
     def list_reference_data(self, name: str) -> SnapshotPage:

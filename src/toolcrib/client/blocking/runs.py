@@ -137,7 +137,7 @@ class RunsApi(SyncApi[asynchronous.AsyncRunsApi]):
     def get_sent_prompt(self, run_id: str, position: str) -> SentPrompt:
         """The whole request of a model call of this run: system prompt, all messages, tools and settings.
 
-        It is put together by a replay, and held against the journal. Nothing is sent to a model.
+        It is put together by a replay, and compared with the journal. Nothing is sent to a model.
         """
         return self._loop.run(self._api.get_sent_prompt, run_id, position)
 

@@ -65,7 +65,7 @@ class AsyncProvidersApi(AsyncApi):
         )
 
     async def unschedule(self, name: str) -> ProviderSync:
-        """Have a provider synced by nobody but people."""
+        """End the schedule of a provider: it is then synced only on request."""
         return await self._transport.send(
             ProviderSync, ApiRequest(method="DELETE", path="/api/v1/providers/{name}/schedule", place={"name": name})
         )

@@ -281,7 +281,8 @@ class Imports:
         Example:
             from toolcrib.contracts import AutoDiscover
 
-            planned = await crib.imports.schedule("files", AutoDiscover(every_s=3600))
+            await crib.imports.database(name="shop", url="${env:SHOP_DATABASE_URL}")
+            planned = await crib.imports.schedule("shop", AutoDiscover(every_s=3600))
             print(planned.next_at)
         """
         who = await self._actor.authorize(newest=True)
@@ -298,7 +299,7 @@ class Imports:
             NotFound: There is no such provider.
 
         Example:
-            found = await crib.imports.last_sync("files")
+            found = await crib.imports.last_sync("deals_api")
             print(found.at, found.result, found.counts, found.error)
         """
         who = await self._actor.authorize(newest=True)

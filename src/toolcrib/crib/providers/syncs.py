@@ -1,6 +1,6 @@
 """What is kept of a provider's syncs, and when the next one is due.
 
-An attempt is written down before it is made, as one that failed: a process that dies in it leaves it to be tried again
+An attempt is written down before it is made, as one that failed: if the process dies in it, it is tried again
 later, and no other process tries at the same time. Waits after failures double from a minute to an hour.
 """
 

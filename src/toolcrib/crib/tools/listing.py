@@ -85,7 +85,11 @@ class ToolListing:
         return ToolsPage(items[:limit], len(items) > limit)
 
     async def visible(self) -> Sequence[ToolRevision]:
-        """All tools that the principal may see, by name."""
+        """All tools that the principal may see, by name.
+
+        Example:
+            print([each.name for each in await crib.listing.visible()])
+        """
         return (await self.page(limit=_ALL)).items
 
     async def query(

@@ -36,7 +36,12 @@ class Ask(Struct, frozen=True):
     """A question of a function that asks several at once with `ToolContext.ask_all`.
 
     Example:
-        name, greeting = await context.ask_all(Ask("Who comes?"), Ask.of_model("Greet them", max_tokens=50))
+        @tool(side_effects="none")
+        async def invite(context: ToolContext) -> str:
+            name, greeting = await context.ask_all(Ask("Who comes?"), Ask.of_model("Greet them", max_tokens=50))
+            return f"{greeting}, {name}"
+
+        crib.add(invite)
     """
 
     question: str

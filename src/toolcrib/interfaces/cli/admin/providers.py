@@ -239,7 +239,7 @@ async def schedule(
 @command(app, "state", example="toolcrib provider state crm")
 @shows(_print_state)
 async def state(crib: "Crib", name: Name) -> "ProviderSync":
-    """Print how the syncs of a provider stand: next time, last result, last problem."""
+    """Print a provider's next sync, and how the last one ended."""
     return await crib.imports.last_sync(name)
 
 
@@ -352,7 +352,7 @@ def _print_impact(found: "ProviderImpact") -> None:
 @command(app, "impact", example="toolcrib provider impact crm")
 @shows(_print_impact)
 async def show_impact(crib: "Crib", name: Name) -> "ProviderImpact":
-    """List what depends on a provider: tools, agentic tools, agents and workflows."""
+    """List tools, agents and workflows that depend on a provider."""
     return await crib.connections.impact(name)
 
 
@@ -373,7 +373,7 @@ _USAGE: "Table[ProviderUsage]" = Table(
 @command(app, "usage", example="toolcrib provider usage --days 7")
 @shows(_USAGE)
 async def show_usage(crib: "Crib", days: Days = 30) -> "Sequence[ProviderUsage]":
-    """Show calls, errors, latencies and costs by provider, of the runs of the last days."""
+    """Show calls, errors, latencies and costs by provider."""
     return await crib.connections.usage(since=crib.clock.now() - timedelta(days=days))
 
 

@@ -113,7 +113,7 @@ NEXT_COMMANDS: Final = (
     ("toolcrib apply definitions --app shop:crib --yes", "makes the store equal to the definitions"),
     ("toolcrib worker shop:crib", "runs the Python tools; leave it running"),
     ('toolcrib tool call quote --input \'{"item": "hat"}\'', "calls a tool, in another terminal in the same folder"),
-    ("python -m pytest tests", "tests the project with pytest, without a key"),
+    ("python -m pytest tests", "tests the project without a key, after `pip install pytest`"),
 )
 """What a new project can do at once, in this order, with what it is for."""
 

@@ -128,7 +128,7 @@ def render_prompt(
     model: OtherModel = None,
     store: Store = DEFAULT_STORE,
 ) -> "RenderedPrompt":
-    """Show the first request that a tool would send to its model, and its length.
+    """Show the first request of a tool to its model.
 
     No model is asked.
     """

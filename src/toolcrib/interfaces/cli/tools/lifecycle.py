@@ -103,7 +103,7 @@ def _print_access(found: "ToolAccess") -> None:
 
 @shows(_print_access, fails=lambda found: not found.ready)
 async def access(crib: "Crib", name: Name) -> "ToolAccess":
-    """Show whether a tool's provider needs a sign-in, and where its secrets come from.
+    """Show whether a tool needs a sign-in, and its secrets.
 
     No value is printed. The exit status is 1 if something is missing.
     """

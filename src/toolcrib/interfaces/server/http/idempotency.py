@@ -176,7 +176,7 @@ async def carry_out(request: Request, handle: Callable[[Request], Awaitable[Resp
 async def _fingerprint(request: Request) -> str:
     """Of method, path, query and body; a body of JSON is the same in any order of its members."""
     body = await request.body()
-    with suppress(ValueError):  # a body that is no JSON is refused by the route
+    with suppress(ValueError):  # the route refuses a body that cannot be read as JSON
         body = json.dumps(await request.json(), sort_keys=True).encode()
     asked = f"{request.method} {request.url.path}?{request.url.query}\0".encode()
     return hashlib.sha256(asked + body).hexdigest()

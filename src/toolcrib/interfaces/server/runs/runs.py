@@ -143,7 +143,7 @@ async def list_events(
 async def get_sent_prompt(run_id: str, position: str, crib: CribDep, caller: Caller) -> SentPrompt:
     """The whole request of a model call of this run: system prompt, all messages, tools and settings.
 
-    It is put together by a replay, and held against the journal. Nothing is sent to a model.
+    It is put together by a replay, and compared with the journal. Nothing is sent to a model.
     """
     demand_run(caller, await run_of(crib, caller, run_id))
     return prompt_at(await crib.sent_prompts(run_id), run_id, position)

@@ -75,7 +75,7 @@ async def schedule_provider(name: str, body: AutoDiscover, crib: CribDep, caller
 
 @imports_router.delete("/providers/{name}/schedule", tags=["providers"])
 async def unschedule_provider(name: str, crib: CribDep, caller: Caller) -> ProviderSync:
-    """Have a provider synced by nobody but people."""
+    """End the schedule of a provider: it is then synced only on request."""
     await demand_import(crib, caller, name, named=(), accept=False)
     return await crib.imports.schedule(name, None)
 

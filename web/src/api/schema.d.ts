@@ -1091,7 +1091,7 @@ export interface paths {
         post?: never;
         /**
          * Unschedule Provider
-         * @description Have a provider synced by nobody but people.
+         * @description End the schedule of a provider: it is then synced only on request.
          */
         delete: operations["unschedule_provider"];
         options?: never;
@@ -1514,7 +1514,7 @@ export interface paths {
          * Get Sent Prompt
          * @description The whole request of a model call of this run: system prompt, all messages, tools and settings.
          *
-         *     It is put together by a replay, and held against the journal. Nothing is sent to a model.
+         *     It is put together by a replay, and compared with the journal. Nothing is sent to a model.
          */
         get: operations["get_sent_prompt"];
         put?: never;

@@ -2,7 +2,7 @@
 
 import pytest
 
-from toolcrib.core.policy import permits
+from toolcrib.core.policy import names_covered, permits
 
 pytestmark = pytest.mark.requirement("policy.grant_patterns")
 
@@ -65,3 +65,17 @@ def test_an_address_of_another_scheme_is_never_covered():
 def test_one_of_many_grants_is_enough_and_none_is_not():
     assert permits(("ai://agents/*", URI), URI)
     assert not permits((), URI)
+
+
+@pytest.mark.parametrize(
+    ("grants", "names"),
+    [
+        (("ai://runs/desk/read", "ai://runs/crm/write", "ai://tools/a/b/read"), {"desk"}),
+        (("ai://runs/desk/*", "ai://runs/crm/execute"), {"desk", "crm"}),
+        (("ai://runs/desk/read", "ai://runs/*/read"), None),
+        (("ai://*",), None),
+        ((), set[str]()),
+    ],
+)
+def test_the_names_that_grants_cover_are_told_and_null_means_all(grants: tuple[str, ...], names: set[str] | None):
+    assert names_covered(grants, "runs", "read", "execute") == names

@@ -10,6 +10,8 @@ from pydantic import BaseModel
 
 from toolcrib import Ask, Crib, Limits, ScriptedModel, ToolContext, tool
 from toolcrib.contracts import Conflict, InvalidInput
+from toolcrib.contracts.runs.executions import answer_signal
+from toolcrib.core.runs import waiting_question
 from toolcrib.testing import calls, together
 
 ASKING = pytest.mark.requirement("runtimes.asking")
@@ -224,3 +226,16 @@ async def test_the_model_and_the_roots_of_a_client_are_asked_for_like_a_person_w
             await crib.questions.answer(asked.run_id, "[{}]")
         done = await crib.questions.answer(asked.run_id, '[{"uri": "file:///a"}]')
     assert done.summary.output == ["here", [{"uri": "file:///a"}]]
+
+
+@ASKING
+async def test_a_question_whose_answer_has_arrived_and_was_not_read_yet_is_not_asked_again():
+    desk = Desk()
+    async with Crib("memory://") as crib:
+        crib.add(desk.book)
+        asked = await crib.invoke("book", {"company": "Acme"})
+        events = await crib.store.journal.events(asked.run_id)
+
+    found = waiting_question(events, ())
+    assert found is not None
+    assert waiting_question(events, {answer_signal(found.position)}) is None

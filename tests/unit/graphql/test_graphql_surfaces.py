@@ -35,7 +35,7 @@ async def test_a_tool_of_another_provider_keeps_its_name(port: int) -> None:
         other = await crib.imports.read(GraphqlSource(name="other", url=url, schema_text="type Query { deal: Int }"))
         assert [tool.name for tool in other.tools] == ["other_deal"]
         with pytest.raises(InvalidInput, match="cannot be asked what it offers"):
-            await crib.imports.sync("crm")
+            await crib.imports.sync("other")
         with pytest.raises(Conflict, match="crm"):
             await crib.imports.read(GraphqlSource(name="crm", url="http://other.test/graphql", schema_text=SDL))
 

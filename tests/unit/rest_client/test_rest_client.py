@@ -4,6 +4,7 @@ import asyncio
 import inspect
 import subprocess
 import sys
+from collections.abc import AsyncGenerator
 from pathlib import Path
 from typing import Any
 
@@ -278,3 +279,81 @@ async def test_an_answer_that_is_no_problem_document_is_told_by_its_status() -> 
             await transport.send(dict, ApiRequest(method="GET", path="/"))
         await transport.close()
     assert (told.value.code, told.value.details) == ("server_problem", {})
+
+
+class Requests:
+    """Takes the requests of a client's methods in place of its transport."""
+
+    def __init__(self) -> None:
+        self.sent: list[tuple[str, str]] = []
+
+    async def send(self, kind: Any, request: Any) -> None:
+        del kind
+        self.sent.append((request.method, request.path))
+
+    async def each(self, kind: Any, request: Any, cursor: str, limit: int | None = None) -> AsyncGenerator[None]:
+        del cursor, limit
+        await self.send(kind, request)
+        for nothing in ():
+            yield nothing
+
+    async def stream(self, kind: Any, request: Any) -> AsyncGenerator[None]:
+        await self.send(kind, request)
+        for nothing in ():
+            yield nothing
+
+
+def sent_by_methods() -> dict[tuple[str, str], tuple[str, str]]:
+    """Method and path of the request of each method, by its group and name."""
+    operations = operations_of(Schemas(document()["components"]["schemas"]))
+    return {(each.group, each.name): (each.method, each.path) for each in operations}
+
+
+def _required(method: Any) -> dict[str, Any]:
+    parameters = inspect.signature(method).parameters.values()
+    return {each.name: "x" for each in parameters if each.default is inspect.Parameter.empty}
+
+
+@pytest.mark.requirement("rest_client.operations")
+async def test_every_method_of_the_asynchronous_client_sends_its_operation() -> None:
+    made = {
+        (one.group, one.name): (one.method, one.path)
+        for one in operations_of(Schemas(document()["components"]["schemas"]))
+    }
+    known = set(made.values())
+    groups = sorted({group for group, _ in made})
+    client = AsyncClient("http://127.0.0.1:1", api_key="k")
+    requests = Requests()
+    for group in groups:
+        api = getattr(client, group)
+        api._transport = requests
+        for name in sorted(each for each in dir(api) if not each.startswith("_")):
+            method = getattr(api, name)
+            answer = method(**_required(method))
+            if inspect.isasyncgen(answer):
+                assert [each async for each in answer] == []
+            else:
+                await answer
+            assert requests.sent[-1] == made.get((group, name), requests.sent[-1])
+    assert set(requests.sent) == known
+    await client.close()
+
+
+@pytest.mark.requirement("rest_client.operations")
+def test_every_method_of_the_synchronous_client_sends_its_operation() -> None:
+    made = {
+        (one.group, one.name): (one.method, one.path)
+        for one in operations_of(Schemas(document()["components"]["schemas"]))
+    }
+    requests = Requests()
+    with Client("http://127.0.0.1:1", api_key="k") as client:
+        for group in sorted({group for group, _ in made}):
+            api = getattr(client, group)
+            api._api._transport = requests
+            for name in sorted(each for each in dir(api) if not each.startswith("_")):
+                method = getattr(api, name)
+                answer = method(**_required(method))
+                if answer is not None:
+                    assert list(answer) == []
+                assert requests.sent[-1] == made.get((group, name), requests.sent[-1])
+    assert set(requests.sent) == set(made.values())

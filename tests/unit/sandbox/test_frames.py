@@ -32,7 +32,7 @@ async def test_a_frame_is_read_whole():
     ("data", "told"),
     [
         (struct.pack(">I", 2**31), "2147483648 bytes"),
-        (framed(b"[1]"), "no object"),
+        (framed(b"[1]"), "not an object"),
         (framed(b"{"), "not JSON"),
         (framed(b"\xff\xfe"), "not JSON"),
     ],

@@ -71,6 +71,7 @@ def test_the_code_knows_the_newest_revision():
     config = Config()
     config.set_main_option("script_location", str(MIGRATIONS))
     config.set_main_option("path_separator", "os")
+    config.set_main_option("recursive_version_locations", "true")
 
     assert ScriptDirectory.from_config(config).get_current_head() == HEAD
 
